@@ -1,0 +1,88 @@
+import type { z } from 'zod'
+import type { EventRequest } from '../../events/outbox.ts'
+import type { ProblemCode } from '../../platform/problem.ts'
+
+/**
+ * A Management API operation as data. One definition gives the route, its authorization, its validation, the `request` member of its
+ * events and its entry in the OpenAPI document; `router.ts` of each resource exports an array of them and `management/mount.ts` lists those.
+ */
+export interface Route<
+  Params extends z.ZodType = z.ZodType,
+  QueryString extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/api`, parameters as `:name`. It is the `matchedRoute` of events. */
+  path: string
+  /** Unique, camelCase, a verb first: `createUser`. */
+  operationId: string
+  summary: string
+  /** The finer scope that suffices besides `all` (and `read` for GET, unless `secret`). */
+  scope: ManagementScope
+  /** A GET whose answer holds secrets or digests is not for holders of `read`. */
+  secret?: boolean
+  params?: Params
+  query?: QueryString
+  /** An absent body is parsed as `{}`. */
+  body?: Body
+  /** The status of success, which is also what events report. */
+  status: number
+  /** The body of success; absent when there is none. */
+  response?: z.ZodType
+  /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
+  paged?: 'always' | 'optional'
+  /** The problems that callers meet here, besides those of every route. */
+  problems?: readonly ProblemCode[]
+  handle(context: RouteContext<z.output<Params>, z.output<QueryString>, z.output<Body>>): Promise<RouteResult>
+}
+
+/** `all` grants everything; the rest is decisions' table in `management/authorization.ts`. */
+export type ManagementScope =
+  | 'all'
+  | 'read'
+  | 'users'
+  | 'rbac'
+  | 'organizations'
+  | 'applications'
+  | 'hooks'
+  | 'impersonation'
+  | 'keys'
+  | 'revocations'
+
+export interface RouteContext<Params, QueryString, Body> {
+  params: Params
+  query: QueryString
+  body: Body
+  /** Present when the route is `paged` and the caller asked for a page (always, for `paged: 'always'`). */
+  page?: Page
+  caller: Caller
+  /** What events say of the request that caused them. */
+  request: EventRequest
+}
+
+export interface Page {
+  page: number
+  pageSize: number
+  limit: number
+  offset: number
+}
+
+/** Who calls the Management API: the verified access token. */
+export interface Caller {
+  /** `sub`: the application of a machine-to-machine token. */
+  subject: string
+  clientId: string
+  scopes: ReadonlySet<string>
+}
+
+/** `status` overrides the route's (a PUT that may create). */
+export type RouteResult = { body?: unknown; total?: number; status?: number; headers?: Record<string, string> } | void
+
+/** Infers the types of `handle` from the schemas beside it. */
+export const route = <
+  Params extends z.ZodType = z.ZodType<Record<string, never>>,
+  QueryString extends z.ZodType = z.ZodType<Record<string, never>>,
+  Body extends z.ZodType = z.ZodType<Record<string, never>>,
+>(
+  definition: Route<Params, QueryString, Body>,
+): Route => definition as unknown as Route

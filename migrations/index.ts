@@ -1,0 +1,5 @@
+import type { Migration } from '../platform/database.ts'
+import { identity } from './0001-identity.ts'
+
+/** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
+export const migrations: readonly Migration[] = [identity]

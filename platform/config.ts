@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { Secret } from './secret.ts'
+import { StartupError } from './startup-error.ts'
+
+/** Reads settings through one schema and reports **all** problems at once. An empty variable counts as unset. */
+export const loadConfig = <Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  source: Record<string, string | undefined>,
+): z.output<z.ZodObject<Shape>> => {
+  const known = Object.keys(schema.shape).flatMap((name) => {
+    const value = source[name]
+    return value === undefined || value === '' ? [] : [[name, value] as const]
+  })
+  const result = schema.safeParse(Object.fromEntries(known))
+  if (result.success) return result.data
+  const lines = result.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`)
+  throw new StartupError(`The configuration is not valid:\n${lines.join('\n')}`, {
+    hint: 'See docs/configuration.md for every setting, its unit and its default.',
+  })
+}
+
+const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `500ms`, `5s`, `10m`, `1h`, `14d` → milliseconds. */
+export const parseDuration = (text: string): number | undefined => {
+  const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text)
+  return match ? Number(match[1]) * units[match[2]!]! : undefined
+}
+
+/** Building blocks of configuration schemas; every one takes the text of an environment variable. */
+export const setting = {
+  text: () => z.string().trim().min(1),
+  integer: (min: number, max: number) =>
+    z
+      .string()
+      .regex(/^-?\d+$/, 'must be a whole number')
+      .transform(Number)
+      .pipe(z.number().int().min(min).max(max)),
+  port: () => setting.integer(0, 65_535),
+  flag: () => z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1'),
+  secret: () => z.string().transform((value) => new Secret(value)),
+  list: () =>
+    z.string().transform((value) =>
+      value
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== ''),
+    ),
+  duration: () =>
+    z.string().transform((value, context) => {
+      const milliseconds = parseDuration(value)
+      if (milliseconds !== undefined) return milliseconds
+      context.addIssue('must be a duration such as 500ms, 5s, 10m, 1h or 14d')
+      return z.NEVER
+    }),
+  /** 32 bytes in base64. */
+  key: () =>
+    z.string().transform((value, context) => {
+      const bytes = Buffer.from(value, 'base64')
+      if (bytes.length === 32 && bytes.toString('base64').replace(/=+$/, '') === value.trim().replace(/=+$/, ''))
+        return bytes
+      context.addIssue('must be 32 bytes in base64, for example from: openssl rand -base64 32')
+      return z.NEVER
+    }),
+  url: (...protocols: string[]) =>
+    z.string().transform((value, context) => {
+      const url = URL.canParse(value) ? new URL(value) : undefined
+      if (url && protocols.includes(url.protocol)) return value
+      context.addIssue(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`)
+      return z.NEVER
+    }),
+}

@@ -1,0 +1,161 @@
+import knexFactory, { type Knex } from 'knex'
+import pg from 'pg'
+import type { Logger } from './logger.ts'
+import { StartupError } from './startup-error.ts'
+
+export type DatabaseConnection =
+  | string
+  | { host: string; port: number; user: string; password: string; database: string }
+
+/** One SQL statement. With a `name` it is prepared once per connection; `text` uses `$1`, `$2`, …. */
+export interface Statement {
+  name: string
+  text: string
+}
+
+/** Runs one statement and returns its rows, on the pool, in a `pg` transaction or in a knex transaction (see `queryOf`). */
+export type Query = <Row extends object = Record<string, unknown>>(
+  statement: Statement,
+  values: readonly unknown[],
+) => Promise<Row[]>
+
+/** What a function that must be part of a caller's transaction takes. */
+export type Transaction = Knex.Transaction | Query
+
+export interface Database {
+  /** Migrations and the Management API. */
+  knex: Knex
+  /** The token path: named statements outside a transaction. */
+  query: Query
+  /** A transaction of named statements: commits when `work` resolves, rolls back when it rejects. */
+  transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
+  /** For LISTEN and other uses that need a connection of their own. */
+  pool: pg.Pool
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+// bigint columns hold versions, sequence numbers and counts, all far below 2^53.
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === pg.types.builtins.INT8 && format !== 'binary'
+      ? Number
+      : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+}
+
+export const statement = (name: string, text: string): Statement => ({ name, text })
+
+const clientQuery =
+  (client: pg.Pool | pg.PoolClient): Query =>
+  async <Row extends object>({ name, text }: Statement, values: readonly unknown[]) =>
+    (await client.query<Row>({ name, text, values: values as unknown[] })).rows
+
+/** `$n` of a statement as knex's own placeholders, in order of appearance. */
+const knexQuery =
+  (trx: Knex.Transaction): Query =>
+  async <Row extends object>({ text }: Statement, values: readonly unknown[]) => {
+    const bindings: unknown[] = []
+    const sql = text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index) => {
+      bindings.push(values[Number(index) - 1] ?? null)
+      return '?'
+    })
+    return (await trx.raw<{ rows: Row[] }>(sql, bindings as Knex.RawBinding[])).rows
+  }
+
+/** The same statements inside a transaction of either kind. */
+export const queryOf = (transaction: Transaction): Query =>
+  'raw' in transaction ? knexQuery(transaction as Knex.Transaction) : (transaction as Query)
+
+export interface DatabaseOptions {
+  connection: DatabaseConnection
+  logger: Logger
+  /** Connections of the token path's pool and, separately, of knex's pool. Default 10 each. */
+  poolSize?: number
+}
+
+/** Opens nothing yet: connections are made when first used. `ping()` says whether the database answers. */
+export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOptions): Database => {
+  const settings: pg.PoolConfig = {
+    ...(typeof connection === 'string' ? { connectionString: connection } : connection),
+    application_name: 'surrogate',
+    connectionTimeoutMillis: 10_000,
+    types,
+  }
+  const pool = new pg.Pool({ ...settings, max: poolSize, idleTimeoutMillis: 30_000 })
+  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
+  pool.on('error', (error) => logger.warn({ err: error }, 'an idle database connection broke'))
+  const knex = knexFactory({
+    client: 'pg',
+    connection: settings as Knex.PgConnectionConfig,
+    pool: { min: 0, max: poolSize },
+    acquireConnectionTimeout: 10_000,
+  })
+
+  return {
+    knex,
+    pool,
+    query: clientQuery(pool),
+    async transaction(work) {
+      const client = await pool.connect()
+      let broken: Error | undefined
+      try {
+        await client.query('BEGIN')
+        const result = await work(clientQuery(client))
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        await client.query('ROLLBACK').catch((failure: Error) => {
+          broken = failure
+        })
+        throw error
+      } finally {
+        client.release(broken)
+      }
+    },
+    async ping() {
+      try {
+        await pool.query('SELECT 1')
+      } catch (cause) {
+        throw new StartupError(
+          `The database cannot be reached: ${(cause as Error).message || (cause as NodeJS.ErrnoException).code}`,
+          {
+            hint: 'Check DATABASE_URL and that PostgreSQL accepts connections; without DATABASE_URL an embedded PostgreSQL is started.',
+            exitCode: 3,
+            cause,
+          },
+        )
+      }
+    },
+    async close() {
+      await Promise.all([pool.end(), knex.destroy()])
+    },
+  }
+}
+
+/** One step of the schema. `name` never changes: it is what the database remembers. */
+export interface Migration {
+  name: string
+  up(knex: Knex): Promise<unknown>
+}
+
+/** Brings the schema up to date; several instances may call it at once (knex takes a lock; the loser waits and finds nothing to do). */
+export const migrate = async ({ knex }: Database, migrations: readonly Migration[]): Promise<string[]> => {
+  const migrationSource: Knex.MigrationSource<Migration> = {
+    getMigrations: async () => [...migrations],
+    getMigrationName: ({ name }) => name,
+    getMigration: async ({ up }) => ({
+      up: async (trx) => {
+        await up(trx)
+      },
+      down: async () => {
+        throw new Error('Migrations only go forward.')
+      },
+    }),
+  }
+  // One session at a time; knex's own lock table makes the others fail instead of wait.
+  return knex.transaction(async (lock) => {
+    await lock.raw('SELECT pg_advisory_xact_lock(7305170)')
+    const [, names] = (await knex.migrate.latest({ migrationSource })) as [number, string[]]
+    return names
+  })
+}

@@ -1,0 +1,62 @@
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { StartupError } from './startup-error.ts'
+
+export interface RunningServer {
+  server: Server
+  host: string
+  port: number
+  url: string
+  /** Stops accepting, lets running requests finish for `graceMs` (default 10 000), then closes what is left. */
+  close(graceMs?: number): Promise<void>
+}
+
+export interface ListenOptions {
+  /** For people: "the issuer", "the gateway". */
+  name: string
+  handler: RequestListener
+  host: string
+  /** 0 picks a free port. */
+  port: number
+  /** The setting that moves it elsewhere, named in the error when the port is taken. */
+  setting: string
+  server?: ServerOptions
+}
+
+const urlHost = (host: string) => (host.includes(':') ? `[${host}]` : host)
+
+const startupProblem = (error: NodeJS.ErrnoException, { name, host, port, setting }: ListenOptions) => {
+  const address = `${urlHost(host)}:${port}`
+  const message =
+    error.code === 'EADDRINUSE'
+      ? `Port ${port} is in use: ${name} cannot listen on ${address}.`
+      : error.code === 'EACCES'
+        ? `This user may not listen on port ${port}.`
+        : `${name} cannot listen on ${address} (${error.code}).`
+  return new StartupError(message, { hint: `Stop what uses it, or set ${setting} to another value.`, cause: error })
+}
+
+/** Resolves when the server accepts connections. Throws `StartupError` when the port is taken or not allowed. */
+export const listen = async (options: ListenOptions): Promise<RunningServer> => {
+  const server = createServer(options.server ?? {}, options.handler)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(startupProblem(error, options)))
+    server.listen(options.port, options.host, resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    server,
+    host: options.host,
+    port,
+    url: `http://${urlHost(options.host)}:${port}`,
+    close: (graceMs = 10_000) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+        server.close(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+        server.closeIdleConnections()
+      }),
+  }
+}

@@ -1,0 +1,40 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** The metrics of one process, in Prometheus' text format at `/metrics` of the admin listener. Names begin with `surrogate_`. */
+export interface Metrics {
+  counter<Label extends string = never>(name: string, help: string, labels?: readonly Label[]): Counter<Label>
+  gauge<Label extends string = never>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>
+  /** `buckets` in the unit that `name` ends with. */
+  histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labels?: readonly Label[],
+  ): Histogram<Label>
+  /** Runs before each scrape, to set gauges from the database. */
+  onCollect(collect: () => Promise<void> | void): void
+  render(): Promise<{ contentType: string; text: string }>
+}
+
+/** `processMetrics: true` adds CPU, memory and event-loop figures of the process; once per process. */
+export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
+  const registry = new Registry()
+  const collectors: (() => Promise<void> | void)[] = []
+  if (processMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
+  const registers = [registry]
+  // Several parts of one process may share a metric; the first one to ask makes it.
+  const once = <Metric>(name: string, make: () => Metric): Metric =>
+    (registry.getSingleMetric(name) as Metric | undefined) ?? make()
+
+  return {
+    counter: (name, help, labels = []) => once(name, () => new Counter({ name, help, labelNames: labels, registers })),
+    gauge: (name, help, labels = []) => once(name, () => new Gauge({ name, help, labelNames: labels, registers })),
+    histogram: (name, help, buckets, labels = []) =>
+      once(name, () => new Histogram({ name, help, buckets: [...buckets], labelNames: labels, registers })),
+    onCollect: (collect) => void collectors.push(collect),
+    async render() {
+      await Promise.all(collectors.map((collect) => collect()))
+      return { contentType: registry.contentType, text: await registry.metrics() }
+    },
+  }
+}

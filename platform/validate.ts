@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { AppError, type ProblemCode } from './problem.ts'
+
+/** The issues of a failed parse as callers see them: a path and a sentence, never the rejected value. */
+export const issuesOf = (error: z.ZodError): { path: string; message: string }[] =>
+  error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+
+/** Parses input at the edge. Throws `AppError` `code` (default `guard.invalid_input`, 400) with every issue in `data` and the first in `detail`. */
+export const parseInput = <Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  code: ProblemCode = 'guard.invalid_input',
+): z.output<Schema> => {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  const issues = issuesOf(result.error)
+  const first = issues[0]!
+  throw new AppError(code, { detail: first.path ? `${first.path}: ${first.message}` : first.message, data: { issues } })
+}
+
+/** Text that Postgres can hold: no NUL and no lone surrogate. */
+export const storableText = z
+  .string()
+  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'must not contain NUL or unpaired surrogates')
+
+/** How deep objects and arrays are nested; a scalar is 0. */
+export const depthOf = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  let deepest = 0
+  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member))
+  return deepest + 1
+}
