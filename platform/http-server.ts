@@ -52,11 +52,13 @@ export const listen = async (options: ListenOptions): Promise<RunningServer> => 
     close: (graceMs = 10_000) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+        // A keep-alive connection becomes idle when its running request ends, which `close` alone does not notice.
+        const sweep = setInterval(() => server.closeIdleConnections(), 20)
         server.close(() => {
           clearTimeout(timer)
+          clearInterval(sweep)
           resolve()
         })
-        server.closeIdleConnections()
       }),
   }
 }

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { newId, randomAlphanumerics, randomToken, uuidv7 } from '../../platform/ids.ts'
+
+test('ids have the length and alphabet that existing SDKs expect, and do not repeat', () => {
+  const ids = Array.from({ length: 2_000 }, () => newId())
+  expect(ids.every((id) => /^[0-9a-z]{21}$/.test(id))).toBe(true)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(newId(12)).toMatch(/^[0-9a-z]{12}$/)
+  expect(randomAlphanumerics(32)).toMatch(/^[0-9A-Za-z]{32}$/)
+})
+
+test('every character of the alphabet is used', () => {
+  expect(new Set(newId(20_000)).size).toBe(36)
+})
+
+test('a random token carries 256 bits behind its prefix', () => {
+  expect(randomToken('pat_')).toMatch(/^pat_[A-Za-z0-9_-]{43}$/)
+})
+
+test('UUIDs of version 7 are well formed and sort by their time', () => {
+  const uuid = uuidv7(0x0123456789ab)
+  expect(uuid).toMatch(/^01234567-89ab-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(uuidv7(1_000) < uuidv7(1_001)).toBe(true)
+})
