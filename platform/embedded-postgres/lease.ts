@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Logger } from '../logger.ts'
+import { StartupError } from '../startup-error.ts'
+import type { Cluster } from './cluster.ts'
+import type { Postmaster } from './postmaster.ts'
+
+export interface ClusterConnection {
+  host: string
+  port: number
+  user: string
+  password: string
+  database: string
+}
+
+const connectionTo = (postmaster: Postmaster, cluster: Cluster): ClusterConnection => ({
+  host: postmaster.socketFolder,
+  port: postmaster.port,
+  user: cluster.user,
+  password: cluster.password,
+  database: 'postgres',
+})
+
+/** No socket yet, nobody listening yet, starting, recovering or ending, ended while we connected. */
+const notYet = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', '57P03', '57P01', '53300'])
+const wrongPassword = new Set(['28P01', '28000'])
+/** How long a living postmaster may take to answer, in ms. Recovery after a crash replays at most some GB of log. */
+const patience = 300_000
+
+/** Connects as soon as the server answers. Undefined when the postmaster ended first. */
+export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster): Promise<pg.Client | undefined> => {
+  const until = Date.now() + patience
+  while (await postmaster.running()) {
+    const client = new pg.Client({
+      ...connectionTo(postmaster, cluster),
+      application_name: 'surrogate-lease',
+      connectionTimeoutMillis: 10_000,
+      ssl: false,
+    })
+    // Broken connections are seen by their `end`; without a listener they would end the process.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== undefined && wrongPassword.has(code))
+        throw new StartupError(`The password kept in ${cluster.path} does not open the database there.`, {
+          hint: 'Put the original file surrogate-password back, or move the folder away to begin with an empty database.',
+          cause: error,
+        })
+      const waiting = code === undefined ? /terminated|timeout/.test(message) : notYet.has(code)
+      if (!waiting || Date.now() > until)
+        throw new StartupError(`The PostgreSQL in ${cluster.path} does not answer: ${code ?? message}.`, {
+          hint: `Stop it (kill -INT ${postmaster.pid}) and start again; its log is ${cluster.logFile}.`,
+          exitCode: 3,
+          cause: error,
+        })
+    }
+    await delay(5)
+  }
+  return undefined
+}
+
+/** A session that holds a lock as long as this process lives: PostgreSQL itself says whether a found server is an orphan or in use. */
+export interface Lease {
+  connection: ClusterConnection
+  release(): Promise<void>
+}
+
+/** The published types of `pg` leave these two out. */
+const socketOf = (client: pg.Client) => client as pg.Client & { ref(): void; unref(): void }
+
+const tryLock = 'SELECT pg_try_advisory_lock(1400141423, 1) AS held'
+
+export const holdLease = async (options: {
+  client: pg.Client
+  postmaster: Postmaster
+  cluster: Cluster
+  logger: Logger
+}): Promise<Lease> => {
+  const { postmaster, cluster, logger } = options
+  let client = options.client
+  let released = false
+
+  const take = async () => {
+    // A process killed a moment ago may still hold it: its session ends when the server reads the closed socket.
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      const { rows } = await client.query<{ held: boolean }>(tryLock)
+      if (rows[0]?.held) {
+        client.once('end', () => void renew())
+        // The lease alone does not keep our process from ending.
+        socketOf(client).unref()
+        return
+      }
+      await delay(20)
+    }
+    await client.end()
+    throw new StartupError(`The database folder ${cluster.path} is in use by another Surrogate process.`, {
+      hint: 'Stop that process, or give this one a folder of its own with SURROGATE_DATA_DIR.',
+      exitCode: 3,
+    })
+  }
+
+  // PostgreSQL ends all sessions when one of its processes crashes, and goes on; or it is gone for good.
+  const renew = async () => {
+    if (released) return
+    logger.warn({ pid: postmaster.pid }, 'the embedded PostgreSQL ended our session')
+    try {
+      const next = await connectWhenReady(postmaster, cluster)
+      if (released) return void (await next?.end())
+      if (next) {
+        client = next
+        return await take()
+      }
+      logger.fatal({ log: cluster.logFile }, 'the embedded PostgreSQL has ended; restart this process')
+    } catch (error) {
+      logger.fatal({ err: error, log: cluster.logFile }, 'the embedded PostgreSQL is lost; restart this process')
+    }
+  }
+
+  await take()
+  return {
+    connection: connectionTo(postmaster, cluster),
+    async release() {
+      released = true
+      socketOf(client).ref()
+      await client.end().catch(() => undefined)
+    },
+  }
+}
