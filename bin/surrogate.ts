@@ -1,0 +1,102 @@
+#!/usr/bin/env node
+import { StartupError } from '../platform/startup-error.ts'
+
+/**
+ * The command line. A command is a row of this table; its module is loaded only when it runs and answers with the exit code:
+ * 0 done, 1 a check failed, 2 usage or configuration, 3 something needed is unreachable.
+ */
+export type Run = (args: readonly string[]) => Promise<number>
+
+interface Command {
+  usage: string
+  summary: string
+  load(): Promise<Run>
+}
+
+const commands: Record<string, Command> = {
+  start: {
+    usage: 'start [--demo]',
+    summary: 'issuer, gateway and relay in one process, with an embedded PostgreSQL unless DATABASE_URL is set',
+    load: async () => (await import('./commands/start.ts')).startCommand,
+  },
+  issuer: {
+    usage: 'issuer',
+    summary: 'the token issuer and the Management API',
+    load: async () => (await import('./commands/issuer.ts')).issuerCommand,
+  },
+  gateway: {
+    usage: 'gateway [--config <file>] | gateway check <file>',
+    summary: 'the API gateway, or only the check of its configuration',
+    load: async () => (await import('./commands/gateway.ts')).gatewayCommand,
+  },
+  relay: {
+    usage: 'relay',
+    summary: 'the delivery of webhooks',
+    load: async () => (await import('./commands/relay.ts')).relayCommand,
+  },
+  migrate: {
+    usage: 'migrate',
+    summary: 'brings the schema of DATABASE_URL up to date',
+    load: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  },
+  demo: {
+    usage: 'demo',
+    summary: 'walks the impersonation flow against a running "start --demo" and shows every step',
+    load: async () => (await import('./commands/demo.ts')).demoCommand,
+  },
+  policy: {
+    usage: 'policy build | test | check',
+    summary: 'compiles, tests and checks Rego policies',
+    load: async () => {
+      const { policyCommand } = await import('./commands/policy.ts')
+      return (args) => policyCommand([...args])
+    },
+  },
+}
+
+const help = () => {
+  const rows = Object.values(commands)
+  const width = Math.max(...rows.map(({ usage }) => usage.length))
+  return [
+    'Usage: surrogate <command>',
+    '',
+    ...rows.map(({ usage, summary }) => `  ${usage.padEnd(width)}  ${summary}`),
+    '',
+    'Settings are environment variables; docs/configuration.md lists them.',
+    'Exit codes: 0 done, 1 a check failed, 2 usage or configuration, 3 something needed is unreachable.',
+    '',
+  ].join('\n')
+}
+
+const askedForHelp = (args: readonly string[]) => args.includes('--help') || args.includes('-h')
+
+const main = async ([name = '', ...args]: readonly string[]): Promise<number> => {
+  if (name === 'help' || askedForHelp([name])) {
+    process.stdout.write(help())
+    return 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) {
+    process.stderr.write(`${name === '' ? 'A command is missing.' : `There is no command "${name}".`}\n\n${help()}`)
+    return 2
+  }
+  // `policy` explains its own subcommands.
+  if (askedForHelp(args) && name !== 'policy') {
+    process.stdout.write(`Usage: surrogate ${command.usage}\n\n${command.summary}\n`)
+    return 0
+  }
+  const run = await command.load()
+  return run(args)
+}
+
+/** What the operator must put right is said in two lines; anything else is our fault and comes with its stack. */
+const explain = (error: unknown): number => {
+  if (error instanceof StartupError) {
+    process.stderr.write(`${error.message}\n${error.hint}\n`)
+    return error.exitCode
+  }
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  return 1
+}
+
+process.exit(await main(process.argv.slice(2)).catch(explain))

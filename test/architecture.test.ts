@@ -1,0 +1,190 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+/** The rules that keep the parts apart; each test answers with the list of what breaks its rule. */
+
+const areas: Record<string, readonly string[]> = {
+  platform: [],
+  policies: ['platform'],
+  gateway: ['platform', 'policies'],
+  events: ['platform'],
+  migrations: ['platform'],
+  issuer: ['platform', 'policies', 'events'],
+  relay: ['platform', 'events'],
+  bin: ['platform', 'policies', 'gateway', 'events', 'issuer', 'relay', 'migrations'],
+}
+
+const holdsSql = (file: string) =>
+  /-store\.ts$/.test(file) ||
+  ['outbox.ts', 'publisher.ts', 'reconcile.ts', 'postgres-bus.ts', 'database.ts'].includes(basename(file)) ||
+  file.startsWith('migrations/') ||
+  // Starts and adopts the server itself: it asks it who it is before there is a database of ours.
+  file.startsWith('platform/embedded-postgres')
+
+const readsEnvironment = (file: string) => ['main.ts', 'config.ts'].includes(basename(file)) || file.startsWith('bin/')
+
+const mayUseExpress = (file: string) =>
+  ['router.ts', 'mount.ts', 'app.ts'].includes(basename(file)) ||
+  /-(router|endpoint)\.ts$/.test(file) ||
+  file === 'gateway/express.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const notOurs = new Set(['node_modules', '.git', '.surrogate', 'dist', 'coverage'])
+
+const walk = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (notOurs.has(entry.name)) return []
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return walk(path)
+    return entry.isFile() ? [relative(root, path).split(sep).join('/')] : []
+  })
+
+const files = walk(root)
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const sources = files.filter((file) => file.endsWith('.ts') && Object.hasOwn(areas, file.split('/')[0]!))
+
+/** Biome keeps one statement a line and quotes single, so comments and imports can be told by their beginnings. */
+const codeOf = (file: string) =>
+  textOf(file)
+    .replace(/^\s*\/\*[\s\S]*?\*\//gm, '')
+    .replace(/(^|\s)\/\/ .*$/gm, '')
+
+interface Import {
+  specifier: string
+  typeOnly: boolean
+}
+
+const importPatterns = [
+  /^import\s+(?<type>type\s+)?[\w$*{},\s]+?\s+from\s+'(?<specifier>[^']+)'/gm,
+  /^export\s+(?<type>type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[\w$,\s]*\})\s+from\s+'(?<specifier>[^']+)'/gm,
+  /^import\s+'(?<specifier>[^']+)'/gm,
+  /\bimport\(\s*'(?<specifier>[^']+)'\s*\)/g,
+  /\bmoduleUrl\(\s*'(?<specifier>[^']+)'/g,
+]
+
+const importsOf = (file: string): Import[] =>
+  importPatterns.flatMap((pattern) =>
+    [...codeOf(file).matchAll(pattern)].map(({ groups }) => ({
+      specifier: groups!['specifier']!,
+      typeOnly: groups!['type'] !== undefined,
+    })),
+  )
+
+const imports = new Map(sources.map((file) => [file, importsOf(file)]))
+
+const resolveOwn = (file: string, specifier: string) => {
+  const path = join(dirname(file), specifier).split(sep).join('/')
+  return path.endsWith('.ts') || specifier.includes('.json') ? path : `${path}.ts`
+}
+
+const ownImports = (file: string, { atRunTime }: { atRunTime: boolean }) =>
+  (imports.get(file) ?? [])
+    .filter(({ specifier, typeOnly }) => specifier.startsWith('.') && !(atRunTime && typeOnly))
+    .map(({ specifier }) => resolveOwn(file, specifier))
+
+const linesMatching = (file: string, pattern: RegExp) =>
+  codeOf(file)
+    .split('\n')
+    .filter((line) => pattern.test(line))
+    .map((line) => `${file}: ${line.trim()}`)
+
+describe('who may import whom', () => {
+  test('an area imports only the areas below it', () => {
+    const forbidden = sources.flatMap((file) => {
+      const area = file.split('/')[0]!
+      return ownImports(file, { atRunTime: false })
+        .map((target) => ({ target, to: target.split('/')[0]! }))
+        .filter(({ to }) => to !== area && !areas[area]!.includes(to))
+        .map(({ target }) => `${file} → ${target}`)
+    })
+    expect(forbidden).toEqual([])
+  })
+
+  test('every import of ours names a file that exists, with its extension', () => {
+    const broken = sources.flatMap((file) =>
+      ownImports(file, { atRunTime: false })
+        .filter((target) => !files.includes(target))
+        .map((target) => `${file} → ${target}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  test('nothing imports in a circle at run time', () => {
+    const circles: string[] = []
+    const done = new Set<string>()
+    const visit = (file: string, path: readonly string[]) => {
+      if (path.includes(file)) return void circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+      if (done.has(file)) return
+      for (const target of ownImports(file, { atRunTime: true })) visit(target, [...path, file])
+      done.add(file)
+    }
+    for (const file of sources) visit(file, [])
+    expect(circles).toEqual([])
+  })
+
+  test('the gateway needs no database and no NATS client', () => {
+    const reached = new Set<string>()
+    const packages = new Set<string>()
+    const visit = (file: string) => {
+      if (reached.has(file)) return
+      reached.add(file)
+      for (const { specifier, typeOnly } of imports.get(file) ?? []) {
+        if (typeOnly) continue
+        if (specifier.startsWith('.')) visit(resolveOwn(file, specifier))
+        else packages.add(specifier)
+      }
+    }
+    for (const file of sources.filter((name) => name.startsWith('gateway/'))) visit(file)
+    expect([...packages].filter((name) => /^(pg|knex|nats|@nats-io\/.*)$/.test(name))).toEqual([])
+  })
+
+  test('express is used only where HTTP is routed', () => {
+    const users = sources.filter((file) => imports.get(file)!.some(({ specifier }) => specifier === 'express'))
+    expect(users.filter((file) => !mayUseExpress(file))).toEqual([])
+  })
+})
+
+describe('what stands where', () => {
+  test('SQL stands only in stores, the ledger, the database module and migrations', () => {
+    const statements =
+      /\b(SELECT\s|INSERT\s+INTO\b|UPDATE\s+\w+\s+SET\b|DELETE\s+FROM\b|(CREATE|ALTER|DROP)\s+(TABLE|INDEX|DATABASE)\b|LISTEN\s+\w|NOTIFY\s+\w)/
+    const builders = /\b(knex|trx|transaction)(<[^>]*>)?\(\s*['`]|\.raw\(|\b(knex|trx)\.(from|into|select|with)\(/
+    const found = sources
+      .filter((file) => !holdsSql(file))
+      .flatMap((file) => [...linesMatching(file, statements), ...linesMatching(file, builders)])
+    expect(found).toEqual([])
+  })
+
+  test('the environment is read only by main.ts, config.ts and the command line', () => {
+    const found = sources
+      .filter((file) => !readsEnvironment(file))
+      .flatMap((file) => linesMatching(file, /\bprocess\.env\b|import\s*\{[^}]*\benv\b[^}]*\}\s*from 'node:process'/))
+    expect(found).toEqual([])
+  })
+
+  test('no folder is a drawer', () => {
+    const drawers = new Set(['utils', 'util', 'helpers', 'common', 'types', 'misc', 'shared', 'lib'])
+    expect(
+      files.filter((file) =>
+        dirname(file)
+          .split('/')
+          .some((name) => drawers.has(name)),
+      ),
+    ).toEqual([])
+  })
+
+  test('no file knows the machine or the registry it was made with', () => {
+    const machinePath = /(?<![\w.-])\/(work|home\/\w+|Users\/\w+|tmp\/(brief|bash_jobs))\//
+    const registry = /"resolved":\s*"https?:|^\s*(@[\w-]+:)?registry\s*=/m
+    const text = /\.(ts|cjs|mjs|js|json|md|ya?ml|rego|sh|txt|toml)$|(^|\/)(run|Dockerfile|\.npmrc|\.env\.example)$/
+    const found = files
+      .filter((file) => text.test(file))
+      .filter((file) => {
+        const content = textOf(file)
+        return machinePath.test(content) || registry.test(content)
+      })
+    expect(found).toEqual([])
+  })
+})
