@@ -1,0 +1,120 @@
+import { partialDeepStrictEqual } from 'node:assert/strict'
+import { exportJWK, generateKeyPair } from 'jose'
+import type { ConnectionConfig } from 'pg'
+import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
+import { support, underTest } from '../harness/process.ts'
+import { sendExpecting } from '../harness/send.ts'
+import type { Server, Stage } from '../harness/stage.ts'
+import type { IssuerSettings } from '../peers/oidc-issuer.ts'
+import { seedPeer } from '../peers/oidc-seed-store.ts'
+
+/**
+ * `client_credentials`, and token exchange (impersonation, with an actor token), on one PostgreSQL with `fsync` on. Each
+ * issuer has a database with the same in it: a resource with two permissions, a role that carries them, a client and a
+ * user that have the role, and a user who acts.
+ */
+export const issuer: Comparison = {
+  name: 'issuer',
+  title: 'Issuer on Postgres (fsync on), ES256 JWT access tokens',
+  prepare: async (stage) => {
+    const { result: postgres } = await stage.start<ConnectionConfig>(
+      new URL('../harness/postgres.ts', import.meta.url),
+      support,
+    )
+    return { contestants: await preparePeer(stage, postgres), ratios }
+  },
+}
+
+/** What the comparison needs of an issuer, whoever wrote it. */
+export type IssuerWorld = {
+  tokenPath: string
+  client: { id: string; secret: string }
+  resource: string
+  /** The user who acts, and an opaque access token of theirs with scope `openid`. */
+  actorId: string
+  actorToken: string
+  /** Fresh single-use subject tokens, minted outside the measured window. */
+  mintSubjectTokens: (count: number) => Promise<string[]>
+}
+
+const ratios: Prepared['ratios'] = [{ of: 'oidc-provider, token exchange', to: 'oidc-provider, client_credentials' }]
+
+const preparePeer = async (stage: Stage, postgres: ConnectionConfig): Promise<Contestant[]> => {
+  const { connection, close, ...world } = await seedPeer(postgres)
+  stage.onStop(close)
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const privateJwk = { ...(await exportJWK(privateKey)), kid: 'bench', alg: 'ES256', use: 'sig' }
+  const settings: IssuerSettings = { connection, privateJwk }
+  const server = await stage.serve(new URL('../peers/oidc-issuer.ts', import.meta.url), underTest, settings)
+  return contestants('oidc-provider', server, world)
+}
+
+const scope = 'read:orders write:orders'
+const expected = { status: 200, bodyIncludes: `"scope":"${scope}"` }
+const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
+
+const contestants = (name: string, server: Server, world: IssuerWorld): Contestant[] => {
+  const request = (form: Record<string, string>) =>
+    tokenRequest({ scope, resource: world.resource, ...form }, server, world)
+  const clientCredentials = request({ grant_type: 'client_credentials' })
+  const exchange = (subjectToken: string, changes: Record<string, string> = {}) =>
+    request({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      client_id: world.client.id,
+      subject_token: subjectToken,
+      subject_token_type: accessTokenType,
+      actor_token: world.actorToken,
+      actor_token_type: accessTokenType,
+      ...changes,
+    })
+  return [
+    {
+      name: `${name}, client_credentials`,
+      server,
+      requests: () => [clientCredentials],
+      expected,
+      preflight: async () => {
+        const stranger = { ...world, client: { ...world.client, secret: 'x'.repeat(43) } }
+        await sendExpecting(server.port, tokenRequest({ grant_type: 'client_credentials' }, server, stranger), 401)
+        await sendExpecting(server.port, request({ grant_type: 'client_credentials', scope: 'read:order' }), 400)
+        assertAccessToken(await sendExpecting(server.port, clientCredentials, 200), { aud: world.resource, scope })
+      },
+    },
+    {
+      name: `${name}, token exchange`,
+      server,
+      requests: async (count) => (await world.mintSubjectTokens(count)).map((token) => exchange(token)),
+      once: true,
+      expected,
+      preflight: async () => {
+        const [token = ''] = await world.mintSubjectTokens(1)
+        await sendExpecting(server.port, exchange('sub_unknown'), 400)
+        await sendExpecting(server.port, exchange(token, { actor_token: 'unknown' }), 400)
+        const first = await sendExpecting(server.port, exchange(token), 200)
+        assertAccessToken(first, { aud: world.resource, scope, act: { sub: world.actorId } })
+        await sendExpecting(server.port, exchange(token), 400)
+      },
+    },
+  ]
+}
+
+const assertAccessToken = (answer: string, expectedClaims: object): void => {
+  const [header = '', payload = ''] = JSON.parse(answer).access_token.split('.')
+  const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
+  partialDeepStrictEqual(decode(header), { alg: 'ES256', typ: 'at+jwt' })
+  partialDeepStrictEqual(decode(payload), expectedClaims)
+}
+
+const tokenRequest = (form: Record<string, string>, { port }: Server, { client, tokenPath }: IssuerWorld): string => {
+  const body = new URLSearchParams(form).toString()
+  return [
+    `POST ${tokenPath} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    'accept: application/json',
+    `authorization: Basic ${Buffer.from(`${client.id}:${client.secret}`).toString('base64')}`,
+    'content-type: application/x-www-form-urlencoded',
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,33 @@
+import type { Expected } from './load-generator.ts'
+import type { Server, Stage } from './stage.ts'
+
+/** What a comparison is: servers that get the same work in turn, and the ratios between them that are promised. */
+export type Comparison = {
+  /** As typed on the command line. */
+  name: string
+  title: string
+  /** Puts servers and data on the stage, which `main.ts` clears whatever happens. */
+  prepare: (stage: Stage) => Promise<Prepared>
+}
+
+export type Prepared = {
+  contestants: Contestant[]
+  ratios: Ratio[]
+}
+
+export type Contestant = {
+  name: string
+  server: Server
+  /**
+   * Whole requests for one round. With `once` they are single use: at least as many as asked for, prepared outside the
+   * measured window; otherwise one or a few, sent over and over.
+   */
+  requests: (count: number) => Promise<string[]> | string[]
+  once?: boolean
+  expected: Expected
+  /** Proves that the contestant does the work: sends what it has to refuse. Throws when it does not. */
+  preflight?: () => Promise<void>
+}
+
+/** `cost(of) / cost(to)` in CPU per request, with the bar it has to hold. */
+export type Ratio = { of: string; to: string; atMost?: number; atLeast?: number }

@@ -1,0 +1,105 @@
+import { connect, type Socket } from 'node:net'
+import { answerReader, type HttpAnswer } from './answer-reader.ts'
+import { answerCalls } from './calls.ts'
+
+/**
+ * The load: a fixed number of keep-alive connections, each sending its next request when the answer to the last one is
+ * there (closed loop). Raw sockets and requests prepared as bytes keep it cheaper than any server it drives. Every answer
+ * is checked; one wrong answer fails the round.
+ */
+export type Load = {
+  port: number
+  connections: number
+  /** The round ends after this long, or when `requests` are used up and may not be repeated. */
+  seconds: number
+  /** Whole requests as they go over the wire. */
+  requests: string[]
+  /** Each request is sent at most once: its credential is single use. */
+  once: boolean
+  expected: Expected
+}
+
+export type Expected = { status: number; bodyIncludes: string }
+
+export type LoadResult = {
+  requests: number
+  seconds: number
+  p50Ms: number
+  p99Ms: number
+  /** CPU microseconds of the generator itself. */
+  cpuMicros: number
+}
+
+const run = async (load: Load): Promise<LoadResult> => {
+  const requests = load.requests.map((request) => Buffer.from(request))
+  const latencies: number[] = []
+  let taken = 0
+
+  const cpuBefore = process.cpuUsage()
+  const started = performance.now()
+  const deadline = started + load.seconds * 1000
+  const nextRequest = (): Buffer | undefined => {
+    if (performance.now() >= deadline) return undefined
+    if (load.once && taken === requests.length) return undefined
+    return requests[taken++ % requests.length]
+  }
+  const drive = () => drivePort({ port: load.port, nextRequest, expected: load.expected, latencies })
+  await Promise.all(Array.from({ length: load.connections }, drive))
+  const seconds = (performance.now() - started) / 1000
+  const { user, system } = process.cpuUsage(cpuBefore)
+
+  latencies.sort((a, b) => a - b)
+  const percentile = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]
+  return {
+    requests: latencies.length,
+    seconds,
+    p50Ms: percentile(0.5) ?? Number.NaN,
+    p99Ms: percentile(0.99) ?? Number.NaN,
+    cpuMicros: user + system,
+  }
+}
+
+type Drive = { port: number; nextRequest: () => Buffer | undefined; expected: Expected; latencies: number[] }
+
+/** One connection, until there is no next request. */
+const drivePort = ({ port, nextRequest, expected, latencies }: Drive): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const reader = answerReader()
+    let sentAt = 0
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => send())
+
+    const finish = (error?: Error) => {
+      socket.removeAllListeners('close')
+      socket.destroy()
+      if (error) reject(error)
+      else resolve()
+    }
+    const send = () => {
+      const request = nextRequest()
+      if (!request) return finish()
+      sentAt = performance.now()
+      socket.write(request)
+    }
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        const answer = reader.push(chunk)
+        if (!answer) return
+        latencies.push(performance.now() - sentAt)
+        assertExpected(answer, expected)
+        send()
+      } catch (error) {
+        finish(error as Error)
+      }
+    })
+    socket.on('error', finish)
+    socket.on('close', () => finish(new Error('the server closed a connection that should stay open')))
+  })
+
+const assertExpected = ({ status, head, body }: HttpAnswer, expected: Expected): void => {
+  if (status === expected.status && body.includes(expected.bodyIncludes)) return
+  throw new Error(
+    `expected ${expected.status} with ${expected.bodyIncludes}, got:\n${head}\n\n${body.toString().slice(0, 500)}`,
+  )
+}
+
+answerCalls({ start: () => {}, run })

@@ -1,0 +1,78 @@
+import { writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
+import { issuer } from './comparisons/issuer.ts'
+import type { Comparison } from './harness/comparison.ts'
+import { type Measured, measure, type Settings } from './harness/measure.ts'
+import { canPin, support } from './harness/process.ts'
+import { preamble, report } from './harness/report.ts'
+import { createStage } from './harness/stage.ts'
+
+/** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file]`; see README.md. */
+const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer]
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '16' },
+    json: { type: 'string' },
+  },
+})
+
+const positive = (name: 'rounds' | 'seconds' | 'connections'): number => {
+  const value = Number(values[name])
+  if (value > 0 && (name === 'seconds' || Number.isInteger(value))) return value
+  return usage(`--${name} takes a positive number, not "${values[name]}"`)
+}
+
+const usage = (problem: string): never => {
+  console.error(`${problem}\nusage: npm run bench -- [${comparisons.map(({ name }) => name).join(' | ')}] …options`)
+  process.exit(2)
+}
+
+const chosen = (names: string[]): Comparison[] => {
+  const unknown = names.find((name) => !comparisons.some((comparison) => comparison.name === name))
+  if (unknown !== undefined) usage(`there is no comparison "${unknown}"`)
+  return names.length === 0 ? comparisons : comparisons.filter(({ name }) => names.includes(name))
+}
+
+const settings: Settings = {
+  rounds: positive('rounds'),
+  seconds: positive('seconds'),
+  connections: positive('connections'),
+}
+
+/** One line, rewritten, and only where a person looks at it. */
+const progress = (line: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
+}
+
+const run = async ({ title, prepare }: Comparison): Promise<Measured> => {
+  const stage = createStage()
+  try {
+    const prepared = await prepare(stage)
+    const { process: generator } = await stage.start(new URL('./harness/load-generator.ts', import.meta.url), support)
+    const measured = await measure({ prepared, generator, progress, ...settings })
+    console.log(report(title, measured))
+    return measured
+  } finally {
+    await stage.stop()
+  }
+}
+
+// Inherited by every server under test; express and others are slower without it.
+process.env['NODE_ENV'] = 'production'
+
+console.log(preamble(settings, canPin))
+const results: Record<string, Measured> = {}
+for (const comparison of chosen(positionals)) {
+  try {
+    results[comparison.name] = await run(comparison)
+  } catch (error) {
+    console.error(`\n${comparison.title}\n  aborted: ${error instanceof Error ? error.message : error}`)
+    process.exitCode = 1
+  }
+}
+if (values.json) await writeFile(values.json, `${JSON.stringify({ settings, pinned: canPin, results }, null, 2)}\n`)

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import type { IssuerWorld } from '../comparisons/issuer.ts'
+import { peerSchema, sha256 } from './oidc-store.ts'
+
+/** The peer's database with its one client, resource, role and users in it, and subject tokens on demand. */
+type SeededPeer = IssuerWorld & { connection: pg.ConnectionConfig; close: () => Promise<void> }
+
+const resource = 'https://api.example.test/orders'
+const client = { id: 'bench-client', secret: randomBytes(32).toString('base64url') }
+const actorId = 'support-1'
+const actorToken = randomBytes(32).toString('base64url')
+
+const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const clientMetadata = {
+  client_id: client.id,
+  client_secret: client.secret,
+  grant_types: ['client_credentials', tokenExchange],
+  response_types: [],
+  redirect_uris: [],
+  token_endpoint_auth_method: 'client_secret_basic',
+}
+
+export const seedPeer = async (server: pg.ConnectionConfig): Promise<SeededPeer> => {
+  const connection = await createDatabase(server, 'bench_oidc_provider')
+  const pool = new pg.Pool({ ...connection, max: 1 })
+  await pool.query(peerSchema)
+  await pool.query(`insert into users (id) values ('user-1'), ($1)`, [actorId])
+  await pool.query(`insert into resources values ($1, 3600)`, [resource])
+  await pool.query(`insert into scopes values (1, $1, 'read:orders'), (2, $1, 'write:orders')`, [resource])
+  await pool.query(`insert into role_scopes values ('orders', 1), ('orders', 2)`)
+  await pool.query(`insert into user_roles values ('user-1', 'orders')`)
+  await pool.query(`insert into client_roles values ($1, 'orders')`, [client.id])
+  await insertPayload(pool, 'Client', client.id, clientMetadata)
+  await insertPayload(pool, 'AccessToken', actorToken, actorTokenPayload(client.id))
+  await pool.query('analyze')
+
+  return {
+    connection,
+    tokenPath: '/token',
+    client,
+    resource,
+    actorId,
+    actorToken,
+    mintSubjectTokens: async (count) => {
+      const tokens = Array.from({ length: count }, () => `sub_${randomBytes(16).toString('base64url')}`)
+      await pool.query(
+        `insert into subject_tokens (hash, user_id, expires_at)
+         select hash, 'user-1', now() + interval '10 minutes' from unnest($1::bytea[]) hash`,
+        [tokens.map(sha256)],
+      )
+      return tokens
+    },
+    close: () => pool.end(),
+  }
+}
+
+export const createDatabase = async (server: pg.ConnectionConfig, name: string): Promise<pg.ConnectionConfig> => {
+  const admin = new pg.Client(server)
+  await admin.connect()
+  await admin.query(`create database ${admin.escapeIdentifier(name)}`)
+  await admin.end()
+  return { ...server, database: name }
+}
+
+const insertPayload = (pool: pg.Pool, model: string, id: string, payload: object) =>
+  pool.query('insert into oidc_payloads (model, id, payload) values ($1, $2, $3)', [model, id, payload])
+
+/** As the library itself stores an opaque access token. */
+const actorTokenPayload = (clientId: string) => {
+  const iat = Math.floor(Date.now() / 1000)
+  return {
+    kind: 'AccessToken',
+    jti: actorToken,
+    iat,
+    exp: iat + 86_400,
+    accountId: actorId,
+    clientId,
+    scope: 'openid',
+  }
+}
