@@ -1,0 +1,40 @@
+import { constants, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto'
+
+/** What a signature algorithm of RFC 7518 §3.1, RFC 8037 or RFC 9864 needs. There is no symmetric row and no `none`. */
+export interface SignatureAlgorithm {
+  /** The `kty` and, where it decides, the `crv` of keys for it. */
+  kty: 'EC' | 'RSA' | 'OKP'
+  crv?: string
+  /** Digest name for node:crypto; null where the algorithm fixes it. */
+  digest: string | null
+  /** Octets of the signature, where the algorithm fixes them (RFC 7518 §3.4: R || S). */
+  signatureLength?: number
+  options?: Omit<VerifyKeyObjectInput, 'key'>
+}
+
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+const ecdsa = { dsaEncoding: 'ieee-p1363' } as const
+
+export const algorithms: Readonly<Record<string, SignatureAlgorithm>> = {
+  ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', signatureLength: 64, options: ecdsa },
+  ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', signatureLength: 96, options: ecdsa },
+  ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', signatureLength: 132, options: ecdsa },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', digest: null, signatureLength: 64 },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519', digest: null, signatureLength: 64 },
+  RS256: { kty: 'RSA', digest: 'sha256' },
+  RS384: { kty: 'RSA', digest: 'sha384' },
+  RS512: { kty: 'RSA', digest: 'sha512' },
+  PS256: { kty: 'RSA', digest: 'sha256', options: pss },
+  PS384: { kty: 'RSA', digest: 'sha384', options: pss },
+  PS512: { kty: 'RSA', digest: 'sha512', options: pss },
+}
+
+export const supportedAlgorithms: readonly string[] = Object.keys(algorithms)
+
+/** What a key without `alg` is used with: the curve's algorithm, and RS256 for RSA. */
+export const defaultAlgorithm = (kty: string, crv: string | undefined): string | undefined =>
+  Object.entries(algorithms).find(([, row]) => row.kty === kty && row.crv === (kty === 'RSA' ? undefined : crv))?.[0]
+
+/** RFC 7518 §3.3: 2048 bits at least. */
+export const isStrong = (key: KeyObject): boolean =>
+  key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
