@@ -111,7 +111,6 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     fetches?.inc({ issuer, outcome: 'ok' })
     staleGauge?.set({ issuer }, 0)
     schedule(age)
-    first.resolve()
     if (!merged.removed) return
     generation++
     for (const listener of listeners) listener()
@@ -140,6 +139,7 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
       .catch(failed)
       .finally(() => {
         running = undefined
+        if (keys.size > 0) first.resolve()
       })
     return running
   }
