@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { isPermittedHeader } from './decision-headers.ts'
+import { PolicyError } from './engine/policy-error.ts'
+import type { PolicyInput } from './input.ts'
+import type { PolicySet } from './policy-set.ts'
+
+export { PolicyError } from './engine/policy-error.ts'
+export { type PolicyInput, policyInputSchema, principalInput } from './input.ts'
+export { loadPolicies, type PolicySet, type PolicySource, shippedPolicies } from './policy-set.ts'
+export { type WatchedPolicies, watchPolicies } from './watch.ts'
+
+/** The entrypoint of routes that name none. */
+export const defaultEntrypoint = 'surrogate/gateway/decision'
+
+export type Decision =
+  | {
+      allow: true
+      /** For the upstream request; lower-case names, none that identifies, frames, routes or authenticates it. */
+      headers: Record<string, string>
+      log?: unknown
+    }
+  | {
+      allow: false
+      /** `insufficient_scope` → 401 with the challenge, everything else 403. `policy_denied` when the policy gave none. */
+      reason: string
+      /** At most 256 characters, written by the policy's author for the caller. */
+      detail?: string
+      /** The scopes that would be needed, for the challenge. */
+      scope?: string[]
+      headers: Record<string, string>
+      log?: unknown
+      /** With `policy_error`: what went wrong. For the log, never for the caller. */
+      error?: string
+    }
+
+/**
+ * Asks a policy. Never throws and fails closed: anything but `true` or a decision of the form below, an error, or a result over 64 kB
+ * is `{allow: false, reason: 'policy_error'}`.
+ */
+export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): Decision => {
+  try {
+    return decisionOf(set.evaluate(entrypoint, input))
+  } catch (error) {
+    return policyError(error instanceof PolicyError ? describe(error) : 'the policy could not be evaluated')
+  }
+}
+
+/** The engine's own error is the cause: "unreachable" or the message of OPA's abort. */
+const describe = (error: PolicyError): string =>
+  error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+
+const policyError = (error: string): Decision => ({ allow: false, reason: 'policy_error', headers: {}, error })
+
+const characters = (text: string): number => [...text].length
+
+/** What a rule may return, apart from a bare `true`. Strict: a misspelt member must not silently do nothing. */
+export const decisionSchema = z.strictObject({
+  allow: z.boolean(),
+  reason: z
+    .string()
+    .regex(/^[A-Za-z0-9_.:-]{1,64}$/)
+    .optional(),
+  detail: z
+    .string()
+    .refine((text) => text.length <= 256 || characters(text) <= 256, 'at most 256 characters')
+    .optional(),
+  // The characters of a scope name: RFC 6749 §3.3. The list goes into a response header.
+  scope: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
+    .max(64)
+    .optional(),
+  headers: z
+    .record(z.string(), z.string())
+    .refine((headers) => Object.keys(headers).length <= 32, 'at most 32 headers')
+    .refine((headers) => Object.entries(headers).every(isPermittedHeader), 'a header that a policy may not set')
+    .refine((headers) => Object.keys(headers).length === Object.keys(lowerCased(headers)).length, 'a header set twice')
+    .optional(),
+  log: z.record(z.string(), z.unknown()).optional(),
+})
+
+const decisionOf = (result: unknown): Decision => {
+  if (result === true) return { allow: true, headers: {} }
+  if (result === undefined) return policyError('no rule gave a decision')
+  const parsed = decisionSchema.safeParse(result)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return policyError(
+      `the decision is not valid: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`,
+    )
+  }
+  const { allow, reason = 'policy_denied', detail, scope, headers = {}, log } = parsed.data
+  const common = { headers: lowerCased(headers), ...(log !== undefined && { log }) }
+  if (allow) return { allow, ...common }
+  return { allow, reason, ...(detail !== undefined && { detail }), ...(scope && { scope }), ...common }
+}
+
+const lowerCased = (headers: Record<string, string>): Record<string, string> => {
+  const result: Record<string, string> = {}
+  for (const name of Object.keys(headers)) result[name.toLowerCase()] = headers[name]!
+  return result
+}

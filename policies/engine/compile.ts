@@ -1,0 +1,103 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { assetUrl } from '../../platform/module-url.ts'
+import { stampBundle } from './bundle.ts'
+import { runOpa } from './opa-binary.ts'
+import { type CompileIssue, issueLine, PolicyError } from './policy-error.ts'
+import { fingerprint, hashSources, type Sources, writeSources } from './sources.ts'
+
+/** Exactly the built-in functions that the engine supplies: a rule that uses another one does not compile. */
+export const capabilitiesFile = fileURLToPath(assetUrl('../capabilities.json', import.meta.url))
+
+/**
+ * Rules → bundle bytes. `revision` defaults to a fingerprint of the sources. Throws `PolicyError` whose `issues` say file, line and
+ * column of every mistake.
+ */
+export const compilePolicies = (options: {
+  sources: Sources
+  opa: string
+  revision?: string
+  /** Which built-in functions rules may use; `null` = all that OPA has. Default: those that the engine supplies. */
+  capabilities?: string | null
+}): Promise<Uint8Array> =>
+  withSources(options.sources, async (folder, scratch) => {
+    const output = join(scratch, 'bundle.tar.gz')
+    const { capabilities = capabilitiesFile } = options
+    const built = await runOpa(
+      options.opa,
+      // Without --prune-unused every rule that refers to an entrypoint would become one too.
+      [
+        'build',
+        '-t',
+        'wasm',
+        '--prune-unused',
+        ...(capabilities === null ? [] : ['--capabilities', capabilities]),
+        '-o',
+        output,
+        '-b',
+        '.',
+      ],
+      { cwd: folder },
+    )
+    if (built.code !== 0) throw await explain(options.opa, folder, built.stderr)
+    const sources = hashSources(options.sources)
+    return stampBundle(await readFile(output), {
+      revision: options.revision ?? fingerprint(sources),
+      built: { compiler: await compilerOf(options.opa), sources },
+    })
+  })
+
+/** Runs `use` with the sources in a folder of their own, gone afterwards; `scratch` is another one for results. */
+export const withSources = async <Result>(
+  sources: Sources,
+  use: (folder: string, scratch: string) => Promise<Result>,
+): Promise<Result> => {
+  const scratch = await mkdtemp(join(tmpdir(), 'surrogate-policy-'))
+  try {
+    const folder = join(scratch, 'rules')
+    await writeSources(sources, folder)
+    return await use(folder, scratch)
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+const checkAnswer = z.object({
+  errors: z.array(
+    z.object({
+      message: z.string(),
+      location: z.object({ file: z.string(), row: z.number(), col: z.number() }).optional(),
+    }),
+  ),
+})
+
+/** The issues that `opa check --format json` printed (it prints them on either stream). */
+export const checkIssues = ({ stdout, stderr }: { stdout: string; stderr: string }): CompileIssue[] => {
+  try {
+    const { errors } = checkAnswer.parse(JSON.parse(stderr.trim() === '' ? stdout : stderr))
+    return errors.map(({ message, location }) => ({
+      ...(location && { file: location.file, line: location.row, column: location.col }),
+      message,
+    }))
+  } catch {
+    return []
+  }
+}
+
+/** `opa build` prints prose; `opa check` finds the same mistakes and tells where they are. */
+const explain = async (opa: string, folder: string, prose: string): Promise<PolicyError> => {
+  const check = await runOpa(opa, ['check', '--format', 'json', '--capabilities', capabilitiesFile, '-b', '.'], {
+    cwd: folder,
+  })
+  const found = check.code === 0 ? [] : checkIssues(check)
+  const issues = found.length > 0 ? found : [{ message: prose.trim().replace(/^error: /, '') }]
+  return new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
+}
+
+const compilerOf = async (opa: string): Promise<string> => {
+  const { stdout } = await runOpa(opa, ['version'])
+  return `opa ${/^Version: (\S+)/m.exec(stdout)?.[1] ?? 'unknown'}`
+}

@@ -1,0 +1,81 @@
+import { hostBuiltins } from './builtins/index.ts'
+import { PolicyError } from './policy-error.ts'
+import { compileModule, instantiate, type WasmInstance } from './wasm-instance.ts'
+
+export interface WasmEngine {
+  readonly entrypoints: readonly string[]
+  /** The value of the entrypoint, `undefined` when no rule gives one. Throws `PolicyError`; the next call has a fresh instance. */
+  evaluate(entrypoint: string, input: unknown): unknown
+}
+
+/** Bytes. */
+export interface EngineLimits {
+  /** Of the input as JSON; more is an error. Default 64 kB. */
+  input: number
+  /** Of the result as JSON; more is an error. Default 64 kB. */
+  result: number
+  /** Of one instance's memory, the documents included (JSON takes about 14 times its size there). Default 256 MB. */
+  memory: number
+}
+
+export const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memory: 268_435_456 }
+
+/** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
+const keptGrowth = 16_777_216
+
+/**
+ * Runs a compiled policy on this thread. Throws `PolicyError` when the module is not an OPA policy or needs a built-in function
+ * that we do not supply. `print` receives the lines that rules print.
+ */
+export const createWasmEngine = (options: {
+  wasm: Uint8Array<ArrayBuffer>
+  data: unknown
+  limits?: Partial<EngineLimits>
+  now?: () => number
+  print?: (line: string) => void
+}): WasmEngine => {
+  const limits = { ...defaultLimits, ...options.limits }
+  const module = compileModule(options.wasm)
+  const start = (image?: Uint8Array) =>
+    instantiate({
+      module,
+      data: options.data,
+      ...(image && { image }),
+      builtins: hostBuiltins,
+      limits,
+      now: options.now ?? Date.now,
+      print: options.print ?? (() => {}),
+    })
+
+  const first = start()
+  const entrypoints = new Map(Object.entries(first.entrypoints))
+  // Restarting from a copy of the memory costs a fraction of parsing the documents again, and a caller may be able to provoke it.
+  const image = first.image()
+
+  // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
+  // stack, and after some hundred throws every call would fail with "memory access out of bounds".
+  let idle: WasmInstance | undefined = first
+
+  return {
+    entrypoints: [...entrypoints.keys()],
+    evaluate(entrypoint, input) {
+      const id = entrypoints.get(entrypoint)
+      if (id === undefined) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
+      const text = JSON.stringify(input)
+      const instance = idle ?? start(image)
+      idle = undefined
+      const result = evaluateOn(instance, id, text)
+      if (instance.grownBy() <= keptGrowth) idle = instance
+      return result
+    },
+  }
+}
+
+const evaluateOn = (instance: WasmInstance, entrypoint: number, input: string | undefined): unknown => {
+  try {
+    return instance.evaluate(entrypoint, input)
+  } catch (error) {
+    if (error instanceof PolicyError) throw error
+    throw new PolicyError('the policy failed while it was evaluated', { cause: error })
+  }
+}

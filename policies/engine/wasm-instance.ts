@@ -1,0 +1,215 @@
+import type { HostBuiltin } from './builtins/index.ts'
+import { PolicyError } from './policy-error.ts'
+
+/**
+ * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a decision): the input is
+ * written behind the heap's end as JSON, the answer is JSON that ends with a NUL. One memory an instance; not re-entrant.
+ */
+export interface WasmInstance {
+  readonly entrypoints: Readonly<Record<string, number>>
+  evaluate(entrypoint: number, input: string | undefined): unknown
+  /** Bytes by which the memory grew since the start. */
+  grownBy(): number
+  /** The memory with the documents loaded: what a sibling starts from. */
+  image(): Uint8Array
+}
+
+/** The exports that are used. Addresses and lengths are numbers; 0 is NULL. */
+interface Exports {
+  opa_wasm_abi_version: WebAssembly.Global
+  opa_wasm_abi_minor_version: WebAssembly.Global
+  builtins(): number
+  entrypoints(): number
+  opa_malloc(size: number): number
+  opa_json_parse(address: number, length: number): number
+  opa_json_dump(value: number): number
+  opa_heap_ptr_get(): number
+  opa_heap_ptr_set(address: number): void
+  opa_eval(
+    reserved: 0,
+    entrypoint: number,
+    data: number,
+    input: number,
+    inputLength: number,
+    heap: number,
+    format: 0,
+  ): number
+}
+
+/** The memory and the two addresses that belong to it, as the image of an instance keeps them. */
+const layouts = new WeakMap<Uint8Array, { data: number; heap: number }>()
+
+const pageBytes = 65_536
+const pages = (bytes: number) => Math.ceil(bytes / pageBytes)
+/** Room for the answers of most decisions, so that memory need not grow. Bytes. */
+const workspace = 524_288
+
+/** Every answer is `[{"result":…}]` or `[]`. */
+const envelopeBytes = '[{"result":}]'.length
+
+const encoder = new TextEncoder()
+
+export const instantiate = ({
+  module,
+  data,
+  image,
+  builtins,
+  limits,
+  now,
+  print,
+}: {
+  module: WebAssembly.Module
+  data: unknown
+  image?: Uint8Array
+  builtins: Readonly<Record<string, HostBuiltin>>
+  limits: { input: number; result: number; memory: number }
+  /** Milliseconds since 1970; asked at most once an evaluation. */
+  now: () => number
+  print: (line: string) => void
+}): WasmInstance => {
+  const maximum = pages(limits.memory)
+  const wanted = pages((image?.length ?? 0) + limits.input + workspace)
+  const memory = new WebAssembly.Memory({ initial: Math.min(wanted, maximum), maximum })
+  let bytes = Buffer.from(memory.buffer)
+  /** Growing the memory detaches the old view. */
+  const view = (): Buffer => {
+    if (bytes.buffer !== memory.buffer) bytes = Buffer.from(memory.buffer)
+    return bytes
+  }
+
+  const textAt = (address: number, most = Number.POSITIVE_INFINITY): string => {
+    const all = view()
+    const end = all.indexOf(0, address)
+    if (end - address > most) throw new PolicyError(`the decision is larger than ${limits.result} bytes`)
+    return all.toString('utf8', address, end)
+  }
+  const readJson = (value: number): unknown => JSON.parse(textAt(exports.opa_json_dump(value)))
+  const writeJson = (value: unknown): number => {
+    const text = encoder.encode(JSON.stringify(value))
+    const address = exports.opa_malloc(text.length)
+    view().set(text, address)
+    const parsed = exports.opa_json_parse(address, text.length)
+    if (parsed === 0) throw new PolicyError('a value is not valid JSON for the policy')
+    return parsed
+  }
+
+  let nowNs: bigint | undefined
+  const context = {
+    nowNs: () => {
+      nowNs ??= BigInt(now()) * 1_000_000n
+      return nowNs
+    },
+  }
+  const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
+    const result = supplied[id]?.(args.map(readJson), context)
+    return result === undefined ? 0 : writeJson(result)
+  }
+
+  const instance = new WebAssembly.Instance(module, {
+    env: {
+      memory,
+      opa_abort: (message: number) => {
+        throw new PolicyError(textAt(message))
+      },
+      opa_println: (line: number) => print(textAt(line)),
+      opa_builtin0: callBuiltin,
+      opa_builtin1: callBuiltin,
+      opa_builtin2: callBuiltin,
+      opa_builtin3: callBuiltin,
+      opa_builtin4: callBuiltin,
+    },
+  })
+  const exports = instance.exports as unknown as Exports
+  requireAbi(exports)
+
+  const supplied: HostBuiltin[] = []
+  const missing: string[] = []
+  for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) {
+    const builtin = builtins[name]
+    if (builtin) supplied[id] = builtin
+    else missing.push(name)
+  }
+  if (missing.length > 0) {
+    throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
+  }
+  const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
+
+  let layout = image && layouts.get(image)
+  if (image && layout) view().set(image)
+  else {
+    const document = writeJson(data)
+    layout = { data: document, heap: exports.opa_heap_ptr_get() }
+  }
+  const { data: dataAddress, heap } = layout
+  const room = heap + limits.input + workspace - memory.buffer.byteLength
+  if (room > 0) memory.grow(pages(room))
+  const startBytes = memory.buffer.byteLength
+
+  return {
+    entrypoints,
+    evaluate(entrypoint, input) {
+      nowNs = undefined
+      const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
+      // The heap begins behind the input, on an 8-byte boundary; whatever an earlier evaluation left there is overwritten.
+      const answer = exports.opa_eval(
+        0,
+        entrypoint,
+        dataAddress,
+        length === 0 ? 0 : heap,
+        length,
+        (heap + length + 7) & ~7,
+        0,
+      )
+      const results = JSON.parse(textAt(answer, limits.result + envelopeBytes)) as { result: unknown }[]
+      return results[0]?.result
+    },
+    grownBy: () => memory.buffer.byteLength - startBytes,
+    image: () => {
+      const copy = Uint8Array.prototype.slice.call(view(), 0, heap)
+      layouts.set(copy, layout)
+      return copy
+    },
+  }
+}
+
+/** Throws `PolicyError` when the bytes are not WebAssembly. */
+export const compileModule = (wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module => {
+  try {
+    return new WebAssembly.Module(wasm)
+  } catch (error) {
+    throw new PolicyError('the bundle holds no valid WebAssembly module', { cause: error })
+  }
+}
+
+/** The built-in functions that a policy needs from its host. */
+export const neededBuiltins = (wasm: Uint8Array<ArrayBuffer>): string[] => {
+  const nothing = () => undefined
+  const needed: string[] = []
+  const noteName = (_target: object, name: string | symbol) => {
+    needed.push(String(name))
+    return nothing
+  }
+  instantiate({
+    module: compileModule(wasm),
+    data: {},
+    builtins: new Proxy({}, { get: noteName }),
+    limits: { input: pageBytes, result: pageBytes, memory: 1024 * pageBytes },
+    now: Date.now,
+    print: nothing,
+  })
+  return needed
+}
+
+const writeInput = (bytes: Buffer, address: number, input: string, most: number): number => {
+  const { read, written } = encoder.encodeInto(input, bytes.subarray(address, address + most))
+  if (read < input.length) throw new PolicyError(`the policy input is larger than ${most} bytes`)
+  return written
+}
+
+const requireAbi = (exports: Exports): void => {
+  const version = exports.opa_wasm_abi_version?.value
+  const minor = exports.opa_wasm_abi_minor_version?.value
+  if (version !== 1 || !(minor >= 2)) {
+    throw new PolicyError(`the module speaks OPA's WASM ABI ${version}.${minor}; 1.2 or a later 1.x is needed`)
+  }
+}

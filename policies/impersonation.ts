@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { PolicyError } from './engine/policy-error.ts'
+import type { PolicySet } from './policy-set.ts'
+
+export const impersonationEntrypoint = 'surrogate/impersonation/decision'
+
+const person = {
+  id: z.string(),
+  roles: z.array(z.string()),
+}
+
+/** What the impersonation policy is asked with, when a subject token is minted and again when it is exchanged. */
+export const impersonationInputSchema = z.strictObject({
+  version: z.literal(1),
+  stage: z.enum(['mint', 'exchange']),
+  subject: z.strictObject({
+    ...person,
+    isSuspended: z.boolean(),
+    organizations: z.array(z.string()),
+    customData: z.record(z.string(), z.unknown()),
+  }),
+  actor: z
+    .strictObject({
+      ...person,
+      via: z.string().optional().describe('subject_token when the actor token itself came from a subject token.'),
+      chain: z.array(z.string()),
+    })
+    .optional(),
+  client: z
+    .strictObject({ id: z.string(), type: z.string(), name: z.string() })
+    .optional()
+    .describe('At minting only when the request binds the token to one.'),
+  creator: z.strictObject({ clientId: z.string() }),
+  resource: z.string().optional(),
+  scopes: z.array(z.string()),
+  reason: z.string().optional(),
+  ticket: z.string().optional(),
+  context: z.record(z.string(), z.unknown()),
+  now: z.number().describe('Seconds since 1970.'),
+})
+export type ImpersonationInput = z.infer<typeof impersonationInputSchema>
+
+const impersonationDecision = z.strictObject({
+  allow: z.boolean(),
+  reason: z.string().max(256).optional(),
+  /** Step-down: a subset of the scopes asked for. */
+  scopes: z.array(z.string()).optional(),
+  /** Seconds. */
+  maxTtl: z.number().int().positive().optional(),
+})
+export type ImpersonationDecision = z.infer<typeof impersonationDecision>
+
+/**
+ * Asks the impersonation policy. Throws `PolicyError` when it gives no valid answer (→ 503: never allow). `scopes` of an answer that
+ * names scopes nobody asked for is such an invalid answer.
+ */
+export const decideImpersonation = (set: PolicySet, input: ImpersonationInput): ImpersonationDecision => {
+  const result = set.evaluate(impersonationEntrypoint, input)
+  if (result === true) return { allow: true }
+  const parsed = impersonationDecision.safeParse(result)
+  if (!parsed.success) throw new PolicyError('the impersonation policy gave no valid decision', { cause: parsed.error })
+  if (parsed.data.scopes?.some((scope) => !input.scopes.includes(scope))) {
+    throw new PolicyError('the impersonation policy answered with scopes that were not asked for')
+  }
+  return parsed.data
+}

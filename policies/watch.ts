@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { loadPolicies, type PolicySet, type PolicySource, policyFilesState } from './policy-set.ts'
+
+export interface WatchedPolicies {
+  /** The last good set: ask each time, it may have been replaced. */
+  current(): PolicySet
+  /** `lastError`: why what is on disk now is not what runs; absent when it is. */
+  status(): { revision: string; lastError?: string }
+  /** Stops watching; the last good set keeps working. */
+  close(): Promise<void>
+}
+
+/**
+ * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links
+ * (Kubernetes ConfigMaps) and network file systems; a large folder is looked at less often, so that it costs at most 2 % of one core.
+ */
+const pollEvery = 300
+const pollShare = 50
+
+/**
+ * Loads policies and follows their files: a change is compiled and swapped in within a second, whole or not at all. Throws
+ * `PolicyError` when the first load fails; later failures keep the last good set and are told by `status` and the log.
+ */
+export const watchPolicies = async (
+  source: PolicySource & {
+    /** Called after every swap. */
+    onChange?: (set: PolicySet) => void
+  },
+): Promise<WatchedPolicies> => {
+  let seen = await policyFilesState(source.path)
+  let set = await loadPolicies(source)
+  let lastError: string | undefined
+
+  const check = async (): Promise<void> => {
+    const state = await policyFilesState(source.path).catch(
+      (error: unknown) => `unreadable: ${(error as Error).message}`,
+    )
+    if (state === seen) return
+    seen = state
+    try {
+      set = await loadPolicies(source)
+      lastError = undefined
+      source.logger.info({ path: source.path, revision: set.revision }, 'policies reloaded')
+    } catch (error) {
+      lastError = (error as Error).message
+      source.logger.error(
+        { path: source.path, error: lastError, revision: set.revision },
+        'policies not reloaded; the last good ones keep running',
+      )
+      return
+    }
+    source.onChange?.(set)
+  }
+
+  const stop = new AbortController()
+  const loop = (async () => {
+    let pause = pollEvery
+    while (!stop.signal.aborted) {
+      await delay(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      if (stop.signal.aborted) return
+      const start = performance.now()
+      await check()
+      pause = Math.max(pollEvery, (performance.now() - start) * pollShare)
+    }
+  })()
+
+  return {
+    current: () => set,
+    status: () => ({ revision: set.revision, ...(lastError !== undefined && { lastError }) }),
+    async close() {
+      stop.abort()
+      await loop
+    },
+  }
+}
