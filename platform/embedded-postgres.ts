@@ -22,7 +22,7 @@ export interface EmbeddedPostgres {
   pid: number
   /** Where the data really is: `dataDir`, or for root a folder under `/var/lib/surrogate`. */
   folder: string
-  /** Fast shutdown: ends sessions, writes a checkpoint, waits for the process. At most 45 s, then immediate shutdown. Idempotent. */
+  /** Fast shutdown: ends sessions, writes a checkpoint, waits for the process. After 30 s immediate shutdown; a minute at most. Idempotent. */
   stop(): Promise<void>
 }
 

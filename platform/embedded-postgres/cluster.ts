@@ -91,6 +91,13 @@ const createCluster = async (
       ],
       binaries.environment,
     )
+    if (output.includes('could not look up effective user ID'))
+      throw unusable(
+        folder,
+        `user ${user.uid} has no account on this machine, and PostgreSQL needs one`,
+        undefined,
+        'Add the user to /etc/passwd, start as another user, or set DATABASE_URL to a PostgreSQL server.',
+      )
     if (code !== 0)
       throw unusable(folder, `initdb failed (${code}): ${output.split('\n').findLast((line) => line !== '')}`)
     await rename(secret, join(data, passwordFile))

@@ -27,9 +27,13 @@ const wrongPassword = new Set(['28P01', '28000'])
 /** How long a living postmaster may take to answer, in ms. Recovery after a crash replays at most some GB of log. */
 const patience = 300_000
 
+/** How long a release may wait for a server that is not well, in ms. Then it is stopped all the same. */
+const releaseMs = 15_000
+
 /** Connects as soon as the server answers. Undefined when the postmaster ended first. */
 export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster): Promise<pg.Client | undefined> => {
   const until = Date.now() + patience
+  let pause = 5
   while (await postmaster.running()) {
     const client = new pg.Client({
       ...connectionTo(postmaster, cluster),
@@ -57,7 +61,8 @@ export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster)
           cause: error,
         })
     }
-    await delay(5)
+    await delay(pause)
+    pause = Math.min(pause * 1.5, 250)
   }
   return undefined
 }
@@ -125,7 +130,14 @@ export const holdLease = async (options: {
     async release() {
       released = true
       socketOf(client).ref()
-      await client.end().catch(() => undefined)
+      const settled = client.query('SELECT 1').then(
+        () => client.end(),
+        // PostgreSQL 18.4 never ends when a fast shutdown meets its recovery from a crash: let it recover first.
+        async () => (await connectWhenReady(postmaster, cluster))?.end(),
+      )
+      const bound = new AbortController()
+      await Promise.race([settled.catch(() => undefined), delay(releaseMs, undefined, { signal: bound.signal })])
+      bound.abort()
     },
   }
 }

@@ -146,7 +146,7 @@ const postmaster = (options: {
 /** Fast shutdown (SIGINT): sessions end, a checkpoint is written. Immediate shutdown (SIGQUIT) only after `fastMs`. */
 export const stopPostmaster = async (
   running: Postmaster,
-  { logger, fastMs = 45_000, immediateMs = 10_000 }: { logger: Logger; fastMs?: number; immediateMs?: number },
+  { logger, fastMs = 30_000, immediateMs = 10_000 }: { logger: Logger; fastMs?: number; immediateMs?: number },
 ): Promise<void> => {
   running.signal('SIGINT')
   if (await ended(running, fastMs)) return
@@ -197,10 +197,16 @@ const alive = (pid: number) => {
 const runsIn = async (pid: number, folder: string): Promise<boolean> => {
   if (!alive(pid)) return false
   if (process.platform !== 'linux') return true
+  // Unreadable is somebody else's: our own server's processes we may look at.
   return readlink(`/proc/${pid}/cwd`).then(
     (path) => path === folder,
-    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+    () => false,
   )
+}
+
+const anybodyIn = async (folder: string) => {
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  return (await Promise.all(processes.map((pid) => runsIn(pid, folder)))).includes(true)
 }
 
 /** PostgreSQL itself would refuse to start while the process id in its file lives, whoever that is; common after a container restarts. */
@@ -209,9 +215,13 @@ const forgetReusedPid = async (
   { pid, cluster, logger }: { pid: number; cluster: Cluster; logger: Logger },
 ) => {
   if (process.platform !== 'linux' || !alive(pid)) return
-  const others = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  // A session process that outlives its postmaster may still be writing: then PostgreSQL's own check must have the file.
-  for (const other of others) if (await runsIn(other, cluster.path)) return
-  logger.warn({ file, pid }, 'the process id in postmaster.pid belongs to another program now; removing the file')
+  // Session processes outlive a killed postmaster for a moment, still writing. Should they stay, PostgreSQL's own check of the
+  // shared memory needs the file.
+  const until = Date.now() + 5_000
+  while (await anybodyIn(cluster.path)) {
+    if (Date.now() > until) return
+    await delay(10)
+  }
+  logger.warn({ file, pid }, 'postmaster.pid names a process that is not its PostgreSQL any more; removing the file')
   await rm(file, { force: true })
 }
