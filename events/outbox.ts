@@ -1,4 +1,6 @@
-import type { Transaction } from '../platform/database.ts'
+import { queryOf, statement, type Transaction } from '../platform/database.ts'
+import { uuidv7 } from '../platform/ids.ts'
+import { eventTypes } from './catalogue.ts'
 
 /** What an event tells of the HTTP request that caused it; built by the router. `path` and `matchedRoute` are below `/api`. */
 export interface EventRequest {
@@ -10,7 +12,7 @@ export interface EventRequest {
   params: Record<string, string>
   /** The status of the answer. */
   status: number
-  /** Ties the events of one request together. Default: one is made. */
+  /** Ties the events of one request together, a UUID. Default: one is made. */
   correlationId?: string
 }
 
@@ -31,10 +33,78 @@ export interface NewEvent {
   organizationId?: string
   /** The answer of the Management API, null when there is none. */
   data: unknown
-  /** Members beside `data`: `roleId`, `addedUserIds`, … */
+  /** Members beside `data`: `roleId`, `addedUserIds`, … They cannot replace the others. */
   extras?: Record<string, unknown>
   request: EventRequest
 }
 
-/** Placeholder until the ledger's tables land. */
-export const recordEvent = async (_transaction: Transaction, _event: NewEvent): Promise<void> => {}
+/** The format of payloads, told in each as `apiVersion`. Members may be added within a version. */
+export const apiVersion = '1'
+
+const insert = statement(
+  'outbox-insert',
+  `WITH entity AS (
+     INSERT INTO entity_versions AS known (kind, id, version) VALUES ($1, $2, 1)
+     ON CONFLICT (kind, id) DO UPDATE SET version = known.version + 1
+     RETURNING version
+   )
+   INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
+   SELECT $3::uuid, $1, $2, entity.version, $4, $5, $6::uuid, convert_to($7::text || entity.version || $8::text, 'UTF8')
+   FROM entity
+   RETURNING version`,
+)
+
+/**
+ * Records that something happened, in the transaction that made it happen: both stand or neither does. Takes the next version of the
+ * entity (gap-free; the row stays locked until commit) and stores the bytes that receivers will get. One round trip. Wake the
+ * publisher after the commit. Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity.
+ */
+export const recordEvent = async (
+  transaction: Transaction,
+  event: NewEvent,
+): Promise<{ id: string; version: number }> => {
+  const known = eventTypes.get(event.type)
+  if (known === undefined) throw new TypeError(`Not an event type: ${event.type}`)
+  if (known.entity !== event.entity.kind)
+    throw new TypeError(`${event.type} is an event of a ${known.entity}, not of a ${event.entity.kind}.`)
+  const { id: entityId, kind } = event.entity
+  const id = uuidv7()
+  const correlationId = event.request.correlationId ?? uuidv7()
+  const { before, after } = payloadAround(event, id, correlationId)
+  const [row] = await queryOf(transaction)<{ version: number | string }>(insert, [
+    kind,
+    entityId,
+    id,
+    event.type,
+    event.organizationId ?? null,
+    correlationId,
+    before,
+    after,
+  ])
+  return { id, version: Number(row!.version) }
+}
+
+/** The JSON of the payload around the digits of its version, which only the database knows. */
+const payloadAround = (event: NewEvent, id: string, correlationId: string) => {
+  const { type, data, extras = {}, organizationId, request } = event
+  const rest = {
+    apiVersion,
+    correlationId,
+    createdAt: new Date().toISOString(),
+    ...(organizationId === undefined ? {} : { organizationId }),
+    userAgent: request.userAgent,
+    ip: request.ip,
+    path: request.path,
+    method: request.method,
+    status: request.status,
+    params: request.params,
+    matchedRoute: request.matchedRoute,
+    data: data ?? null,
+  }
+  const reserved = new Set(['hookId', 'id', 'event', 'version', ...Object.keys(rest)])
+  const more = Object.fromEntries(Object.entries(extras).filter(([name]) => !reserved.has(name)))
+  return {
+    before: `{"id":"${id}","event":${JSON.stringify(type)},"version":`,
+    after: `,${JSON.stringify({ ...rest, ...more }).slice(1)}`,
+  }
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import type { EntityKind } from './outbox.ts'
+
+/**
+ * Every event type there is, as a row: what kind of thing it is about (its order is the order of that entity's changes), what its
+ * `data` holds, and when it occurs. Payloads are checked against `data` in tests, not when they are recorded.
+ */
+export interface EventType {
+  type: string
+  /** `named`: delivered only to hooks that name the type; no wildcard covers it. */
+  category: 'interaction' | 'data' | 'exception' | 'impersonation'
+  entity: EntityKind
+  data: z.ZodType
+  /** "Occurs when …" */
+  occurs: string
+  named?: true
+}
+
+const nothing = z.null()
+const object = z.record(z.string(), z.unknown())
+/** Milliseconds since the epoch. */
+const time = z.number().int()
+const nullableText = z.string().nullable()
+const tenantId = z.literal('default')
+
+const user = z.looseObject({
+  id: z.string(),
+  username: nullableText,
+  primaryEmail: nullableText,
+  primaryPhone: nullableText,
+  name: nullableText,
+  avatar: nullableText,
+  customData: object,
+  identities: object,
+  profile: object,
+  applicationId: nullableText,
+  isSuspended: z.boolean(),
+  lastSignInAt: time.nullable(),
+  createdAt: time,
+  updatedAt: time,
+})
+const role = z.looseObject({
+  tenantId,
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  type: z.enum(['User', 'MachineToMachine']),
+  isDefault: z.boolean(),
+})
+const scope = z.looseObject({
+  tenantId,
+  id: z.string(),
+  resourceId: z.string(),
+  name: z.string(),
+  description: nullableText,
+  createdAt: time,
+})
+/** The row of `/api/impersonations`. */
+const impersonation = z.looseObject({
+  id: z.string(),
+  subjectId: z.string(),
+  actorId: nullableText,
+  clientId: z.string(),
+  scopes: z.array(z.string()),
+  startedAt: time,
+  expiresAt: time,
+  endedAt: time.nullable(),
+})
+
+const interaction = (type: string, occurs: string): EventType => ({
+  type,
+  category: 'interaction',
+  entity: 'user',
+  data: object.nullable(),
+  occurs,
+})
+const mutation = (type: string, entity: EntityKind, data: z.ZodType, occurs: string): EventType => ({
+  type,
+  category: 'data',
+  entity,
+  data,
+  occurs,
+})
+
+export const catalogue: readonly EventType[] = [
+  interaction('PostRegister', 'a user has created an account through the sign-up flow'),
+  interaction('PostSignIn', 'a user has signed in'),
+  interaction('PostResetPassword', 'a password was reset through the forgot-password flow'),
+
+  mutation('User.Created', 'user', user, 'a user account is created'),
+  mutation('User.Deleted', 'user', user, 'a user account is deleted; `data` is the deleted user'),
+  mutation(
+    'User.Data.Updated',
+    'user',
+    // The answer of the route: the user, or for …/custom-data and …/profile that object.
+    object,
+    'profile data of a user change: email, avatar, custom data, password and so on',
+  ),
+  mutation('User.SuspensionStatus.Updated', 'user', user, 'a user is suspended or reactivated'),
+
+  mutation('Role.Created', 'role', role, 'a role is created'),
+  mutation('Role.Deleted', 'role', nothing, 'a role is deleted'),
+  mutation('Role.Data.Updated', 'role', role, 'the name, description or default status of a role changes'),
+  mutation(
+    'Role.Scopes.Updated',
+    'role',
+    z.array(z.looseObject({ id: z.string(), name: z.string(), resourceId: z.string() })).nullable(),
+    'permissions are added to or removed from a role; after an addition `data` lists them',
+  ),
+
+  mutation('Scope.Created', 'scope', scope, 'an API permission is created'),
+  mutation('Scope.Deleted', 'scope', nothing, 'an API permission is deleted'),
+  mutation('Scope.Data.Updated', 'scope', scope, 'the name or description of an API permission changes'),
+
+  mutation('Organization.Created', 'organization', object, 'an organization is created'),
+  mutation('Organization.Deleted', 'organization', nothing, 'an organization is deleted'),
+  mutation('Organization.Data.Updated', 'organization', object, 'name, description, custom data and so on change'),
+  mutation(
+    'Organization.Membership.Updated',
+    'organization',
+    object.nullable(),
+    'members are added to or removed from an organization; `addedUserIds`, `removedUserIds` name them',
+  ),
+
+  mutation('OrganizationRole.Created', 'organization-role', object, 'an organization role is created'),
+  mutation('OrganizationRole.Deleted', 'organization-role', nothing, 'an organization role is deleted'),
+  mutation('OrganizationRole.Data.Updated', 'organization-role', object, 'an organization role changes'),
+  mutation(
+    'OrganizationRole.Scopes.Updated',
+    'organization-role',
+    z.array(object).nullable(),
+    'permissions are added to or removed from an organization role',
+  ),
+
+  mutation('OrganizationScope.Created', 'organization-scope', object, 'an organization permission is created'),
+  mutation('OrganizationScope.Deleted', 'organization-scope', nothing, 'an organization permission is deleted'),
+  mutation('OrganizationScope.Data.Updated', 'organization-scope', object, 'an organization permission changes'),
+
+  {
+    type: 'Identifier.Lockout',
+    category: 'exception',
+    entity: 'user',
+    data: object.nullable(),
+    occurs: 'an account is locked after too many failed sign-in attempts; once per lock',
+  },
+
+  {
+    type: 'Impersonation.Started',
+    category: 'impersonation',
+    entity: 'impersonation',
+    data: impersonation,
+    occurs: 'a subject token was exchanged for an access token',
+    named: true,
+  },
+  {
+    type: 'Impersonation.Ended',
+    category: 'impersonation',
+    entity: 'impersonation',
+    data: impersonation,
+    occurs: 'an impersonation was ended before its token expired',
+    named: true,
+  },
+]
+
+export const eventTypes: ReadonlyMap<string, EventType> = new Map(catalogue.map((row) => [row.type, row]))
+
+/** Other spellings under which a hook may be registered. */
+const aliases: Record<string, string> = { 'Role.Scopes.Update': 'Role.Scopes.Updated' }
+
+/** The type that a name stands for; undefined when there is none. */
+export const eventTypeOf = (name: string): string | undefined => {
+  const type = aliases[name] ?? name
+  return eventTypes.has(type) ? type : undefined
+}
