@@ -22,7 +22,7 @@ export interface EmbeddedPostgres {
   pid: number
   /** Where the data really is: `dataDir`, or for root a folder under `/var/lib/surrogate`. */
   folder: string
-  /** Fast shutdown: ends sessions, writes a checkpoint, waits for the process. After 30 s immediate shutdown; a minute at most. Idempotent. */
+  /** Fast shutdown: ends sessions, writes a checkpoint, waits for the process. Immediate after 30 s; a minute at most. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -84,6 +84,7 @@ const supervise = async (
   postmaster: Postmaster,
   { adopted, client, cluster, folder, logger }: Supervision,
 ): Promise<EmbeddedPostgres> => {
+  // Refused, we leave even a postmaster we launched: the process that holds the lease has adopted it.
   const lease = await holdLease({ client, postmaster, cluster, logger })
   // The net under a process that ends without stop(): an exit handler cannot wait, but a signal is enough.
   const interrupt = () => postmaster.signal('SIGINT')

@@ -62,10 +62,10 @@ const linkLibraries = async (native: string, folder: string): Promise<string[]> 
     const ours = await mkdtempIn(folder, 'lib-')
     for (const { source, target } of missing)
       await link(join(libraries, basename(source)), join(ours, basename(target)))
-    // One folder whatever the number of starts: the last rename wins, and all of them hold the same links.
+    // Made anew at every start, because the package may have moved; made aside, because another start may be at it too.
     const place = join(folder, 'lib')
     await rm(place, { recursive: true, force: true })
-    await rename(ours, place)
+    await renameUnlessThere(ours, place)
     return [libraries, place]
   }
 }
@@ -111,9 +111,13 @@ const copyToPublicFolder = async (native: string): Promise<string> => {
     else if (entry.isFile())
       await chmod(join(entry.parentPath, entry.name), basename(entry.parentPath) === 'bin' ? 0o755 : 0o644)
   await chmod(aside, 0o755)
-  await rename(aside, place).catch(async (error: NodeJS.ErrnoException) => {
-    await rm(aside, { recursive: true, force: true })
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-  })
+  await renameUnlessThere(aside, place)
   return place
 }
+
+/** Another start of ours may have been faster; what it made is as good. */
+const renameUnlessThere = (from: string, to: string) =>
+  rename(from, to).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(from, { recursive: true, force: true })
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+  })

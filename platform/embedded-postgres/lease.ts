@@ -21,18 +21,19 @@ const connectionTo = (postmaster: Postmaster, cluster: Cluster): ClusterConnecti
   database: 'postgres',
 })
 
-/** No socket yet, nobody listening yet, starting, recovering or ending, ended while we connected. */
-const notYet = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', '57P03', '57P01', '53300'])
 const wrongPassword = new Set(['28P01', '28000'])
-/** How long a living postmaster may take to answer, in ms. Recovery after a crash replays at most some GB of log. */
-const patience = 300_000
+/** How long a living postmaster may take, in ms: to say anything, and to recover from a crash (some GB of log at most). */
+const patience = { silent: 20_000, recovering: 300_000 }
+const startingOrEnding = '57P03'
+/** No socket yet, nobody listening yet, starting, recovering or ending, ended while we connected. */
+const notYet = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', startingOrEnding, '57P01', '53300'])
 
 /** How long a release may wait for a server that is not well, in ms. Then it is stopped all the same. */
 const releaseMs = 15_000
 
 /** Connects as soon as the server answers. Undefined when the postmaster ended first. */
 export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster): Promise<pg.Client | undefined> => {
-  const until = Date.now() + patience
+  const since = Date.now()
   let pause = 5
   while (await postmaster.running()) {
     const client = new pg.Client({
@@ -54,7 +55,8 @@ export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster)
           cause: error,
         })
       const waiting = code === undefined ? /terminated|timeout/.test(message) : notYet.has(code)
-      if (!waiting || Date.now() > until)
+      const limit = code === startingOrEnding ? patience.recovering : patience.silent
+      if (!waiting || Date.now() - since > limit)
         throw new StartupError(`The PostgreSQL in ${cluster.path} does not answer: ${code ?? message}.`, {
           hint: `Stop it (kill -INT ${postmaster.pid}) and start again; its log is ${cluster.logFile}.`,
           exitCode: 3,
