@@ -106,7 +106,8 @@ export const readCases = async (folder: string): Promise<PolicyCase[]> => {
 
 const parseFile = (file: string, text: string): unknown => {
   try {
-    return parseYaml(text)
+    // `<<: *route` lets cases share a route.
+    return parseYaml(text, { merge: true })
   } catch (error) {
     throw new PolicyError(`${file} is not valid YAML: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error })
   }

@@ -34,6 +34,7 @@ export const compilePolicies = (options: {
         '-t',
         'wasm',
         '--prune-unused',
+        '--wasm-include-print',
         ...(capabilities === null ? [] : ['--capabilities', capabilities]),
         '-o',
         output,
@@ -42,7 +43,7 @@ export const compilePolicies = (options: {
       ],
       { cwd: folder },
     )
-    if (built.code !== 0) throw await explain(options.opa, folder, built.stderr)
+    if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
     const sources = hashSources(options.sources)
     return stampBundle(await readFile(output), {
       revision: options.revision ?? fingerprint(sources),

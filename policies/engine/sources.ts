@@ -20,7 +20,7 @@ const mostBytes = 67_108_864
 export const readSources = async (folder: string, options?: { tests?: boolean }): Promise<Sources> => {
   const files = await listSources(folder, options)
   const sources = new Map<string, Uint8Array>()
-  for (const { name } of files) sources.set(name, await readFile(join(folder, name)))
+  for (const { name } of files) sources.set(name, await readable(readFile(join(folder, name)), name))
   return sources
 }
 
@@ -28,10 +28,11 @@ export const readSources = async (folder: string, options?: { tests?: boolean })
 export const listSources = async (folder: string, { tests = false } = {}): Promise<SourceFile[]> => {
   const files: SourceFile[] = []
   const walk = async (relative: string): Promise<void> => {
-    for (const entry of (await readdir(join(folder, relative))).sort()) {
+    const entries = await readable(readdir(join(folder, relative)), relative || folder)
+    for (const entry of entries.sort()) {
       const name = relative === '' ? entry : `${relative}/${entry}`
       if (entry.startsWith('.') || (isTest(entry) && !tests)) continue
-      const { size, mtimeMs, ino, ...found } = await status(join(folder, name))
+      const { size, mtimeMs, ino, ...found } = await readable(status(join(folder, name)), name)
       if (found.isFolder && !skippedFolders.has(entry)) await walk(name)
       if (found.isFile && isSource(entry)) files.push({ name, size, mtimeMs, ino })
     }
@@ -51,6 +52,11 @@ export interface SourceFile {
   mtimeMs: number
   ino: number
 }
+
+const readable = <Result>(reading: Promise<Result>, name: string): Promise<Result> =>
+  reading.catch((cause: NodeJS.ErrnoException) => {
+    throw new PolicyError(`${name} cannot be read (${cause.code})`, { cause })
+  })
 
 const status = async (path: string) => {
   const found = await stat(path)

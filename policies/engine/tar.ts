@@ -31,7 +31,7 @@ export const readTar = (archive: Uint8Array): Map<string, Uint8Array<ArrayBuffer
       longName = undefined
     } else if (type !== '5') throw new TarError('the archive holds something that is neither a file nor a folder')
   }
-  return files
+  throw new TarError('the archive is cut off')
 }
 
 /** The same files always give the same bytes: sorted, no owner, no time. */

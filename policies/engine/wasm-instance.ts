@@ -99,6 +99,7 @@ export const instantiate = ({
       nowNs ??= BigInt(now()) * 1_000_000n
       return nowNs
     },
+    print,
   }
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
     const result = supplied[id]?.(args.map(readJson), context)

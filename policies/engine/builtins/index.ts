@@ -1,3 +1,4 @@
+import { printBuiltins } from './print.ts'
 import { stringBuiltins } from './strings.ts'
 import { timeBuiltins } from './time.ts'
 
@@ -11,7 +12,12 @@ export type HostBuiltin = (args: readonly unknown[], context: EvaluationContext)
 export interface EvaluationContext {
   /** Nanoseconds since 1970. */
   nowNs(): bigint
+  print(line: string): void
 }
 
 /** Given JSON values (sets arrive as arrays), they return one, or `undefined` where OPA has a built-in error: the expression is undefined. */
-export const hostBuiltins: Readonly<Record<string, HostBuiltin>> = { ...stringBuiltins, ...timeBuiltins }
+export const hostBuiltins: Readonly<Record<string, HostBuiltin>> = {
+  ...printBuiltins,
+  ...stringBuiltins,
+  ...timeBuiltins,
+}

@@ -1,0 +1,88 @@
+import { rename, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { silentLogger } from '../../platform/logger.ts'
+import { loadPolicies, watchPolicies } from '../../policies/decide.ts'
+import { compilePolicies } from '../../policies/engine/compile.ts'
+import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { readSources } from '../../policies/engine/sources.ts'
+import { ruleFolder, writeFiles } from './rule-folder.ts'
+
+const rule = (value: string) => `package test\n\n# METADATA\n# entrypoint: true\ndecision := ${value}\n`
+
+const watch = async (path: string) => {
+  const policies = await watchPolicies({ path, logger: silentLogger })
+  onTestFinished(policies.close)
+  return policies
+}
+
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
+
+test('an edited rule is in force soon, a broken one never, and status says why', async () => {
+  const folder = await ruleFolder({ 'a.rego': rule('"first"') })
+  const policies = await watch(folder)
+  const first = policies.current()
+  expect(first.evaluate('test/decision', {})).toBe('first')
+  expect(policies.status()).toEqual({ revision: first.revision })
+
+  await writeFiles(folder, { 'a.rego': rule('"second"') })
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('second'))
+  // Whoever holds the old set finishes with it.
+  expect(first.evaluate('test/decision', {})).toBe('first')
+  const good = policies.status().revision
+
+  await writeFiles(folder, { 'a.rego': rule('nonsense') })
+  await until(() => expect(policies.status().lastError).toContain('a.rego:5:13: var nonsense is unsafe'))
+  expect(policies.status().revision).toBe(good)
+  expect(policies.current().evaluate('test/decision', {})).toBe('second')
+
+  await writeFiles(folder, { 'a.rego': rule('data.third'), 'data.json': '{"third": "third"}' })
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('third'))
+  expect(policies.status()).toEqual({ revision: policies.current().revision })
+
+  await writeFiles(folder, { 'data.json': '{"third": "fourth"}' })
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('fourth'))
+})
+
+test('a folder that disappears keeps the last good set and comes back', async () => {
+  const parent = await ruleFolder({ 'rules/a.rego': rule('"first"'), 'other/a.rego': rule('"second"') })
+  const policies = await watch(join(parent, 'rules'))
+  await rm(join(parent, 'rules'), { recursive: true })
+  await until(() => expect(policies.status().lastError).toContain('there are no policies'))
+  expect(policies.current().evaluate('test/decision', {})).toBe('first')
+  await rename(join(parent, 'other'), join(parent, 'rules'))
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('second'))
+})
+
+test('rules behind links are followed, as Kubernetes mounts and swaps them', async () => {
+  const folder = await ruleFolder({ '..1/a.rego': rule('"first"'), '..2/a.rego': rule('"second"') })
+  await symlink('..1', join(folder, '..data'))
+  await symlink('..data/a.rego', join(folder, 'a.rego'))
+  const policies = await watch(folder)
+  expect(policies.current().evaluate('test/decision', {})).toBe('first')
+  await symlink('..2', join(folder, '..next'))
+  await rename(join(folder, '..next'), join(folder, '..data'))
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('second'))
+})
+
+test('a bundle file that is replaced is loaded', async () => {
+  const opa = await findOpa()
+  const bundleOf = async (value: string) =>
+    compilePolicies({ sources: await readSources(await ruleFolder({ 'a.rego': rule(value) })), opa })
+  const folder = await ruleFolder({ 'b.tar.gz': await bundleOf('1'), 'next.tar.gz': await bundleOf('2') })
+  const policies = await watch(join(folder, 'b.tar.gz'))
+  expect(policies.current().evaluate('test/decision', {})).toBe(1)
+  await rename(join(folder, 'next.tar.gz'), join(folder, 'b.tar.gz'))
+  await until(() => expect(policies.current().evaluate('test/decision', {})).toBe(2))
+  await writeFiles(folder, { 'b.tar.gz': 'torn' })
+  await until(() => expect(policies.status().lastError).toContain('not a readable bundle'))
+  expect(policies.current().evaluate('test/decision', {})).toBe(2)
+})
+
+test('the first load must succeed', async () => {
+  await expect(watch('/nowhere/policies')).rejects.toThrow('there are no policies at /nowhere/policies')
+  await expect(watch(await ruleFolder({ 'readme.md': '' }))).rejects.toThrow('holds no .rego file')
+  await expect(
+    loadPolicies({ path: await ruleFolder({ 'a.rego': rule('nonsense') }), logger: silentLogger }),
+  ).rejects.toThrow('a.rego:5:13')
+})
