@@ -27,49 +27,50 @@ export const watchPolicies = async (
     onChange?: (set: PolicySet) => void
   },
 ): Promise<WatchedPolicies> => {
-  let seen = await policyFilesState(source.path)
+  let seen = await stateOf(source.path)
   let set = await loadPolicies(source)
   let lastError: string | undefined
 
-  const check = async (): Promise<void> => {
-    const state = await policyFilesState(source.path).catch(
-      (error: unknown) => `unreadable: ${(error as Error).message}`,
-    )
-    if (state === seen) return
-    seen = state
+  const reload = async (): Promise<void> => {
     try {
       set = await loadPolicies(source)
       lastError = undefined
       source.logger.info({ path: source.path, revision: set.revision }, 'policies reloaded')
+      source.onChange?.(set)
     } catch (error) {
       lastError = (error as Error).message
       source.logger.error(
         { path: source.path, error: lastError, revision: set.revision },
         'policies not reloaded; the last good ones keep running',
       )
-      return
     }
-    source.onChange?.(set)
   }
 
   const stop = new AbortController()
-  const loop = (async () => {
+  const follow = async (): Promise<void> => {
     let pause = pollEvery
     while (!stop.signal.aborted) {
       await delay(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {})
       if (stop.signal.aborted) return
       const start = performance.now()
-      await check()
+      const state = await stateOf(source.path)
       pause = Math.max(pollEvery, (performance.now() - start) * pollShare)
+      if (state === seen) continue
+      seen = state
+      await reload()
     }
-  })()
+  }
+  const following = follow()
 
   return {
     current: () => set,
     status: () => ({ revision: set.revision, ...(lastError !== undefined && { lastError }) }),
     async close() {
       stop.abort()
-      await loop
+      await following
     },
   }
 }
+
+/** Unreadable is a state too: entering it is reported, leaving it loads again. */
+const stateOf = (path: string): Promise<string> => policyFilesState(path).catch((error: Error) => error.message)
