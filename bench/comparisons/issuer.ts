@@ -1,7 +1,7 @@
 import { partialDeepStrictEqual } from 'node:assert/strict'
 import { exportJWK, generateKeyPair } from 'jose'
-import type { ConnectionConfig } from 'pg'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
+import type { Connection } from '../harness/database-store.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Server, Stage } from '../harness/stage.ts'
@@ -17,7 +17,7 @@ export const issuer: Comparison = {
   name: 'issuer',
   title: 'Issuer on Postgres (fsync on), ES256 JWT access tokens',
   prepare: async (stage) => {
-    const { result: postgres } = await stage.start<ConnectionConfig>(
+    const { result: postgres } = await stage.start<Connection>(
       new URL('../harness/postgres.ts', import.meta.url),
       support,
     )
@@ -37,9 +37,11 @@ export type IssuerWorld = {
   mintSubjectTokens: (count: number) => Promise<string[]>
 }
 
+export type SeededIssuer = IssuerWorld & { connection: Connection; close: () => Promise<void> }
+
 const ratios: Prepared['ratios'] = [{ of: 'oidc-provider, token exchange', to: 'oidc-provider, client_credentials' }]
 
-const preparePeer = async (stage: Stage, postgres: ConnectionConfig): Promise<Contestant[]> => {
+const preparePeer = async (stage: Stage, postgres: Connection): Promise<Contestant[]> => {
   const { connection, close, ...world } = await seedPeer(postgres)
   stage.onStop(close)
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { type AccessToken, type Client, type Context, errors, Provider, type ResourceServerInfo } from 'oidc-provider'
-import type { ConnectionConfig } from 'pg'
+import type { Connection } from '../harness/database-store.ts'
 import { runServer } from '../harness/server.ts'
 import { createPeerStore, type PeerStore } from './oidc-store.ts'
 import { grantedScope, tokenExchange, tokenExchangeGrant, tokenExchangeParameters } from './oidc-token-exchange.ts'
@@ -9,7 +9,7 @@ import { grantedScope, tokenExchange, tokenExchangeGrant, tokenExchangeParameter
  * oidc-provider on `node:http` (no framework around it), its clients in Postgres, ES256, JWT access tokens for resources.
  * Scopes come from roles in the database, one query a request, as in any service whose roles change at run time.
  */
-export type IssuerSettings = { connection: ConnectionConfig; privateJwk: object }
+export type IssuerSettings = { connection: Connection; privateJwk: object }
 
 runServer(({ connection, privateJwk }: IssuerSettings) => {
   const store = createPeerStore(connection)

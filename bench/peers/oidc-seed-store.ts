@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import type { IssuerWorld } from '../comparisons/issuer.ts'
+import type { SeededIssuer } from '../comparisons/issuer.ts'
+import { addDatabase, type Connection } from '../harness/database-store.ts'
 import { peerSchema, sha256 } from './oidc-store.ts'
 
-/** The peer's database with its one client, resource, role and users in it, and subject tokens on demand. */
-type SeededPeer = IssuerWorld & { connection: pg.ConnectionConfig; close: () => Promise<void> }
-
+/** The peer's database with its one client, resource, role, user and actor in it; subject tokens on demand. */
 const resource = 'https://api.example.test/orders'
 const client = { id: 'bench-client', secret: randomBytes(32).toString('base64url') }
 const actorId = 'support-1'
@@ -21,8 +20,8 @@ const clientMetadata = {
   token_endpoint_auth_method: 'client_secret_basic',
 }
 
-export const seedPeer = async (server: pg.ConnectionConfig): Promise<SeededPeer> => {
-  const connection = await createDatabase(server, 'bench_oidc_provider')
+export const seedPeer = async (server: Connection): Promise<SeededIssuer> => {
+  const connection = await addDatabase(server, 'bench_oidc_provider')
   const pool = new pg.Pool({ ...connection, max: 1 })
   await pool.query(peerSchema)
   await pool.query(`insert into users (id) values ('user-1'), ($1)`, [actorId])
@@ -53,14 +52,6 @@ export const seedPeer = async (server: pg.ConnectionConfig): Promise<SeededPeer>
     },
     close: () => pool.end(),
   }
-}
-
-export const createDatabase = async (server: pg.ConnectionConfig, name: string): Promise<pg.ConnectionConfig> => {
-  const admin = new pg.Client(server)
-  await admin.connect()
-  await admin.query(`create database ${admin.escapeIdentifier(name)}`)
-  await admin.end()
-  return { ...server, database: name }
 }
 
 const insertPayload = (pool: pg.Pool, model: string, id: string, payload: object) =>

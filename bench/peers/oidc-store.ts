@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Adapter, Payload } from 'oidc-provider'
 import pg from 'pg'
+import type { Connection } from '../harness/database-store.ts'
 
 /**
  * The Postgres side of the oidc-provider peer: the library's adapter over one JSONB table, and the tables and statements of
@@ -108,7 +109,7 @@ export type Redemption = {
   scope: string
 }
 
-export const createPeerStore = (connection: pg.ConnectionConfig) => {
+export const createPeerStore = (connection: Connection) => {
   const pool = new pg.Pool({ ...connection, max: 10 })
   const run = runner(pool)
   return {
