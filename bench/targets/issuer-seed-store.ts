@@ -16,7 +16,7 @@ const actorToken = randomBytes(32).toString('base64url')
 
 export const seedSurrogate = async (server: Connection): Promise<SeededIssuer> => {
   const connection = await addDatabase(server, 'bench_surrogate')
-  const database = createDatabase({ connection, logger: silentLogger, poolSize: 1 })
+  const database = createDatabase({ connection, logger: silentLogger })
   await migrate(database, migrations)
   await database.close()
 
