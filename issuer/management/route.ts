@@ -1,6 +1,9 @@
 import type { z } from 'zod'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { ProblemCode } from '../../platform/problem.ts'
+import type { ManagementScope } from './authorization.ts'
+
+export type { ManagementScope } from './authorization.ts'
 
 /**
  * A Management API operation as data. One definition gives the route, its authorization, its validation, the `request` member of its
@@ -33,31 +36,27 @@ export interface Route<
   paged?: 'always' | 'optional'
   /** The problems that callers meet here, besides those of every route. */
   problems?: readonly ProblemCode[]
-  handle(context: RouteContext<z.output<Params>, z.output<QueryString>, z.output<Body>>): Promise<RouteResult>
+  handle(
+    context: RouteContext<z.output<Params>, z.output<QueryString>, z.output<Body>>,
+  ): Promise<RouteResult> | Promise<void>
 }
 
-/** `all` grants everything; the rest is decisions' table in `management/authorization.ts`. */
-export type ManagementScope =
-  | 'all'
-  | 'read'
-  | 'users'
-  | 'rbac'
-  | 'organizations'
-  | 'applications'
-  | 'hooks'
-  | 'impersonation'
-  | 'keys'
-  | 'revocations'
-
-export interface RouteContext<Params, QueryString, Body> {
+export interface RouteContext<Params, QueryString, Body> extends OperationContext {
   params: Params
   query: QueryString
   body: Body
   /** Present when the route is `paged` and the caller asked for a page (always, for `paged: 'always'`). */
   page?: Page
+}
+
+/** What an operation needs to know of the call that started it; every `RouteContext` is one. `mutate` takes it. */
+export interface OperationContext {
+  operationId: string
   caller: Caller
   /** What events say of the request that caused them. */
   request: EventRequest
+  /** The names of the body's members, for the audit trail; values may be secret. */
+  fields: readonly string[]
 }
 
 export interface Page {
@@ -76,7 +75,12 @@ export interface Caller {
 }
 
 /** `status` overrides the route's (a PUT that may create). */
-export type RouteResult = { body?: unknown; total?: number; status?: number; headers?: Record<string, string> } | void
+export interface RouteResult {
+  body?: unknown
+  total?: number
+  status?: number
+  headers?: Record<string, string>
+}
 
 /** Infers the types of `handle` from the schemas beside it. */
 export const route = <

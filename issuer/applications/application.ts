@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { id, jsonObject, tenantId, timestamp } from '../management/schemas.ts'
+
+/** A client as the database holds it. */
+export interface ApplicationRow {
+  id: string
+  name: string
+  description: string | null
+  type: ApplicationType
+  oidc_client_metadata: Partial<OidcClientMetadata>
+  custom_client_metadata: CustomClientMetadata
+  custom_data: Record<string, unknown>
+  is_third_party: boolean
+  created_at: Date
+}
+
+export const applicationType = z.enum(['Native', 'SPA', 'Traditional', 'MachineToMachine', 'Protected', 'SAML'])
+export type ApplicationType = z.output<typeof applicationType>
+
+/** Those that can keep a secret (RFC 6749 §2.1, confidential clients); they get a first one when they are made. */
+export const confidentialTypes: ReadonlySet<ApplicationType> = new Set(['Traditional', 'MachineToMachine', 'Protected'])
+
+/** Never run as code in a browser, never read from a disk. */
+const harmfulSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:'])
+
+// RFC 6749 §3.1.2: an absolute URI without fragment. A custom scheme is for native applications (`operations.ts`).
+const redirectUri = z
+  .string()
+  .max(2048)
+  .refine((text) => URL.canParse(text) && !text.includes('#'), 'must be an absolute URI without fragment')
+  .refine(
+    (text) => !URL.canParse(text) || !harmfulSchemes.has(new URL(text).protocol),
+    'has a scheme that is not allowed',
+  )
+
+const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
+const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
+
+export const oidcClientMetadata = z.object({
+  redirectUris: z.array(redirectUri).max(100).default([]),
+  postLogoutRedirectUris: z.array(redirectUri).max(100).default([]),
+  backchannelLogoutUri: webUrl.optional(),
+  backchannelLogoutSessionRequired: z.boolean().optional(),
+  logoUri: webUrl.optional(),
+})
+export type OidcClientMetadata = z.output<typeof oidcClientMetadata>
+
+export const customClientMetadata = z
+  .object({
+    corsAllowedOrigins: z.array(origin).max(100),
+    /** Seconds. */
+    idTokenTtl: z.number().int().min(1).max(31_536_000),
+    refreshTokenTtlInDays: z.number().int().min(1).max(180),
+    alwaysIssueRefreshToken: z.boolean(),
+    rotateRefreshToken: z.boolean(),
+    allowTokenExchange: z.boolean(),
+    isDeviceFlow: z.boolean(),
+    maxAllowedGrants: z.number().int().min(1),
+  })
+  .partial()
+export type CustomClientMetadata = z.output<typeof customClientMetadata>
+
+export const application = z.strictObject({
+  tenantId,
+  id,
+  name: z.string(),
+  description: z.string().nullable(),
+  type: applicationType,
+  oidcClientMetadata,
+  customClientMetadata,
+  protectedAppMetadata: z.null(),
+  customData: jsonObject,
+  isThirdParty: z.boolean(),
+  appLevelAccessControlEnabled: z.literal(false),
+  createdAt: timestamp,
+})
+export type Application = z.output<typeof application>
+
+/** `secret` is the value of the first secret, shown here and never again. */
+export const createdApplication = application.extend({ secret: z.string().optional() })
+
+/** `isAdmin`: it holds the management scope `all`. */
+export const applicationDetails = application.extend({ isAdmin: z.boolean() })
+
+export const toApplication = (row: ApplicationRow): Application => ({
+  tenantId: 'default',
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  type: row.type,
+  oidcClientMetadata: { redirectUris: [], postLogoutRedirectUris: [], ...row.oidc_client_metadata },
+  customClientMetadata: row.custom_client_metadata,
+  protectedAppMetadata: null,
+  customData: row.custom_data,
+  isThirdParty: row.is_third_party,
+  appLevelAccessControlEnabled: false,
+  createdAt: row.created_at.getTime(),
+})
+
+export const applicationSearchFields = ['id', 'name', 'description'] as const
+
+const fields = {
+  name: z.string().min(1).max(256),
+  description: z.string().max(2048).nullable(),
+  oidcClientMetadata,
+  customClientMetadata,
+  customData: jsonObject,
+}
+
+export const newApplication = z.object({
+  ...z.object(fields).partial().shape,
+  name: fields.name,
+  type: applicationType,
+  isThirdParty: z.boolean().default(false),
+})
+export type NewApplication = z.output<typeof newApplication>
+
+/** Objects are replaced as a whole; type and third-party status never change. */
+export const applicationPatch = z.object(fields).partial()
+export type ApplicationPatch = z.output<typeof applicationPatch>

@@ -1,0 +1,134 @@
+import type { Knex } from 'knex'
+import { newId } from '../../platform/ids.ts'
+import { AppError } from '../../platform/problem.ts'
+import { refuseClimbing } from '../management/authorization.ts'
+import { carriedByApplications } from '../management/carried-scopes-store.ts'
+import { changesOf } from '../management/change.ts'
+import type { ManagementDependencies } from '../management/dependencies.ts'
+import type { Caller, OperationContext } from '../management/route.ts'
+import {
+  type Application,
+  type ApplicationPatch,
+  type ApplicationRow,
+  type ApplicationType,
+  confidentialTypes,
+  type NewApplication,
+  toApplication,
+} from './application.ts'
+import {
+  type ApplicationColumns,
+  deleteApplication,
+  findApplication,
+  insertApplication,
+  lockApplication,
+  updateApplication,
+} from './application-store.ts'
+import { defaultSecretName } from './secret.ts'
+import { storeSecret } from './secret-operations.ts'
+
+export type ApplicationOperations = ReturnType<typeof applicationOperations>
+
+/** Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles: `roles/assignments.ts`. */
+export const applicationOperations = ({
+  database: { knex },
+  mutate,
+  indicators,
+}: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
+  /** Locks the application, for somebody who may change it. */
+  const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownApplication) => {
+    const row = await lockApplication(trx, id)
+    if (row === undefined) throw unknown(id)
+    await refuseClimbing(caller, () => carriedByApplications(trx, indicators, [id]))
+    return row
+  }
+
+  const change = (
+    context: OperationContext,
+    id: string,
+    patchOf: (row: ApplicationRow) => Partial<ApplicationColumns>,
+  ) =>
+    mutate(context, async ({ trx }) => {
+      const row = await lockFor(trx, context.caller, id)
+      const changes = changesOf<ApplicationColumns>(row, patchOf(row))
+      return toApplication(changes ? await updateApplication(trx, id, changes) : row)
+    })
+
+  return {
+    async get(id: string): Promise<Application & { isAdmin: boolean }> {
+      const row = await findApplication(knex, id)
+      if (row === undefined) throw unknownApplication(id)
+      const carried = await carriedByApplications(knex, indicators, [id])
+      return { ...toApplication(row), isAdmin: carried.includes('all') }
+    },
+
+    /** Only these have roles. */
+    async requireMachineToMachine(id: string): Promise<void> {
+      const row = await findApplication(knex, id)
+      if (row === undefined) throw unknownApplication(id)
+      if (row.type !== 'MachineToMachine') throw new AppError('application.invalid_type')
+    },
+
+    /** A type that can keep a secret gets its first one; `secret` is its value. */
+    create: (context: OperationContext, input: NewApplication): Promise<Application & { secret?: string }> =>
+      mutate(context, async ({ trx }) => {
+        // SAML applications are made in another way, which does not exist yet.
+        if (input.type === 'SAML') throw new AppError('application.invalid_type')
+        checkFit(input.type, input.isThirdParty, input)
+        const row = await insertApplication(trx, {
+          id: newId(),
+          name: input.name,
+          description: input.description ?? null,
+          type: input.type,
+          oidc_client_metadata: input.oidcClientMetadata ?? {},
+          custom_client_metadata: input.customClientMetadata ?? {},
+          custom_data: input.customData ?? {},
+          is_third_party: input.isThirdParty,
+        })
+        if (!confidentialTypes.has(input.type)) return toApplication(row)
+        const { value } = await storeSecret(trx, row.id, { name: defaultSecretName, expiresAt: null })
+        return { ...toApplication(row), secret: value }
+      }),
+
+    update: (context: OperationContext, id: string, patch: ApplicationPatch): Promise<Application> =>
+      change(context, id, (row) => {
+        checkFit(row.type, row.is_third_party, patch)
+        return {
+          name: patch.name,
+          description: patch.description,
+          oidc_client_metadata: patch.oidcClientMetadata,
+          custom_client_metadata: patch.customClientMetadata,
+          custom_data: patch.customData,
+        } as Partial<ApplicationColumns>
+      }),
+
+    /** Merges at the first level; answers the merged object. */
+    mergeCustomData: async (context: OperationContext, id: string, customData: Record<string, unknown>) =>
+      (await change(context, id, (row) => ({ custom_data: { ...row.custom_data, ...customData } }))).customData,
+
+    delete: (context: OperationContext, id: string): Promise<void> =>
+      mutate(context, async ({ trx }) => {
+        await lockFor(trx, context.caller, id, notFound)
+        await deleteApplication(trx, id)
+      }),
+  }
+}
+
+export const unknownApplication = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
+
+/** What depends on the type: custom schemes are for native applications, token exchange is for our own. */
+const checkFit = (type: ApplicationType, isThirdParty: boolean, input: ApplicationPatch) => {
+  if (isThirdParty && (type === 'MachineToMachine' || type === 'Protected')) {
+    throw new AppError('application.invalid_type', { detail: 'An application of this type cannot be a third party.' })
+  }
+  if (isThirdParty && input.customClientMetadata?.allowTokenExchange) {
+    throw new AppError('application.third_party_application_cannot_enable_token_exchange')
+  }
+  const { redirectUris = [], postLogoutRedirectUris = [] } = input.oidcClientMetadata ?? {}
+  const foreign = [...redirectUris, ...postLogoutRedirectUris].find((uri) => !/^https?:/i.test(uri))
+  if (type !== 'Native' && foreign !== undefined) {
+    throw new AppError('guard.invalid_input', {
+      detail: 'oidcClientMetadata: only a native application may use a URI that is not http or https.',
+    })
+  }
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { AppError } from '../../platform/problem.ts'
+import type { ManagementDependencies } from '../management/dependencies.ts'
+import { type Route, route } from '../management/route.ts'
+import { id } from '../management/schemas.ts'
+import { booleanText } from '../management/search.ts'
+import { log, toLog } from './log.ts'
+import { findLog, listLogs } from './log-store.ts'
+
+/** Milliseconds since the epoch, within what a timestamp can be. */
+const moment = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
+  .transform((text) => new Date(Number(text)))
+
+export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Route[] => [
+  route({
+    method: 'GET',
+    path: '/logs',
+    operationId: 'listLogs',
+    summary: 'Lists the audit trail, newest first.',
+    scope: 'read',
+    query: z.object({
+      userId: id.optional(),
+      applicationId: id.optional(),
+      logKey: z.string().min(1).max(256).optional(),
+      start_time: moment.optional(),
+      end_time: moment.optional(),
+      /** Counts no further than 10 000 and says so in `Total-Number-Is-Capped`. */
+      enableCap: booleanText.default(false),
+    }),
+    paged: 'always',
+    status: 200,
+    response: z.array(log),
+    async handle({ query, page }) {
+      const { rows, total, isCapped } = await listLogs(knex, query, page!)
+      return { body: rows.map(toLog), total, headers: { 'Total-Number-Is-Capped': String(isCapped) } }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/logs/:id',
+    operationId: 'getLog',
+    summary: 'Reads a row of the audit trail.',
+    scope: 'read',
+    params: z.object({ id }),
+    status: 200,
+    response: log,
+    problems: ['entity.not_exists_with_id'],
+    async handle({ params: { id } }) {
+      const row = await findLog(knex, id)
+      if (row === undefined) throw new AppError('entity.not_exists_with_id', { data: { id } })
+      return { body: toLog(row) }
+    },
+  }),
+]

@@ -1,0 +1,29 @@
+import type { Knex } from 'knex'
+
+/** The names of the management scopes that roles, applications and permissions carry; what `refuseClimbing` compares with the caller's. */
+const managementScopes = (knex: Knex, indicators: readonly string[]): Knex.QueryBuilder =>
+  knex('scopes')
+    .join('resources', 'resources.id', 'scopes.resource_id')
+    .whereIn('resources.indicator', indicators)
+    .distinct('scopes.name')
+
+const names = async (query: Knex.QueryBuilder): Promise<string[]> =>
+  (await query).map(({ name }: { name: string }) => name)
+
+export const carriedByScopes = (knex: Knex, indicators: readonly string[], scopeIds: readonly string[]) =>
+  names(managementScopes(knex, indicators).whereIn('scopes.id', scopeIds))
+
+export const carriedByRoles = (knex: Knex, indicators: readonly string[], roleIds: readonly string[]) =>
+  names(
+    managementScopes(knex, indicators)
+      .join('role_scopes', 'role_scopes.scope_id', 'scopes.id')
+      .whereIn('role_scopes.role_id', roleIds),
+  )
+
+export const carriedByApplications = (knex: Knex, indicators: readonly string[], applicationIds: readonly string[]) =>
+  names(
+    managementScopes(knex, indicators)
+      .join('role_scopes', 'role_scopes.scope_id', 'scopes.id')
+      .join('application_roles', 'application_roles.role_id', 'role_scopes.role_id')
+      .whereIn('application_roles.application_id', applicationIds),
+  )

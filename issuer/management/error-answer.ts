@@ -1,0 +1,31 @@
+import type { Logger } from '../../platform/logger.ts'
+import { AppError } from '../../platform/problem.ts'
+import { constraintError } from './constraint-errors.ts'
+
+export interface ErrorAnswer {
+  status: number
+  headers: Record<string, string>
+  /** `data` and `details` are left out when there is nothing to say. */
+  body: { code: string; message: string; data: unknown; details: string | undefined }
+}
+
+/** Any thrown thing as an error of the problem table; what nobody foresaw is `server.error`. */
+const asAppError = (thrown: unknown): AppError => {
+  const error = constraintError(thrown)
+  if (error instanceof AppError) return error
+  // The router's word for a path parameter that is not percent-encoded UTF-8.
+  if (error instanceof URIError) return new AppError('guard.invalid_input', { detail: 'The path cannot be decoded.' })
+  return new AppError('server.error', { cause: error })
+}
+
+/** Our own faults are logged with their cause and tell the caller nothing but the request id (in the header). */
+export const errorAnswer = (thrown: unknown, logger: Logger): ErrorAnswer => {
+  const error = asAppError(thrown)
+  if (error.status >= 500) logger.error({ err: error.cause ?? error, code: error.code }, 'a management request failed')
+  else logger.debug({ code: error.code, detail: error.detail }, 'a management request was refused')
+  return {
+    status: error.status,
+    headers: error.headers,
+    body: { code: error.code, message: error.title, data: error.data, details: error.detail },
+  }
+}

@@ -1,0 +1,170 @@
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express'
+import { newId } from '../../platform/ids.ts'
+import type { Logger } from '../../platform/logger.ts'
+import { AppError } from '../../platform/problem.ts'
+import { parseInput } from '../../platform/validate.ts'
+import { applicationsRoutes } from '../applications/router.ts'
+import { logsRoutes } from '../logs/router.ts'
+import { resourcesRoutes } from '../resources/router.ts'
+import { rolesRoutes } from '../roles/router.ts'
+import { createPasswordHasher } from '../users/password.ts'
+import { usersRoutes } from '../users/router.ts'
+import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
+import { authorize } from './authorization.ts'
+import type { ManagementDependencies } from './dependencies.ts'
+import { errorAnswer } from './error-answer.ts'
+import { pageHeaders, pageOf } from './pagination.ts'
+import { readJson, refuseUnstorable } from './request-body.ts'
+import type { Caller, Route, RouteContext, RouteResult } from './route.ts'
+
+/** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
+const routers = [usersRoutes, resourcesRoutes, rolesRoutes, applicationsRoutes, logsRoutes]
+
+export const managementRoutes = (options: Omit<ManagementDependencies, 'passwords'>): Route[] => {
+  const dependencies = { ...options, passwords: createPasswordHasher() }
+  return routers.flatMap((routesOf) => routesOf(dependencies))
+}
+
+export interface ManagementApiOptions extends AuthenticateOptions {
+  /** `managementRoutes(…)` and those of hooks, impersonation, … */
+  routes: readonly Route[]
+  /** `BASE_URL`, for the addresses in `Link`. */
+  baseUrl: string
+  /** Addresses or networks whose `X-Forwarded-For` is believed. */
+  trustedProxies?: readonly string[]
+  logger: Logger
+}
+
+const requestIdHeader = 'Logto-Core-Request-Id'
+
+/** The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing outside the handlers. */
+export const createManagementApi = (options: ManagementApiOptions): Express => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('query parser', 'simple')
+  app.set('trust proxy', [...(options.trustedProxies ?? [])])
+
+  const api = express.Router({ caseSensitive: true, strict: true })
+  const serve = createServe(options)
+  for (const [path, definitions] of byPath(options.routes)) {
+    const handlers = api.route(path)
+    for (const definition of definitions) handlers[lowerCase(definition.method)](serve(definition))
+    handlers.all(refuseMethod(definitions))
+  }
+
+  app.use(identify(options.logger))
+  app.use('/api', api)
+  app.use((_request, _response, next) => next(new AppError('guard.not_found')))
+  app.use(answerError)
+  return app
+}
+
+/** Authenticate → authorize → read and parse → handle → answer. */
+const createServe = (options: ManagementApiOptions) => {
+  const authenticate = createAuthenticate(options)
+  return (definition: Route): RequestHandler =>
+    async (request, response) => {
+      const caller = await authenticate(request.headers.authorization)
+      authorize(definition, caller)
+      const context = await readContext(definition, caller, request)
+      const result = (await definition.handle(context)) ?? undefined
+      const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
+      answer(response, definition, result, headers)
+    }
+}
+
+/** Made from our own base address: `Host` is whatever the caller or a proxy says. */
+const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
+  const query = originalUrl.includes('?') ? originalUrl.slice(originalUrl.indexOf('?')) : ''
+  return new URL(`${baseUrl}/api${path}${query}`)
+}
+
+type Context = RouteContext<unknown, unknown, unknown>
+
+const readContext = async (definition: Route, caller: Caller, request: Request): Promise<Context> => {
+  refuseUnstorable(request.params, 'path')
+  refuseUnstorable(request.query, 'query')
+  const params = parse(definition.params, request.params)
+  const page = definition.paged && pageOf(request.query, definition.paged)
+  const query = parse(definition.query, request.query)
+  const body = parse(definition.body, definition.body && (await readJson(request)))
+  return {
+    operationId: definition.operationId,
+    caller,
+    params,
+    query,
+    body,
+    ...(page && { page }),
+    fields: Object.keys(body),
+    request: {
+      ip: request.ip ?? '',
+      userAgent: request.headers['user-agent'],
+      method: definition.method,
+      path: request.path,
+      matchedRoute: definition.path,
+      params: { ...request.params } as Record<string, string>,
+      status: definition.status,
+    },
+  }
+}
+
+const parse = (schema: Route['body'], input: unknown): object => (schema ? (parseInput(schema, input) as object) : {})
+
+const answer = (
+  response: Response,
+  definition: Route,
+  result: RouteResult | undefined,
+  headers: Record<string, string> = {},
+) => {
+  const { body, status = definition.status, headers: own = {} } = result ?? {}
+  response.status(status).set({ ...headers, ...own })
+  if (body === undefined) response.end()
+  else response.json(body)
+}
+
+const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
+  const { status, headers, body } = errorAnswer(error, response.locals['logger'] as Logger)
+  if (response.headersSent) response.destroy()
+  else response.status(status).set(headers).json(body)
+}
+
+const totalOf = (result: RouteResult | undefined): number => {
+  if (result?.total === undefined) throw new Error('A paged route must say the total.')
+  return result.total
+}
+
+const byPath = (routes: readonly Route[]): Map<string, Route[]> => Map.groupBy(routes, ({ path }) => path)
+
+const lowerCase = (method: Route['method']) => method.toLowerCase() as Lowercase<Route['method']>
+
+const refuseMethod = (definitions: readonly Route[]): RequestHandler => {
+  const methods = definitions.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return () => {
+    throw new AppError('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })
+  }
+}
+
+/** Gives the request its id and its logger, and one line in the log when it ends. Answers may hold secrets: nobody stores them. */
+const identify =
+  (logger: Logger): RequestHandler =>
+  (request, response, next) => {
+    const requestId = String(response.getHeader(requestIdHeader) ?? newId())
+    const requestLogger = logger.child({ requestId })
+    const started = performance.now()
+    response.locals['logger'] = requestLogger
+    response.set({ [requestIdHeader]: requestId, 'Cache-Control': 'no-store' })
+    response.on('close', () => {
+      const { method } = request
+      const path = request.originalUrl.split('?', 1)[0]
+      const ms = Math.round(performance.now() - started)
+      requestLogger.info({ method, path, status: response.statusCode, ms }, 'management request')
+    })
+    next()
+  }

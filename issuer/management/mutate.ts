@@ -1,0 +1,79 @@
+import type { Knex } from 'knex'
+import { type NewEvent, recordEvent } from '../../events/outbox.ts'
+import { insertLog } from '../logs/log-store.ts'
+import { constraintError, isDeadlock } from './constraint-errors.ts'
+import type { OperationContext } from './route.ts'
+
+/** One change: its rows, its events and its audit row stand or fall together. */
+export interface Mutation {
+  trx: Knex.Transaction
+  /** Records an event of this request; the publisher is woken after the commit. */
+  record(event: Omit<NewEvent, 'request'>): Promise<void>
+}
+
+export type Mutate = <Result>(
+  context: OperationContext,
+  work: (mutation: Mutation) => Promise<Result>,
+) => Promise<Result>
+
+export interface MutateDependencies {
+  knex: Knex
+  /** The publisher of the outbox. */
+  events: { wake(): void }
+}
+
+// Two writers that meet in opposite order: Postgres ends one of them, and it simply goes again.
+const deadlockAttempts = 3
+
+/**
+ * Runs `work` in a transaction, writes the audit row beside it, commits, and wakes the publisher when there is something to publish.
+ * A violated constraint becomes its problem (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
+ */
+export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
+  const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {
+    const recorded: NewEvent[] = []
+    const result = await knex.transaction(async (trx) => {
+      const outcome = await work({
+        trx,
+        async record(event) {
+          const complete = { ...event, request: context.request }
+          await recordEvent(trx, complete)
+          recorded.push(complete)
+        },
+      })
+      await insertLog(trx, auditEntry(context, recorded))
+      return outcome
+    })
+    if (recorded.length > 0) events.wake()
+    return result
+  }
+
+  return async (context, work) => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt(context, work)
+      } catch (error) {
+        if (isDeadlock(error) && tries < deadlockAttempts) continue
+        throw constraintError(error)
+      }
+    }
+  }
+}
+
+const auditEntry = ({ operationId, caller, request, fields }: OperationContext, recorded: readonly NewEvent[]) => ({
+  key: `Management.${operationId}`,
+  result: 'Success' as const,
+  applicationId: caller.clientId,
+  userId: request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,
+  payload: {
+    ip: request.ip,
+    userAgent: request.userAgent,
+    subject: caller.subject,
+    method: request.method,
+    path: request.path,
+    params: request.params,
+    // Names only: values may be personal or secret.
+    fields,
+    events: recorded.map(({ type, entity }) => ({ type, entity })),
+  },
+})

@@ -1,0 +1,43 @@
+import { AppError } from '../../platform/problem.ts'
+import type { Page } from './route.ts'
+
+const defaultPageSize = 20
+const maxPageSize = 100
+
+type QueryString = Record<string, unknown>
+
+const numberOf = (text: unknown, fallback: number, most: number): number => {
+  if (text === undefined) return fallback
+  const number = typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw new AppError('guard.invalid_pagination', {
+    detail: `page counts from 1 and page_size lies between 1 and ${maxPageSize}.`,
+  })
+}
+
+/** `page` (from 1, default 1) and `page_size` (default 20, at most 100). With `optional`, nothing when neither is given: the whole list. */
+export const pageOf = (query: QueryString, paged: 'always' | 'optional'): Page | undefined => {
+  const { page, page_size: pageSize } = query
+  if (paged === 'optional' && page === undefined && pageSize === undefined) return undefined
+  const number = numberOf(page, 1, 999_999_999)
+  const size = numberOf(pageSize, defaultPageSize, maxPageSize)
+  return { page: number, pageSize: size, limit: size, offset: (number - 1) * size }
+}
+
+/** `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query included. */
+export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): Record<string, string> => {
+  const last = Math.max(1, Math.ceil(total / pageSize))
+  const link = (relation: string, target: number) => {
+    const address = new URL(url)
+    address.searchParams.set('page', String(target))
+    address.searchParams.set('page_size', String(pageSize))
+    return `<${address}>; rel="${relation}"`
+  }
+  const links = [
+    link('first', 1),
+    ...(page > 1 ? [link('prev', Math.min(page - 1, last))] : []),
+    ...(page < last ? [link('next', page + 1)] : []),
+    link('last', last),
+  ]
+  return { 'Total-Number': String(total), Link: links.join(', ') }
+}

@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http'
+import { AppError } from '../../platform/problem.ts'
+
+/**
+ * The JSON of a request body; an absent body is `{}`. Read after authentication, so that strangers cannot make us read.
+ * Throws 400 `guard.invalid_json` and `guard.invalid_input`, 413 `guard.body_too_large`, 415 `guard.unsupported_media_type`.
+ */
+export const readJson = async (request: IncomingMessage): Promise<unknown> => {
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return {}
+  if (!isJson(request.headers['content-type'])) {
+    throw new AppError('guard.unsupported_media_type', { detail: 'Send application/json.' })
+  }
+  const body = parseJson(bytes)
+  refuseUnstorable(body, 'body')
+  return body
+}
+
+/** Bytes of a request body: 1 MB. */
+const bodyLimit = 1_048_576
+/** Nesting of a JSON body; deeper ones would only serve to exhaust a stack. */
+const maxDepth = 64
+
+const readBytes = async (request: IncomingMessage): Promise<Buffer> => {
+  // The connection is closed after the answer: what is left of the body is not worth reading.
+  const tooLarge = () => new AppError('guard.body_too_large', { headers: { Connection: 'close' } })
+  const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers
+  if (encoding !== 'identity') {
+    throw new AppError('guard.unsupported_media_type', { detail: 'Send the body without content encoding.' })
+  }
+  if (Number(length) > bodyLimit) throw tooLarge()
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > bodyLimit) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw new AppError('guard.invalid_input', { detail: 'The body ended before it was complete.', cause: error })
+  }
+  return Buffer.concat(chunks)
+}
+
+/** RFC 8259 §8.1: JSON is UTF-8, so another charset is refused instead of guessed at. */
+const isJson = (contentType = '') =>
+  /^application\/(?:[\w!#$&^.+-]+\+)?json *(?:; *charset="?utf-8"?)? *;?$/i.test(contentType)
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+const parseJson = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(utf8.decode(bytes))
+  } catch (cause) {
+    throw new AppError('guard.invalid_json', { cause })
+  }
+}
+
+/** Throws 400 when a text somewhere in `value` holds NUL or an unpaired surrogate, which Postgres cannot store, or when it nests too deep. */
+export const refuseUnstorable = (value: unknown, path: string, depth = 0): void => {
+  if (typeof value === 'string') {
+    if (!value.includes('\u0000') && value.isWellFormed()) return
+    throw new AppError('guard.invalid_input', { detail: `${path}: must not contain NUL or unpaired surrogates` })
+  }
+  if (typeof value !== 'object' || value === null) return
+  if (depth >= maxDepth) {
+    throw new AppError('guard.invalid_input', { detail: `The input is nested deeper than ${maxDepth} levels.` })
+  }
+  for (const [name, member] of Object.entries(value)) {
+    refuseUnstorable(name, path, depth + 1)
+    refuseUnstorable(member, path, depth + 1)
+  }
+}

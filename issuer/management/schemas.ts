@@ -1,0 +1,29 @@
+import { z } from 'zod'
+
+/** Pieces that the schemas of several records share. */
+
+/** An id in a path or a list: only looked up, so any short text will do. */
+export const id = z.string().min(1).max(128)
+
+/** Ids to assign; order and repetition mean nothing. */
+export const ids = z
+  .array(id)
+  .max(5_000)
+  .transform((list) => [...new Set(list)])
+
+export const someIds = z
+  .array(id)
+  .min(1)
+  .max(5_000)
+  .transform((list) => [...new Set(list)])
+
+export const jsonObject = z.record(z.string(), z.unknown())
+
+/** A field that null or "" clears. */
+export const clearable = <Schema extends z.ZodType<string>>(schema: Schema) =>
+  z.union([schema, z.literal(''), z.null()]).transform((value) => (value === '' ? null : (value as string | null)))
+
+/** Milliseconds since the epoch. */
+export const timestamp = z.number().int()
+
+export const tenantId = z.literal('default')

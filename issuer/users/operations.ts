@@ -1,0 +1,137 @@
+import { newId } from '../../platform/ids.ts'
+import { AppError } from '../../platform/problem.ts'
+import { changesOf } from '../management/change.ts'
+import type { ManagementDependencies } from '../management/dependencies.ts'
+import type { OperationContext } from '../management/route.ts'
+import { assignDefaultRoles } from '../roles/assignment-store.ts'
+import type { PasswordHasher } from './password.ts'
+import { type NewUser, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
+import { deleteUser, findUser, insertUser, lockUser, type UserColumns, updateUser } from './user-store.ts'
+
+export type UserOperations = ReturnType<typeof userOperations>
+
+/** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
+export const userOperations = ({
+  database: { knex },
+  mutate,
+  passwords,
+}: Pick<ManagementDependencies, 'database' | 'mutate' | 'passwords'>) => {
+  /** Locks the user, lets `change` say what becomes different, and records `type` if anything does. Answers the row as it then is. */
+  const change = (
+    context: OperationContext,
+    userId: string,
+    type: 'User.Data.Updated' | 'User.SuspensionStatus.Updated',
+    changes: (row: UserRow) => UserColumns | undefined,
+    data: (row: UserRow) => unknown = toUser,
+  ): Promise<UserRow> =>
+    mutate(context, async ({ trx, record }) => {
+      const row = await lockUser(trx, userId)
+      if (row === undefined) throw unknownUser(userId)
+      const columns = changes(row)
+      if (columns === undefined) return row
+      const changed = await updateUser(trx, userId, columns)
+      await record({ type, entity: { kind: 'user', id: userId }, data: data(changed) })
+      return changed
+    })
+
+  return {
+    async get(userId: string): Promise<User> {
+      const row = await findUser(knex, userId)
+      if (row === undefined) throw unknownUser(userId)
+      return toUser(row)
+    },
+
+    async create(context: OperationContext, input: NewUser): Promise<User> {
+      const digest = await digestOf(input, passwords)
+      return mutate(context, async ({ trx, record }) => {
+        const id = newId(12)
+        const created = toUser(await insertUser(trx, { id, ...columnsOf(input), ...digest }))
+        await assignDefaultRoles(trx, id)
+        await record({ type: 'User.Created', entity: { kind: 'user', id }, data: created })
+        return created
+      })
+    },
+
+    delete(context: OperationContext, userId: string): Promise<void> {
+      if (context.caller.subject === userId) throw new AppError('user.cannot_delete_self')
+      return mutate(context, async ({ trx, record }) => {
+        const deleted = await deleteUser(trx, userId)
+        if (deleted === undefined) throw unknownUser(userId)
+        await record({ type: 'User.Deleted', entity: { kind: 'user', id: userId }, data: toUser(deleted) })
+      })
+    },
+
+    update: async (context: OperationContext, userId: string, patch: UserPatch): Promise<User> =>
+      toUser(
+        await change(context, userId, 'User.Data.Updated', (row) => changesOf<UserColumns>(row, columnsOf(patch))),
+      ),
+
+    /** Merges at the first level; answers the merged object. */
+    mergeCustomData: async (context: OperationContext, userId: string, customData: Record<string, unknown>) =>
+      (
+        await change(
+          context,
+          userId,
+          'User.Data.Updated',
+          (row) => changesOf<UserColumns>(row, { custom_data: { ...row.custom_data, ...customData } }),
+          (row) => row.custom_data,
+        )
+      ).custom_data,
+
+    mergeProfile: async (context: OperationContext, userId: string, profile: UserProfile) =>
+      (
+        await change(
+          context,
+          userId,
+          'User.Data.Updated',
+          (row) => changesOf<UserColumns>(row, { profile: { ...row.profile, ...profile } }),
+          (row) => row.profile,
+        )
+      ).profile,
+
+    /** A new digest is always a change: it has a new salt. */
+    async setPassword(context: OperationContext, userId: string, password: string): Promise<User> {
+      if ((await findUser(knex, userId)) === undefined) throw unknownUser(userId)
+      const { digest, algorithm } = await passwords.hash(password)
+      const columns = { password_digest: digest, password_algorithm: algorithm }
+      return toUser(await change(context, userId, 'User.Data.Updated', () => columns))
+    },
+
+    setSuspended: async (context: OperationContext, userId: string, isSuspended: boolean): Promise<User> =>
+      toUser(
+        await change(context, userId, 'User.SuspensionStatus.Updated', (row) =>
+          changesOf<UserColumns>(row, { is_suspended: isSuspended }),
+        ),
+      ),
+  }
+}
+
+export const unknownUser = (userId: string) => new AppError('entity.not_found', { data: { id: userId } })
+
+/** The members that a caller set, as columns. */
+const columnsOf = (input: UserPatch): UserColumns => {
+  const columns: UserColumns = {
+    username: input.username,
+    primary_email: input.primaryEmail,
+    primary_phone: input.primaryPhone,
+    name: input.name,
+    avatar: input.avatar,
+    custom_data: input.customData,
+    profile: input.profile,
+  } as UserColumns
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
+}
+
+const digestOf = async (
+  { password, passwordDigest, passwordAlgorithm }: NewUser,
+  passwords: PasswordHasher,
+): Promise<UserColumns> => {
+  if (password !== undefined && passwordDigest !== undefined) throw new AppError('user.password_and_digest')
+  if (passwordDigest !== undefined) {
+    if (passwordAlgorithm === undefined) throw new AppError('user.password_algorithm_required')
+    return { password_digest: passwordDigest, password_algorithm: passwordAlgorithm }
+  }
+  if (password === undefined) return {}
+  const { digest, algorithm } = await passwords.hash(password)
+  return { password_digest: digest, password_algorithm: algorithm }
+}

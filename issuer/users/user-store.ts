@@ -1,0 +1,77 @@
+import type { Knex } from 'knex'
+import { type Listed, listed, matching } from '../management/list-store.ts'
+import type { Page } from '../management/route.ts'
+import type { Search } from '../management/search.ts'
+import type { UserRow } from './user.ts'
+
+/** A column per member of `UserRow` that callers may set. */
+export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at'>>
+
+const jsonColumns = ['profile', 'custom_data', 'identities'] as const
+
+const encoded = (columns: UserColumns): Record<string, unknown> => {
+  const values: Record<string, unknown> = { ...columns }
+  for (const column of jsonColumns) if (column in values) values[column] = JSON.stringify(values[column])
+  return values
+}
+
+export const insertUser = async (trx: Knex, user: UserColumns & { id: string }): Promise<UserRow> => {
+  const { id, ...columns } = user
+  const [row] = await trx<UserRow>('users')
+    .insert({ id, ...encoded(columns) } as never)
+    .returning('*')
+  return row as UserRow
+}
+
+export const findUser = (knex: Knex, id: string): Promise<UserRow | undefined> =>
+  knex<UserRow>('users').where({ id }).first()
+
+/** The user, who stays as he is until the transaction ends. */
+export const lockUser = (trx: Knex, id: string): Promise<UserRow | undefined> =>
+  trx<UserRow>('users').where({ id }).forNoKeyUpdate().first()
+
+export const updateUser = async (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> => {
+  const [row] = await trx<UserRow>('users')
+    .where({ id })
+    .update({ ...encoded(columns), updated_at: trx.fn.now() } as never)
+    .returning('*')
+  return row as UserRow
+}
+
+export const deleteUser = async (trx: Knex, id: string): Promise<UserRow | undefined> => {
+  const [row] = await trx<UserRow>('users').where({ id }).delete().returning('*')
+  return row as UserRow | undefined
+}
+
+export interface UserFilter {
+  search: Search | undefined
+  excludeRoleId?: string | undefined
+  roleId?: string | undefined
+}
+
+export const searchColumns: Record<string, string> = {
+  id: 'users.id',
+  username: 'users.username',
+  primaryEmail: 'users.primary_email',
+  primaryPhone: 'users.primary_phone',
+  name: 'users.name',
+}
+
+/** Newest first. */
+export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined): Promise<Listed<UserRow>> => {
+  const query = knex<UserRow>('users')
+    .select('users.*')
+    .orderBy([{ column: 'users.created_at', order: 'desc' }, 'users.id'])
+  const holding = (roleId: string) =>
+    knex('user_roles').where({ role_id: roleId }).whereRaw('user_roles.user_id = users.id')
+  if (filter.roleId !== undefined) query.whereExists(holding(filter.roleId))
+  if (filter.excludeRoleId !== undefined) query.whereNotExists(holding(filter.excludeRoleId))
+  matching(query, filter.search, searchColumns)
+  return listed(query, page)
+}
+
+/** Which of `ids` exist; they stay as they are until the transaction ends. */
+export const lockUserIds = async (trx: Knex, ids: readonly string[]): Promise<Set<string>> => {
+  const rows = await trx<UserRow>('users').whereIn('id', ids).orderBy('id').forNoKeyUpdate().select('id')
+  return new Set(rows.map(({ id }) => id))
+}
