@@ -103,6 +103,7 @@ export const policySet = (bundle: Bundle, logger: Logger): PolicySet => {
   const engine = createWasmEngine({
     wasm: bundle.wasm,
     data: bundle.data,
+    reads: bundle.built?.reads,
     print: (line) => logger.info({ line }, 'policy print'),
   })
   let quietUntil = 0

@@ -1,5 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { z } from 'zod'
+import { inputReadsSchema } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
 import { readTar, writeTar } from './tar.ts'
 
@@ -12,8 +13,13 @@ export interface Bundle {
   built?: BuiltFrom
 }
 
-/** SHA-256 of every source file by its path, so that a bundle serves without a compiler while its sources are unchanged. */
-const builtFrom = z.object({ compiler: z.string(), sources: z.record(z.string(), z.string()) })
+/** `sources` is the SHA-256 of every source file by its path, so that a bundle serves without a compiler while its sources are unchanged. */
+const builtFrom = z.object({
+  compiler: z.string(),
+  sources: z.record(z.string(), z.string()),
+  /** What each entrypoint reads of its input; see `input-reads.ts`. */
+  reads: z.record(z.string(), inputReadsSchema).optional(),
+})
 export type BuiltFrom = z.infer<typeof builtFrom>
 
 const manifestFile = '.manifest'

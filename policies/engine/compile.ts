@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { assetUrl } from '../../platform/module-url.ts'
-import { stampBundle } from './bundle.ts'
+import { stampBundle, unpack } from './bundle.ts'
+import { inputReads } from './input-reads.ts'
 import { runOpa } from './opa-binary.ts'
 import { type CompileIssue, issueLine, PolicyError } from './policy-error.ts'
 import { fingerprint, hashSources, type Sources, writeSources } from './sources.ts'
@@ -24,30 +25,32 @@ export const compilePolicies = (options: {
   capabilities?: string | null
 }): Promise<Uint8Array> =>
   withSources(options.sources, async (folder, scratch) => {
-    const output = join(scratch, 'bundle.tar.gz')
     const { capabilities = capabilitiesFile } = options
-    const built = await runOpa(
-      options.opa,
-      // Without --prune-unused every rule that refers to an entrypoint would become one too.
-      [
-        'build',
-        '-t',
-        'wasm',
-        '--prune-unused',
-        '--wasm-include-print',
-        ...(capabilities === null ? [] : ['--capabilities', capabilities]),
-        '-o',
-        output,
-        '-b',
-        '.',
-      ],
-      { cwd: folder },
-    )
-    if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
+    // Without --prune-unused every rule that refers to an entrypoint would become one too.
+    const common = [
+      'build',
+      '--prune-unused',
+      '--wasm-include-print',
+      ...(capabilities === null ? [] : ['--capabilities', capabilities]),
+      '-b',
+      '.',
+    ]
+    const compile = async (target: 'wasm' | 'plan'): Promise<Uint8Array> => {
+      const output = join(scratch, `${target}.tar.gz`)
+      const built = await runOpa(options.opa, [...common, '-t', target, '-o', output], { cwd: folder })
+      if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
+      return readFile(output)
+    }
+    const wasm = await compile('wasm')
+    const plan = unpack(await compile('plan')).get('plan.json')
     const sources = hashSources(options.sources)
-    return stampBundle(await readFile(output), {
+    return stampBundle(wasm, {
       revision: options.revision ?? fingerprint(sources),
-      built: { compiler: await compilerOf(options.opa), sources },
+      built: {
+        compiler: await compilerOf(options.opa),
+        sources,
+        reads: inputReads(JSON.parse(new TextDecoder().decode(plan))),
+      },
     })
   })
 

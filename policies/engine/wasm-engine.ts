@@ -1,4 +1,5 @@
 import { hostBuiltins } from './builtins/index.ts'
+import { type InputReads, projectInput } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
 import { compileModule, instantiate, type WasmInstance } from './wasm-instance.ts'
 
@@ -30,6 +31,8 @@ const keptGrowth = 16_777_216
 export const createWasmEngine = (options: {
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
+  /** What each entrypoint reads of its input; the rest is not handed over. Without: everything is. */
+  reads?: Readonly<Record<string, InputReads>> | undefined
   limits?: Partial<EngineLimits>
   now?: () => number
   print?: (line: string) => void
@@ -48,7 +51,9 @@ export const createWasmEngine = (options: {
     })
 
   const first = start()
-  const entrypoints = new Map(Object.entries(first.entrypoints))
+  const entrypoints = new Map(
+    Object.entries(first.entrypoints).map(([name, id]) => [name, { id, reads: options.reads?.[name] ?? null }]),
+  )
   // Restarting from a copy of the memory costs a fraction of parsing the documents again, and a caller may be able to provoke it.
   const image = first.image()
 
@@ -59,15 +64,23 @@ export const createWasmEngine = (options: {
   return {
     entrypoints: [...entrypoints.keys()],
     evaluate(entrypoint, input) {
-      const id = entrypoints.get(entrypoint)
-      if (id === undefined) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
-      const text = JSON.stringify(input)
+      const found = entrypoints.get(entrypoint)
+      if (!found) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
+      const text = writeInput(projectInput(input, found.reads))
       const instance = idle ?? start(image)
       idle = undefined
-      const result = evaluateOn(instance, id, text)
+      const result = evaluateOn(instance, found.id, text)
       if (instance.grownBy() <= keptGrowth) idle = instance
       return result
     },
+  }
+}
+
+const writeInput = (input: unknown): string | undefined => {
+  try {
+    return JSON.stringify(input)
+  } catch (error) {
+    throw new PolicyError('the policy input cannot be written as JSON', { cause: error })
   }
 }
 
