@@ -1,0 +1,58 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Logger } from '../platform/logger.ts'
+import { OAuthError } from '../platform/problem.ts'
+import { requestIdHeader, sendError } from './oauth/answers.ts'
+import { newTokenId } from './tokens/access-token.ts'
+
+export type Endpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => void | Promise<void>
+
+export interface IssuerEndpoints {
+  token: Endpoint
+  jwks: Endpoint
+  metadata: Endpoint
+  /** The Management API: everything that is not the protocol's. */
+  management: RequestListener
+}
+
+/** One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request another half. */
+export const createIssuerApp = (endpoints: IssuerEndpoints, { logger }: { logger: Logger }): RequestListener => {
+  const document = { GET: endpoints.metadata, HEAD: endpoints.metadata }
+  const routes: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
+    '/oidc/token': { POST: endpoints.token },
+    '/oidc/jwks': { GET: endpoints.jwks, HEAD: endpoints.jwks },
+    '/oidc/.well-known/openid-configuration': document,
+    '/oidc/.well-known/oauth-authorization-server': document,
+    // RFC 8414 §3.1: the well-known part stands before the path of the issuer.
+    '/.well-known/oauth-authorization-server/oidc': document,
+  }
+
+  return (request, response) => {
+    const requestId = newTokenId()
+    response.setHeader(requestIdHeader, requestId)
+    const { url = '/', method = 'GET' } = request
+    const query = url.indexOf('?')
+    const path = query === -1 ? url : url.slice(0, query)
+    if (Object.hasOwn(routes, path)) {
+      const methods = routes[path]!
+      const endpoint = Object.hasOwn(methods, method) ? methods[method]! : refuseMethod(methods, logger)
+      void endpoint(request, response, requestId)
+    } else if (path === '/oidc' || path.startsWith('/oidc/')) {
+      sendError(
+        response,
+        new OAuthError('invalid_request', 'There is no such route.', { status: 404 }),
+        logger,
+        requestId,
+      )
+    } else {
+      endpoints.management(request, response)
+    }
+  }
+}
+
+const refuseMethod =
+  (methods: Readonly<Record<string, Endpoint>>, logger: Logger): Endpoint =>
+  (_request, response, requestId) => {
+    const headers = { Allow: Object.keys(methods).join(', ') }
+    const error = new OAuthError('invalid_request', 'This method is not allowed here.', { status: 405, headers })
+    sendError(response, error, logger, requestId)
+  }

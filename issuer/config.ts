@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { loadConfig, setting } from '../platform/config.ts'
+import type { Secret } from '../platform/secret.ts'
+import { StartupError } from '../platform/startup-error.ts'
+import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
+
+/** What the issuer is told by its environment. */
+export interface IssuerConfig {
+  host: string
+  /** 0 picks a free port. */
+  port: number
+  /** Where clients reach the issuer, no slash at its end. Default `http://localhost:<port>`. */
+  baseUrl: string | undefined
+  /** Addresses or networks whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly string[]
+  /** 32 bytes each. */
+  keyEncryptionKey: Uint8Array
+  previousKeyEncryptionKey: Uint8Array | undefined
+  signingAlgorithm: SigningAlgorithmName
+  /** In seconds. */
+  subjectTokenTtl: number
+  /** Other names for the resource `{base_url}/api`. */
+  managementApiIndicators: readonly string[]
+  bootstrapClientId: string | undefined
+  bootstrapClientSecret: Secret | undefined
+}
+
+const baseUrl = setting
+  .url('http:', 'https:')
+  .refine((url) => new URL(url).pathname === '/' && !/[?#]/.test(url), 'must have no path, query or fragment')
+  .transform((url) => new URL(url).origin)
+
+const subjectTokenTtl = setting
+  .duration()
+  .refine((ms) => ms >= 1_000 && ms <= 3_600_000 && ms % 1_000 === 0, 'must be between 1s and 1h, in whole seconds')
+  .transform((ms) => ms / 1_000)
+
+/** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
+export const issuerSettings = z.object({
+  HOST: setting.text().default('127.0.0.1'),
+  PORT: setting.port().default(3001),
+  BASE_URL: baseUrl.optional(),
+  TRUSTED_PROXIES: setting.list().default([]),
+  KEY_ENCRYPTION_KEY: setting.key(),
+  KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
+  SIGNING_ALGORITHM: z.enum(signingAlgorithmNames).default('ES256'),
+  SUBJECT_TOKEN_TTL: subjectTokenTtl.default(600),
+  MANAGEMENT_API_INDICATORS: setting.list().default([]),
+  // Characters that mean the same with and without form-encoding, so that every client's Basic header is read alike.
+  BOOTSTRAP_CLIENT_ID: z
+    .string()
+    .regex(/^[\w.~-]{1,21}$/, 'must be 1 to 21 characters of A-Z a-z 0-9 . _ ~ -')
+    .optional(),
+  // It is stored as a plain SHA-256, so it must not be guessable.
+  BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
+})
+
+/** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
+export const loadIssuerConfig = (environment: Record<string, string | undefined>): IssuerConfig => {
+  const settings = loadConfig(issuerSettings, environment)
+  if (settings.BOOTSTRAP_CLIENT_SECRET && settings.BOOTSTRAP_CLIENT_ID === undefined) {
+    throw new StartupError('BOOTSTRAP_CLIENT_SECRET is set without BOOTSTRAP_CLIENT_ID.', {
+      hint: 'Set both, or neither: then an application is made and its credentials are printed once.',
+    })
+  }
+  return {
+    host: settings.HOST,
+    port: settings.PORT,
+    baseUrl: settings.BASE_URL,
+    trustedProxies: settings.TRUSTED_PROXIES,
+    keyEncryptionKey: settings.KEY_ENCRYPTION_KEY,
+    previousKeyEncryptionKey: settings.KEY_ENCRYPTION_KEY_PREVIOUS,
+    signingAlgorithm: settings.SIGNING_ALGORITHM,
+    subjectTokenTtl: settings.SUBJECT_TOKEN_TTL,
+    managementApiIndicators: settings.MANAGEMENT_API_INDICATORS,
+    bootstrapClientId: settings.BOOTSTRAP_CLIENT_ID,
+    bootstrapClientSecret: settings.BOOTSTRAP_CLIENT_SECRET,
+  }
+}

@@ -1,0 +1,59 @@
+import { JwtError } from '../../../platform/jwt/jwt-error.ts'
+import { maxActDepth } from '../../../platform/jwt/verify.ts'
+import type { ActorVia } from '../../impersonation/session.ts'
+import type { AccessTokenVerifier, Act } from '../../tokens/access-token.ts'
+import { tokenDigest } from '../../tokens/token-digest.ts'
+import type { ExchangeFacts } from './exchange-store.ts'
+import { refused } from './refusal.ts'
+import type { ExchangeRequest } from './request.ts'
+
+/** What was presented as actor token. */
+export type PresentedActor =
+  | { kind: 'opaque-token'; digest: Buffer }
+  | { kind: 'jwt'; userId: string; sessionId: string | undefined; scope: string; act: Act | undefined }
+
+/** Who acts. */
+export interface Actor {
+  id: string
+  via: ActorVia
+  /** The claim of the token to issue: the actor, and behind it those its own token names. */
+  act: Act
+  /** Their ids, the present one first. */
+  chain: string[]
+}
+
+export const presentActor = async (
+  { actorToken }: ExchangeRequest,
+  verifier: AccessTokenVerifier,
+): Promise<PresentedActor | undefined> => {
+  if (actorToken === undefined) return undefined
+  if (!actorToken.includes('.')) return { kind: 'opaque-token', digest: tokenDigest('opaque-token', actorToken) }
+  const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
+    throw error instanceof JwtError ? refused('actor_token_invalid') : error
+  })
+  return { kind: 'jwt', userId: claims.sub, sessionId: claims.sid, scope: claims.scope ?? '', act: claims.act }
+}
+
+/** The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and not none. */
+export const checkActor = (presented: PresentedActor | undefined, facts: ExchangeFacts): Actor | undefined => {
+  const actor = presented && liveActor(presented, facts)
+  if (facts.boundActorId !== null && facts.boundActorId !== actor?.id) throw refused('subject_token_bound')
+  return actor
+}
+
+const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
+  const token = presented.kind === 'jwt' ? { ...presented, expired: false } : facts.opaqueActor
+  if (!token || token.expired || facts.actorSessionEnded || facts.actorId === null) throw refused('actor_token_invalid')
+  // Exactly `openid`: not a name that contains it.
+  if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
+  if (facts.actorSuspended) throw refused('actor_suspended')
+  const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
+  const chain = chainOf(act)
+  if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
+  const via = token.sessionId ? 'subject_token' : 'sign_in'
+  return { id: facts.actorId, via, act, chain }
+}
+
+const onlySubjects = ({ sub, act }: Act): Act => (act ? { sub, act: onlySubjects(act) } : { sub })
+
+const chainOf = (act: Act): string[] => (act.act ? [act.sub, ...chainOf(act.act)] : [act.sub])

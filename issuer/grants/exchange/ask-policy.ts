@@ -1,0 +1,44 @@
+import { toSeconds } from '../../../platform/clock.ts'
+import { OAuthError } from '../../../platform/problem.ts'
+import type { ImpersonationPolicy } from '../../impersonation/policy.ts'
+import type { CheckedExchange } from './plan.ts'
+
+/** What the policy leaves of the scopes and of the lifetime. Throws `access_denied`, or 503 when the policy is broken. */
+export const askPolicy = (
+  policy: ImpersonationPolicy,
+  exchange: Omit<CheckedExchange, 'maxTtl'>,
+): Pick<CheckedExchange, 'scopes' | 'maxTtl'> => {
+  const { scopes, subject } = exchange
+  // The policy is about subject tokens; an access token stands for who holds it.
+  if (!policy.enabled || subject.kind !== 'subject-token') return { scopes, maxTtl: Number.POSITIVE_INFINITY }
+  const decision = policy.decide(questionOf(exchange))
+  if (decision === 'unavailable') {
+    throw new OAuthError('temporarily_unavailable', 'The impersonation policy could not be evaluated.')
+  }
+  if (!decision.allow) {
+    const why = decision.reason === undefined ? '' : `: ${decision.reason}`
+    throw new OAuthError('access_denied', `The impersonation policy refused this${why}.`, { reason: 'policy' })
+  }
+  const { scopes: left = scopes, maxTtl = Number.POSITIVE_INFINITY } = decision
+  return { scopes: scopes.filter((name) => left.includes(name)), maxTtl }
+}
+
+const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit<CheckedExchange, 'maxTtl'>) => ({
+  stage: 'exchange' as const,
+  subject: {
+    id: subjectId,
+    isSuspended: facts.subjectSuspended,
+    roles: facts.subjectRoles ?? [],
+    organizations: [],
+    customData: facts.subjectCustomData ?? {},
+  },
+  ...(actor && { actor: { id: actor.id, roles: facts.actorRoles ?? [], via: actor.via, chain: actor.chain } }),
+  client: { id: request.client.id, type: request.client.type, name: request.client.name },
+  creator: { clientId: facts.creatorId! },
+  ...(resource && { resource: resource.indicator }),
+  scopes: [...scopes],
+  ...(facts.reason !== null && { reason: facts.reason }),
+  ...(facts.ticket !== null && { ticket: facts.ticket }),
+  context: facts.context,
+  now: toSeconds(request.now),
+})

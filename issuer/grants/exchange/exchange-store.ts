@@ -1,0 +1,209 @@
+import { type Query, statement } from '../../../platform/database.ts'
+import { newId } from '../../../platform/ids.ts'
+import type { ImpersonationSession } from '../../impersonation/session.ts'
+import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
+import type { Act } from '../../tokens/access-token.ts'
+import type { PresentedActor } from './actor.ts'
+import type { PresentedSubject } from './subject.ts'
+
+/** What is asked of the database for one exchange; digests find stored tokens, the rest comes from verified JWTs. */
+export interface ExchangeQuestion {
+  subject: PresentedSubject
+  actor: PresentedActor | undefined
+  resourceId: string | undefined
+  scopes: readonly string[]
+  /** Also read what only a policy looks at. */
+  forPolicy: boolean
+}
+
+/** One row; members of tokens and people that were not found are null. */
+export interface ExchangeFacts {
+  creatorId: string | null
+  consumed: boolean
+  expired: boolean
+  context: Record<string, unknown>
+  boundClientId: string | null
+  boundResource: string | null
+  boundScopes: string[] | null
+  boundActorId: string | null
+  reason: string | null
+  ticket: string | null
+
+  opaqueSubject: { expired: boolean; expiresAt: number; sessionId: string | null; act: Act | null } | null
+  /** Whether the client that a subject access token was issued to is third-party; null when there is no such client. */
+  subjectClientIsThirdParty: boolean | null
+
+  subjectId: string | null
+  subjectSuspended: boolean
+  subjectRoles: string[] | null
+  subjectCustomData: Record<string, unknown> | null
+
+  opaqueActor: { expired: boolean; scope: string; sessionId: string | null; act: Act | null } | null
+  actorSessionEnded: boolean | null
+  actorId: string | null
+  actorSuspended: boolean
+  actorRoles: string[] | null
+
+  /** Of the scopes asked for, what the subject's roles hold on the resource; space-separated. */
+  granted: string | null
+}
+
+const roleNames = (user: string) =>
+  `CASE WHEN $10::boolean THEN ARRAY(
+     SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name) END`
+
+// One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise.
+const select = statement(
+  'exchange-facts',
+  `WITH token AS (SELECT * FROM subject_tokens WHERE digest = $1),
+     opaque_subject AS (SELECT * FROM opaque_tokens WHERE digest = $2),
+     opaque_actor AS (SELECT * FROM opaque_tokens WHERE digest = $5)
+   SELECT t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
+     t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
+     t.reason, t.ticket,
+     CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
+       'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act) END AS "opaqueSubject",
+     (SELECT is_third_party FROM applications WHERE id = COALESCE(os.client_id, $4)) AS "subjectClientIsThirdParty",
+     u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended",
+     ${roleNames('u.id')} AS "subjectRoles", CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
+     CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
+       'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act) END AS "opaqueActor",
+     (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
+     a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
+     (SELECT string_agg(s.name, ' ') FROM scopes s
+      WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND EXISTS (
+        SELECT FROM role_scopes rs JOIN user_roles ur ON ur.role_id = rs.role_id
+        WHERE rs.scope_id = s.id AND ur.user_id = u.id)) AS granted
+   FROM (SELECT COALESCE((SELECT user_id FROM token), (SELECT user_id FROM opaque_subject), $3) AS subject_id,
+           COALESCE((SELECT user_id FROM opaque_actor), $6) AS actor_id) people
+   LEFT JOIN token t ON true LEFT JOIN opaque_subject os ON true LEFT JOIN opaque_actor oa ON true
+   LEFT JOIN users u ON u.id = people.subject_id
+   LEFT JOIN users a ON a.id = people.actor_id`,
+)
+
+export const findExchangeFacts = async (
+  query: Query,
+  { subject, actor, resourceId, scopes, forPolicy }: ExchangeQuestion,
+): Promise<ExchangeFacts> => {
+  const [facts] = await query<ExchangeFacts>(select, [
+    subject.kind === 'subject-token' ? subject.digest : null,
+    subject.kind === 'opaque-token' ? subject.digest : null,
+    subject.kind === 'jwt' ? subject.userId : null,
+    subject.kind === 'jwt' ? subject.clientId : null,
+    actor?.kind === 'opaque-token' ? actor.digest : null,
+    actor?.kind === 'jwt' ? actor.userId : null,
+    actor?.kind === 'jwt' ? actor.sessionId : null,
+    resourceId,
+    scopes,
+    forPolicy,
+  ])
+  return facts!
+}
+
+// What both redeeming statements do once `allowed` has its row. $1…$11: the opaque token and the audit row.
+const writeTokenAndLog = `
+   opaque AS (
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at)
+     SELECT $1, $2, $3, $4, $5, $6, $7 FROM allowed WHERE $1::bytea IS NOT NULL),
+   log AS (
+     INSERT INTO logs (id, key, result, application_id, user_id, payload)
+     SELECT $8, $9, 'Success', $3, $2, $10 FROM allowed)`
+
+// Suspending a user updates its row, so holding it shared settles who came first: that session is ended, or this one not opened.
+const livePeople = `
+   subject AS (SELECT id FROM users WHERE id = $2 AND NOT is_suspended FOR SHARE),
+   actor AS (SELECT id FROM users WHERE id = $11 AND NOT is_suspended FOR SHARE)`
+const areLive = `EXISTS (SELECT FROM subject) AND ($11::text IS NULL OR EXISTS (SELECT FROM actor))`
+
+const consume = statement(
+  'exchange-consume',
+  `WITH ${livePeople},
+   allowed AS (
+     UPDATE subject_tokens SET consumed_at = now()
+     WHERE digest = $12 AND consumed_at IS NULL AND expires_at > now() AND ${areLive}
+     RETURNING digest),
+   session AS (
+     INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
+       context, reason, ticket, token_id, expires_at)
+     SELECT $13, $2, $11, $14, $3, $15, $16, $17::text[], $18, $19, $20, $21, $22 FROM allowed
+     RETURNING started_at),
+   ${writeTokenAndLog}
+   SELECT started_at AS "startedAt" FROM session`,
+)
+
+const record = statement(
+  'exchange-record',
+  `WITH ${livePeople},
+   allowed AS (SELECT WHERE ${areLive}),
+   ${writeTokenAndLog}
+   SELECT true AS recorded FROM allowed`,
+)
+
+/** What is written with every token that is issued. */
+export interface Issue {
+  userId: string
+  clientId: string
+  actorId: string | undefined
+  /** A token to store, by its digest. */
+  opaque:
+    | { digest: Buffer; scope: string; sessionId: string | undefined; act: Act | undefined; expiresAt: Date }
+    | undefined
+  audit: AuditEntry
+}
+
+const issueValues = ({ userId, clientId, actorId, opaque, audit }: Issue): unknown[] => [
+  opaque?.digest,
+  userId,
+  clientId,
+  opaque?.scope,
+  opaque?.sessionId,
+  opaque?.act && JSON.stringify(opaque.act),
+  opaque?.expiresAt,
+  newId(),
+  audit.key,
+  logPayload(audit),
+  actorId,
+]
+
+/**
+ * Uses the subject token up and opens its session, with the audit row and the opaque token if there is one. Undefined when it could not
+ * be used any more: of any number of parallel calls on any number of instances, one gets the time of the session's start.
+ */
+export const consumeSubjectToken = async (
+  query: Query,
+  digest: Buffer,
+  session: ImpersonationSession,
+  issue: Issue,
+): Promise<Date | undefined> => {
+  const rows = await query<{ startedAt: Date }>(consume, [
+    ...issueValues(issue),
+    digest,
+    session.id,
+    session.actorVia,
+    session.creatorId,
+    session.resource,
+    session.scopes,
+    JSON.stringify(session.context),
+    session.reason,
+    session.ticket,
+    session.tokenId,
+    session.expiresAt,
+  ])
+  return rows[0]?.startedAt
+}
+
+/** For subject tokens that may be used again. False when the subject or the actor was suspended or deleted meanwhile. */
+export const recordExchange = async (query: Query, issue: Issue): Promise<boolean> =>
+  (await query(record, issueValues(issue))).length === 1
+
+const status = statement(
+  'exchange-status',
+  `SELECT consumed_at IS NOT NULL AS consumed, expires_at <= now() AS expired FROM subject_tokens WHERE digest = $1`,
+)
+
+/** Why a subject token that was good a moment ago is not any more; undefined when it is gone. */
+export const subjectTokenStatus = async (
+  query: Query,
+  digest: Buffer,
+): Promise<{ consumed: boolean; expired: boolean } | undefined> =>
+  (await query<{ consumed: boolean; expired: boolean }>(status, [digest]))[0]

@@ -1,0 +1,116 @@
+import { toSeconds } from '../../../platform/clock.ts'
+import { newId, randomToken } from '../../../platform/ids.ts'
+import type { ImpersonationSession } from '../../impersonation/session.ts'
+import type { AuditEntry } from '../../logs/log-store.ts'
+import type { Resource } from '../../oauth/resource.ts'
+import { newTokenId } from '../../tokens/access-token.ts'
+import { tokenDigest } from '../../tokens/token-digest.ts'
+import type { PreparedToken, RequestOrigin, TokenRequest } from '../grant.ts'
+import type { Actor } from './actor.ts'
+import type { ExchangeFacts, Issue } from './exchange-store.ts'
+import { refused } from './refusal.ts'
+import { type ExchangeRequest, exchangeGrantType, tokenTypes } from './request.ts'
+import { latestExpiry, type PresentedSubject } from './subject.ts'
+
+/** Everything that was checked and decided about one exchange. */
+export interface CheckedExchange {
+  input: ExchangeRequest
+  request: TokenRequest
+  facts: ExchangeFacts
+  subject: PresentedSubject
+  subjectId: string
+  actor: Actor | undefined
+  resource: Resource | undefined
+  /** Granted. */
+  scopes: readonly string[]
+  /** In seconds; infinite unless the policy says otherwise. */
+  maxTtl: number
+}
+
+/** The token to issue, and what is written when it is. */
+export interface PreparedExchange extends PreparedToken {
+  issue: Issue
+  origin: RequestOrigin
+  /** Present when a subject token is used up: its digest and the session it opens. */
+  impersonation: { digest: Buffer; session: ImpersonationSession } | undefined
+}
+
+/** Of an opaque token, in seconds; with a resource, the resource says. */
+const opaqueTokenTtl = 3600
+
+export const planExchange = (checked: CheckedExchange): PreparedExchange => {
+  const { request, facts, subject, subjectId, actor, resource, scopes, maxTtl } = checked
+  const iat = toSeconds(request.now)
+  const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
+  const exp = Math.min(iat + ttl, latestExpiry(subject, facts))
+  // The verifier allows our clocks a few seconds.
+  if (exp <= iat) throw refused('subject_token_expired')
+  const expiresAt = new Date(exp * 1000)
+  const jti = newTokenId()
+  const scope = scopes.join(' ')
+  const session = subject.kind === 'subject-token' ? newSession(checked, jti, expiresAt) : undefined
+  const sid = session?.id
+  const act = actor?.act
+  const clientId = request.client.id
+  const token: PreparedToken['token'] = resource
+    ? { claims: { jti, sub: subjectId, aud: resource.indicator, clientId, scope, iat, exp, sid, act } }
+    : { opaque: randomToken() }
+
+  return {
+    token,
+    scope,
+    expiresIn: exp - iat,
+    issuedTokenType: tokenTypes.accessToken,
+    origin: request.origin,
+    impersonation: subject.kind === 'subject-token' && session ? { digest: subject.digest, session } : undefined,
+    issue: {
+      userId: subjectId,
+      clientId,
+      actorId: actor?.id,
+      opaque:
+        'opaque' in token
+          ? { digest: tokenDigest('opaque-token', token.opaque), scope, sessionId: sid, act, expiresAt }
+          : undefined,
+      audit: auditEntry(checked, { scope, tokenId: jti, sessionId: sid }),
+    },
+  }
+}
+
+const newSession = (checked: CheckedExchange, tokenId: string, expiresAt: Date): ImpersonationSession => ({
+  id: newId(),
+  subjectId: checked.subjectId,
+  actorId: checked.actor?.id,
+  actorVia: checked.actor?.via,
+  clientId: checked.request.client.id,
+  creatorId: checked.facts.creatorId!,
+  resource: checked.resource?.indicator,
+  scopes: checked.scopes,
+  context: checked.facts.context,
+  reason: checked.facts.reason ?? undefined,
+  ticket: checked.facts.ticket ?? undefined,
+  tokenId,
+  expiresAt,
+})
+
+const auditEntry = (
+  { input, request, facts, subjectId, actor }: CheckedExchange,
+  issued: { scope: string; tokenId: string; sessionId: string | undefined },
+): AuditEntry => ({
+  key: 'ExchangeTokenBy.TokenExchange',
+  result: 'Success',
+  applicationId: request.client.id,
+  userId: subjectId,
+  payload: {
+    ...request.origin,
+    // Never the tokens themselves.
+    params: {
+      grant_type: exchangeGrantType,
+      subject_token_type: input.subjectTokenType,
+      resource: request.requestedResource,
+      scope: request.scopes.join(' '),
+    },
+    actorId: actor?.id,
+    creatorId: facts.creatorId ?? undefined,
+    ...issued,
+  },
+})

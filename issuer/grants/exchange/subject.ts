@@ -1,0 +1,78 @@
+import { JwtError } from '../../../platform/jwt/jwt-error.ts'
+import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
+import type { Client } from '../../oauth/client.ts'
+import type { AccessTokenVerifier } from '../../tokens/access-token.ts'
+import { tokenDigest } from '../../tokens/token-digest.ts'
+import type { ExchangeFacts } from './exchange-store.ts'
+import { refused } from './refusal.ts'
+import { type ExchangeRequest, tokenTypes } from './request.ts'
+
+/** What was presented as subject token. */
+export type PresentedSubject =
+  | { kind: 'subject-token'; digest: Buffer }
+  | { kind: 'opaque-token'; digest: Buffer }
+  | { kind: 'jwt'; userId: string; clientId: string; impersonating: boolean; exp: number }
+
+const subjectTokenPrefix = 'sub_'
+
+export const presentSubject = async (
+  { subjectToken, subjectTokenType }: ExchangeRequest,
+  verifier: AccessTokenVerifier,
+): Promise<PresentedSubject> => {
+  if (subjectTokenType === tokenTypes.impersonation || subjectToken.startsWith(subjectTokenPrefix)) {
+    return { kind: 'subject-token', digest: tokenDigest('subject-token', subjectToken) }
+  }
+  if (!subjectToken.includes('.')) return { kind: 'opaque-token', digest: tokenDigest('opaque-token', subjectToken) }
+  const claims = await verifiedSubject(subjectToken, verifier)
+  // RFC 9068 §2.2: a token whose subject is its client is the client's own, and nobody's to act as.
+  if (claims.client_id === undefined || claims.client_id === claims.sub) throw refused('subject_token_type')
+  return {
+    kind: 'jwt',
+    userId: claims.sub,
+    clientId: claims.client_id,
+    impersonating: claims.sid !== undefined || claims.act !== undefined,
+    exp: claims.exp,
+  }
+}
+
+const verifiedSubject = (token: string, verifier: AccessTokenVerifier): Promise<VerifiedClaims> =>
+  verifier.verify(token, { audience: undefined }).catch((error) => {
+    if (!(error instanceof JwtError)) throw error
+    if (error.reason === 'expired') throw refused('subject_token_expired')
+    throw refused(error.reason === 'type' ? 'subject_token_type' : 'subject_token_unknown')
+  })
+
+/** The id of the user that the token stands for. Throws the refusal that applies first. */
+export const checkSubject = (subject: PresentedSubject, facts: ExchangeFacts, client: Client): string => {
+  if (subject.kind === 'subject-token') checkSubjectToken(facts, client)
+  else checkAccessToken(subject, facts)
+  if (facts.subjectId === null || facts.subjectSuspended) throw refused('subject_suspended')
+  return facts.subjectId
+}
+
+const checkSubjectToken = (facts: ExchangeFacts, client: Client) => {
+  if (facts.creatorId === null) throw refused('subject_token_unknown')
+  if (facts.consumed) throw refused('subject_token_consumed')
+  if (facts.expired) throw refused('subject_token_expired')
+  if (facts.boundClientId !== null && facts.boundClientId !== client.id) throw refused('subject_token_bound')
+}
+
+const checkAccessToken = (subject: Exclude<PresentedSubject, { kind: 'subject-token' }>, facts: ExchangeFacts) => {
+  if (subject.kind === 'opaque-token') {
+    if (!facts.opaqueSubject) throw refused('subject_token_unknown')
+    if (facts.opaqueSubject.expired) throw refused('subject_token_expired')
+  }
+  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape all three.
+  const impersonating =
+    subject.kind === 'jwt'
+      ? subject.impersonating
+      : facts.opaqueSubject?.sessionId !== null || facts.opaqueSubject.act !== null
+  if (impersonating) throw refused('subject_token_bound')
+  if (facts.subjectClientIsThirdParty !== false) throw refused('subject_token_type')
+}
+
+/** When the presented token ends, in seconds; what comes from an access token ends with it. */
+export const latestExpiry = (subject: PresentedSubject, facts: ExchangeFacts): number => {
+  if (subject.kind === 'subject-token') return Number.POSITIVE_INFINITY
+  return subject.kind === 'jwt' ? subject.exp : facts.opaqueSubject!.expiresAt
+}

@@ -1,0 +1,61 @@
+import type { Query } from '../../platform/database.ts'
+import type { Client } from '../oauth/client.ts'
+import type { Parameters } from '../oauth/parameters.ts'
+import type { Resource } from '../oauth/resource.ts'
+import type { AccessTokenClaims } from '../tokens/access-token.ts'
+
+/**
+ * A grant turns the parameters of an authenticated client into a token, in two steps. `prepare` reads, checks and asks policies, outside a
+ * transaction. `redeem`, for grants that use something up, is the one transaction in which that happens; the token is signed inside it,
+ * so nothing is used up without an answer. Grants never sign, never see HTTP, and never commit.
+ */
+export interface Grant<Input = unknown, Prepared extends PreparedToken = PreparedToken> {
+  /** `grant_type` */
+  type: string
+  allows(client: Client): boolean
+  /** Parses the grant's own parameters. Throws `OAuthError` `invalid_request`. */
+  read(parameters: Parameters): Input
+  prepare(input: Input, request: TokenRequest): Promise<Prepared>
+  redeem?(query: Query, prepared: Prepared): Promise<void>
+  /** After the answer is certain: what the audit trail needs that is not in `redeem`'s transaction. */
+  issued?(prepared: Prepared, request: TokenRequest): void
+}
+
+/** What every grant gets: the caller and what it asks a token for. */
+export interface TokenRequest {
+  client: Client
+  /** The scope names asked for, each once. */
+  scopes: readonly string[]
+  /** Of those, what the client itself holds on the resource. */
+  clientScopes: readonly string[]
+  /** The indicator asked for, registered or not. */
+  requestedResource: string | undefined
+  /**
+   * The resource the token will be for: the one asked for, or the default one. Throws `invalid_target` when it is unknown, then
+   * `invalid_scope` when a scope asked for does not exist on it. Undefined (no resource at all) only unless `required`.
+   */
+  target(options: { required: true }): Promise<Resource>
+  target(options: { required: false }): Promise<Resource | undefined>
+  origin: RequestOrigin
+  now: Date
+}
+
+export interface RequestOrigin {
+  ip: string
+  userAgent: string | undefined
+}
+
+export interface PreparedToken {
+  /** A JWT's claims, or an opaque token that `redeem` stores. */
+  token: { claims: AccessTokenClaims } | { opaque: string }
+  /** Space-separated. */
+  scope: string
+  /** In seconds. */
+  expiresIn: number
+  /** RFC 8693 §2.2.1 */
+  issuedTokenType?: string
+}
+
+/** Infers a grant's own types and hides them from the table. */
+export const grant = <Input, Prepared extends PreparedToken>(definition: Grant<Input, Prepared>): Grant =>
+  definition as unknown as Grant

@@ -1,0 +1,66 @@
+import type { EventRequest, NewEvent } from '../../events/outbox.ts'
+import type { RequestOrigin } from '../grants/grant.ts'
+
+/** How the acting party was proven: by a token from signing in, or by one that itself came from a subject token (weaker). */
+export type ActorVia = 'sign_in' | 'subject_token'
+
+/** Who acted as whom: opened by every exchange of a subject token; its id is the claim `sid` of the token. */
+export interface ImpersonationSession {
+  id: string
+  subjectId: string
+  actorId: string | undefined
+  actorVia: ActorVia | undefined
+  /** Who exchanged the subject token. */
+  clientId: string
+  /** Who had minted it. */
+  creatorId: string
+  resource: string | undefined
+  /** Granted. */
+  scopes: readonly string[]
+  context: Record<string, unknown>
+  reason: string | undefined
+  ticket: string | undefined
+  /** `jti` of the token, or a stand-in for an opaque one. */
+  tokenId: string
+  expiresAt: Date
+}
+
+/** The row as the Management API and the events show it: times in ms, null for what is not there. */
+export const sessionAnswer = (
+  session: ImpersonationSession,
+  times: { startedAt: Date; endedAt?: Date | null; endedBy?: string | null },
+) => ({
+  id: session.id,
+  subjectId: session.subjectId,
+  actorId: session.actorId ?? null,
+  actorVia: session.actorVia ?? null,
+  clientId: session.clientId,
+  creatorId: session.creatorId,
+  resource: session.resource ?? null,
+  scopes: session.scopes,
+  context: session.context,
+  reason: session.reason ?? null,
+  ticket: session.ticket ?? null,
+  startedAt: times.startedAt.getTime(),
+  expiresAt: session.expiresAt.getTime(),
+  endedAt: times.endedAt?.getTime() ?? null,
+  endedBy: times.endedBy ?? null,
+})
+
+/** `Impersonation.Started`, caused by a token request. */
+export const sessionStarted = (session: ImpersonationSession, startedAt: Date, origin: RequestOrigin): NewEvent => ({
+  type: 'Impersonation.Started',
+  entity: { kind: 'impersonation', id: session.id },
+  data: sessionAnswer(session, { startedAt }),
+  request: tokenEndpointRequest(origin),
+})
+
+const tokenEndpointRequest = ({ ip, userAgent }: RequestOrigin): EventRequest => ({
+  ip,
+  userAgent,
+  method: 'POST',
+  path: '/oidc/token',
+  matchedRoute: '/oidc/token',
+  params: {},
+  status: 200,
+})

@@ -1,0 +1,141 @@
+import type { RequestListener } from 'node:http'
+import { type Clock, systemClock } from '../platform/clock.ts'
+import type { Database } from '../platform/database.ts'
+import { createEnvelope } from '../platform/envelope.ts'
+import type { Health } from '../platform/health.ts'
+import { listen } from '../platform/http-server.ts'
+import { createLifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { PolicySet } from '../policies/policy-set.ts'
+import { createIssuerApp } from './app.ts'
+import { type BootstrapCredentials, bootstrap } from './bootstrap.ts'
+import { createClientAddress } from './client-address.ts'
+import type { IssuerConfig } from './config.ts'
+import { createGrants } from './grants/index.ts'
+import { createImpersonationPolicy } from './impersonation/policy.ts'
+import { impersonationRoutes } from './impersonation/router.ts'
+import { createSigningKeys } from './keys/signing-keys.ts'
+import { createManagementApi, managementRoutes } from './management/mount.ts'
+import { createMutate } from './management/mutate.ts'
+import { createJwksEndpoint } from './oauth/jwks.ts'
+import { createMetadataEndpoint } from './oauth/metadata.ts'
+import { createTokenEndpoint } from './oauth/token-endpoint.ts'
+import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createTokenAudit } from './tokens/token-audit.ts'
+
+export interface IssuerOptions {
+  config: IssuerConfig
+  /** Migrated. Stays open when the issuer closes. */
+  database: Database
+  /** The publisher of the outbox. */
+  events: { wake(): void }
+  logger: Logger
+  metrics: Metrics
+  health: Health
+  now?: Clock
+  /** Absent: impersonation is the integrator's decision alone. */
+  policies?: { current(): PolicySet }
+}
+
+export interface RunningIssuer {
+  /** Where it listens. */
+  url: string
+  port: number
+  /** Where clients reach it: `BASE_URL`. The `iss` of its tokens is this and `/oidc`. */
+  baseUrl: string
+  /** Present on the first start when none were configured: to be shown once. */
+  bootstrap?: BootstrapCredentials
+  close(): Promise<void>
+}
+
+/** The token issuer and the Management API on one listener. Several may run on one database. */
+export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer> => {
+  const { config, database, logger, health } = options
+  const lifecycle = createLifecycle({ logger })
+  // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
+  let handler: RequestListener = (_request, response) => void response.writeHead(503, { 'Retry-After': '1' }).end()
+  const server = await listen({
+    name: 'the issuer',
+    host: config.host,
+    port: config.port,
+    setting: 'PORT',
+    handler: (request, response) => handler(request, response),
+    // In ms: a request that has not arrived whole by then is ended (slowloris).
+    server: { requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+  })
+  lifecycle.onStop('issuer listener', () => server.close())
+
+  try {
+    const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
+    const wired = await wire({ ...options, baseUrl, onStop: lifecycle.onStop })
+    handler = wired.handler
+    health.addCheck('database', async () => {
+      await database.ping()
+      return { ok: true }
+    })
+    logger.info({ url: server.url, issuer: `${baseUrl}/oidc` }, 'issuer ready')
+    return {
+      url: server.url,
+      port: server.port,
+      baseUrl,
+      ...(wired.bootstrap ? { bootstrap: wired.bootstrap } : {}),
+      close: () => lifecycle.stop(),
+    }
+  } catch (error) {
+    await lifecycle.stop()
+    throw error
+  }
+}
+
+/** Every part of the issuer, made and handed to those that need it. */
+const wire = async (
+  options: IssuerOptions & { baseUrl: string; onStop(name: string, release: () => Promise<unknown> | unknown): void },
+) => {
+  const { config, database, events, logger, metrics, baseUrl, onStop, now = systemClock } = options
+  const issuer = `${baseUrl}/oidc`
+  const indicators = [`${baseUrl}/api`, ...config.managementApiIndicators]
+  const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
+
+  const keys = await createSigningKeys({ database, envelope, algorithm: config.signingAlgorithm, logger })
+  onStop('signing keys', () => keys.close())
+  const audit = createTokenAudit({ database, logger })
+  onStop('token audit', () => audit.close())
+  const credentials = await bootstrap({
+    database,
+    indicators,
+    clientId: config.bootstrapClientId,
+    clientSecret: config.bootstrapClientSecret?.reveal(),
+  })
+
+  const mint = createAccessTokenMint({ keys, issuer })
+  const verifier = createAccessTokenVerifier({ keys, issuer, now })
+  const policy = createImpersonationPolicy({ policies: options.policies, logger })
+  const grants = createGrants({ database, verifier, policy, events, audit })
+  const mutate = createMutate({ knex: database.knex, events })
+  const clientAddress = createClientAddress(config.trustedProxies)
+
+  const management = createManagementApi({
+    routes: [
+      ...managementRoutes({ database, mutate, indicators, now }),
+      ...impersonationRoutes({ mutate, policy, ttl: config.subjectTokenTtl, now }),
+    ],
+    verify: (token) => verifier.verify(token, { audience: indicators }),
+    indicators,
+    baseUrl,
+    trustedProxies: config.trustedProxies,
+    logger,
+  })
+  const token = createTokenEndpoint({
+    database,
+    grants,
+    mint,
+    originOf: (request) => ({ ip: clientAddress(request), userAgent: request.headers['user-agent'] }),
+    now,
+    logger,
+    metrics,
+  })
+  const jwks = createJwksEndpoint({ keys })
+  const metadata = createMetadataEndpoint({ issuer, grants })
+  return { handler: createIssuerApp({ token, jwks, metadata, management }, { logger }), bootstrap: credentials }
+}

@@ -1,0 +1,116 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../platform/clock.ts'
+import type { Database } from '../../platform/database.ts'
+import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import { OAuthError } from '../../platform/problem.ts'
+import type { PreparedToken, RequestOrigin, TokenRequest } from '../grants/grant.ts'
+import type { Grants } from '../grants/index.ts'
+import type { MintAccessToken } from '../tokens/access-token.ts'
+import { sendError, sendJson } from './answers.ts'
+import { authenticateClient, readClientCredentials } from './client-authentication.ts'
+import { parseParameters, refuseParametersInUrl } from './parameters.ts'
+import { readBody } from './request-body.ts'
+import { isIndicator, malformedResource, nearestIndicator, unknownResource } from './resource.ts'
+import { isOidcOnly, parseScope, requireDefined } from './scope.ts'
+import { findTokenRequestFacts, registeredIndicators, type TokenRequestFacts } from './token-request-store.ts'
+
+export interface TokenEndpointDependencies {
+  database: Pick<Database, 'query' | 'transaction'>
+  grants: Grants
+  mint: MintAccessToken
+  originOf(request: IncomingMessage): RequestOrigin
+  now: Clock
+  logger: Logger
+  metrics: Metrics
+}
+
+/** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → redeem and sign in one transaction → 200. */
+export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => {
+  const { database, grants, mint, originOf, now, logger, metrics } = dependencies
+  const counter = metrics.counter('surrogate_token_requests_total', 'Token requests by grant and outcome.', [
+    'grant',
+    'outcome',
+  ])
+
+  const issue = async (request: IncomingMessage, progress: { grant: string }) => {
+    refuseParametersInUrl(request.url ?? '')
+    const parameters = parseParameters(await readBody(request), request.headers['content-type'])
+    const credentials = readClientCredentials(request.headers.authorization, parameters)
+    const scopes = parseScope(parameters.get('scope'))
+    const requestedResource = parameters.get('resource')
+    const facts = await findTokenRequestFacts(database.query, {
+      clientId: credentials.clientId,
+      resource: requestedResource,
+      useDefaultResource: !isOidcOnly(scopes),
+      scopes,
+    })
+    const client = authenticateClient(credentials, facts?.client)
+    const { grantType, grant } = selectGrant(parameters.get('grant_type'))
+    progress.grant = grantType
+    if (!grant.allows(client)) throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
+    const input = grant.read(parameters)
+    const tokenRequest: TokenRequest = {
+      client,
+      scopes,
+      clientScopes: facts!.clientScopes,
+      requestedResource,
+      target: targetOf(requestedResource, scopes, facts!),
+      origin: originOf(request),
+      now: now(),
+    }
+    const prepared = await grant.prepare(input, tokenRequest)
+    const { redeem } = grant
+    const answer = redeem
+      ? await database.transaction(async (query) => {
+          await redeem(query, prepared)
+          return answerOf(prepared)
+        })
+      : answerOf(prepared)
+    grant.issued?.(prepared, tokenRequest)
+    return answer
+  }
+
+  const selectGrant = (grantType: string | undefined) => {
+    if (grantType === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: grant_type.')
+    const grant = grants.get(grantType)
+    if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant type is not supported.')
+    return { grantType, grant }
+  }
+
+  const targetOf = (requested: string | undefined, scopes: readonly string[], facts: TokenRequestFacts) =>
+    (async ({ required }: { required: boolean }) => {
+      const { resource } = facts
+      if (!resource) {
+        if (requested !== undefined) throw await wrongResource(requested)
+        if (required) throw new OAuthError('invalid_target', 'A resource is needed: there is no default resource.')
+      }
+      requireDefined(scopes, facts.definedScopes, resource?.indicator)
+      return resource
+    }) as TokenRequest['target']
+
+  const wrongResource = async (requested: string): Promise<OAuthError> => {
+    if (!isIndicator(requested)) return malformedResource()
+    return unknownResource(nearestIndicator(requested, await registeredIndicators(database.query)))
+  }
+
+  const answerOf = (prepared: PreparedToken) => ({
+    access_token: 'claims' in prepared.token ? mint(prepared.token.claims) : prepared.token.opaque,
+    ...(prepared.issuedTokenType === undefined ? {} : { issued_token_type: prepared.issuedTokenType }),
+    token_type: 'Bearer',
+    expires_in: prepared.expiresIn,
+    scope: prepared.scope,
+  })
+
+  return async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {
+    const progress = { grant: 'none' }
+    try {
+      sendJson(response, 200, await issue(request, progress))
+      counter.inc({ grant: progress.grant, outcome: 'issued' })
+    } catch (cause) {
+      const { error, reason } = sendError(response, cause, logger, requestId)
+      counter.inc({ grant: progress.grant, outcome: error })
+      logger.debug({ requestId, grant: progress.grant, error, reason }, 'token request refused')
+    }
+  }
+}
