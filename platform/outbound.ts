@@ -118,12 +118,20 @@ export interface OutboundAgentOptions {
 // A pooled socket outlives the name resolution that allowed it; after this long its name is resolved and checked anew.
 const socketLifeMs = 300_000
 
+export interface OutboundAgent {
+  dispatcher: Agent
+  /** The address of the newest connection to `origin` (`https://host:port`). */
+  addressOf(origin: string): string | undefined
+  close(): Promise<void>
+}
+
 /** A keep-alive HTTP/1.1 client that connects only to addresses the policy allows, whatever the name resolves to by then. */
 export const createOutboundAgent = ({
   policy,
   connectTimeoutMs = 5_000,
   connections = 4,
-}: OutboundAgentOptions): Agent => {
+}: OutboundAgentOptions): OutboundAgent => {
+  const addresses = new Map<string, string>()
   // Called for names only (node:net does not look literals up), and with `all` since Node tries both families.
   const lookup: LookupFunction = (hostname, options, callback) => {
     policy.resolve(hostname).then(
@@ -141,7 +149,7 @@ export const createOutboundAgent = ({
   }
   const connect = buildConnector({ lookup, timeout: connectTimeoutMs, autoSelectFamily: true, allowH2: false })
 
-  return new Agent({
+  const dispatcher = new Agent({
     connections,
     pipelining: 1,
     allowH2: false,
@@ -150,11 +158,23 @@ export const createOutboundAgent = ({
     clientTtl: socketLifeMs,
     connect: (options, callback) => {
       const host = options.hostname.includes(':') ? `[${bare(options.hostname)}]` : options.hostname
-      const refused = policy.refusalOfUrl(
-        new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`),
-      )
+      const url = new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`)
+      const refused = policy.refusalOfUrl(url)
       if (refused !== undefined) return callback(new TargetNotAllowed(refused), null)
-      connect(options, callback)
+      connect(options, (...result) => {
+        const address = result[1]?.remoteAddress
+        if (address !== undefined) {
+          if (addresses.size >= 10_000) addresses.clear()
+          addresses.set(url.origin, address)
+        }
+        callback(...result)
+      })
     },
   })
+  return {
+    dispatcher,
+    addressOf: (origin) => addresses.get(origin),
+    // Not close(), which would wait for receivers.
+    close: () => dispatcher.destroy(),
+  }
 }

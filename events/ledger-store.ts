@@ -1,0 +1,110 @@
+import { type Query, statement } from '../platform/database.ts'
+
+/** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
+
+const lockEvents = statement(
+  'ledger-lock-events',
+  `SELECT id, entity_kind || ':' || entity_id AS key, version, EXISTS (
+     SELECT FROM outbox AS earlier
+     WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
+       AND earlier.version = event.version - 1 AND earlier.ingested_at IS NULL) AS follows
+   FROM outbox AS event WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
+   ORDER BY seq FOR UPDATE SKIP LOCKED`,
+)
+
+// The upsert of lanes locks those that exist: whoever is releasing one waits or is waited for, so that no delivery is left without a
+// lane. The order of rows is the order of locks, the same everywhere.
+const takeIn = statement(
+  'ledger-take-in',
+  `WITH taken AS (
+     UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
+     RETURNING id, seq, type, entity_kind, entity_id, version
+   ),
+   listening AS (SELECT id, events FROM hooks FOR KEY SHARE),
+   queued AS (
+     INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
+     SELECT listening.id, taken.id, taken.type, taken.entity_kind, taken.entity_id, taken.version
+     FROM taken JOIN listening ON taken.type = ANY(listening.events)
+     ORDER BY taken.seq, listening.id
+     ON CONFLICT DO NOTHING
+     RETURNING hook_id, entity_kind, entity_id
+   ),
+   opened AS (
+     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+     SELECT hook_id, entity_kind, entity_id, now() FROM queued GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE SET ready_at = lanes.ready_at
+   )
+   SELECT count(*) AS deliveries FROM queued`,
+)
+
+interface LockedEvent {
+  id: string
+  key: string
+  version: number
+  /** Its predecessor is not taken in yet. */
+  follows: boolean
+}
+
+/**
+ * Takes events in, once each: marks them and makes a delivery for every hook that listens. In order per entity: an event whose
+ * predecessor is neither taken in nor in this call is `deferred`. Runs in a transaction of the caller's, who acknowledges after its commit.
+ */
+export const takeEventsIn = async (
+  query: Query,
+  eventIds: readonly string[],
+): Promise<{ taken: number; deliveries: number; deferred: number }> => {
+  const locked = await query<LockedEvent>(lockEvents, [eventIds])
+  const ready = inOrder(locked)
+  const [counted] = ready.length > 0 ? await query<{ deliveries: number }>(takeIn, [ready]) : []
+  return { taken: ready.length, deliveries: counted?.deliveries ?? 0, deferred: locked.length - ready.length }
+}
+
+const inOrder = (events: readonly LockedEvent[]): string[] => {
+  const reached = new Map<string, number>()
+  const ready: string[] = []
+  for (const { id, key, version, follows } of events.toSorted((left, right) => left.version - right.version)) {
+    if (follows && reached.get(key) !== version - 1) continue
+    reached.set(key, version)
+    ready.push(id)
+  }
+  return ready
+}
+
+const lockRetention = statement('ledger-retention-lock', `SELECT pg_try_advisory_xact_lock(7305172) AS mine`)
+const expire = [
+  statement(
+    'ledger-expire-held',
+    `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'not delivered within the retention time'
+     WHERE state IN ('pending', 'retrying') AND created_at < now() - $1 * interval '1 millisecond'
+       AND EXISTS (SELECT FROM hooks WHERE hooks.id = deliveries.hook_id AND NOT hooks.enabled)`,
+  ),
+  statement('ledger-expire-attempts', `DELETE FROM delivery_attempts WHERE at < now() - $1 * interval '1 millisecond'`),
+  statement(
+    'ledger-expire-deliveries',
+    `DELETE FROM deliveries WHERE finished_at < now() - $1 * interval '1 millisecond'`,
+  ),
+  statement(
+    'ledger-expire-outbox',
+    `DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond' AND ingested_at IS NOT NULL
+       AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying'))`,
+  ),
+]
+
+/** Removes what is older than `keepMs`; nothing that is still to be taken in or delivered. One process at a time. */
+export const removeExpired = async (query: Query, keepMs: number): Promise<void> => {
+  const [lock] = await query<{ mine: boolean }>(lockRetention, [])
+  if (!lock?.mine) return
+  for (const one of expire) await query(one, [keepMs])
+}
+
+const backlog = statement(
+  'ledger-backlog',
+  `SELECT (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) FROM outbox WHERE ingested_at IS NULL) AS "outboxAge",
+          (SELECT count(*) FROM lanes) AS lanes`,
+)
+
+/** `outboxAge`: seconds since the oldest event that no relay has taken in. `lanes`: how many have something to deliver. */
+export const backlogOf = async (query: Query): Promise<{ outboxAge: number; lanes: number }> => {
+  const [row] = await query<{ outboxAge: string | number; lanes: number }>(backlog, [])
+  return { outboxAge: Number(row!.outboxAge), lanes: row!.lanes }
+}

@@ -1,0 +1,95 @@
+import { EventEmitter } from 'node:events'
+import type { PoolClient } from 'pg'
+import type { Database } from '../platform/database.ts'
+import type { Logger } from '../platform/logger.ts'
+import { createBackoff, pause } from './wakeup.ts'
+
+/** Wake-ups between processes that share a database, on a connection of its own; inside the process they are immediate. */
+export interface Notifier {
+  notify(): void
+  onNotify(listener: () => void): () => void
+  /** False while the connection is being made again; then only processes' own wake-ups and their polls work. */
+  readonly connected: boolean
+  close(): Promise<void>
+}
+
+// NOTIFY takes a lock that all commits share, so it is sent after the commit, and at most this often (measured: no cost at 5 ms).
+const coalesceMs = 5
+
+export const createNotifier = ({
+  database,
+  logger,
+  channel = 'surrogate_events',
+}: {
+  database: Database
+  logger: Logger
+  /** What is announced on it; a plain SQL name. Default: events. */
+  channel?: string
+}): Notifier => {
+  const emitter = new EventEmitter().setMaxListeners(0)
+  const stopping = new AbortController()
+  let client: PoolClient | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const send = () => {
+    timer = undefined
+    client?.query(`NOTIFY ${channel}`).catch(() => {})
+  }
+
+  const listen = async () => {
+    const connection = await database.pool.connect()
+    const lost = new Promise<unknown>((resolve) => {
+      connection.once('error', resolve)
+      connection.once('end', resolve)
+      stopping.signal.addEventListener('abort', resolve, { once: true })
+    })
+    try {
+      const own = (await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
+      connection.on('notification', ({ processId }) => {
+        if (processId !== own) emitter.emit('wake')
+      })
+      await connection.query(`LISTEN ${channel}`)
+      client = connection
+      // Something may have been committed while nobody listened.
+      emitter.emit('wake')
+      await lost
+    } finally {
+      client = undefined
+      connection.release(true)
+    }
+  }
+
+  const run = async () => {
+    const backoff = createBackoff()
+    while (!stopping.signal.aborted) {
+      try {
+        await listen()
+        backoff.reset()
+      } catch (error) {
+        logger.warn({ err: error }, 'waking other processes up does not work now; they poll')
+      }
+      if (!stopping.signal.aborted) await pause(backoff.next(), stopping.signal)
+    }
+  }
+  const ended = run()
+
+  return {
+    notify() {
+      emitter.emit('wake')
+      timer ??= setTimeout(send, coalesceMs)
+    },
+    onNotify(listener) {
+      emitter.on('wake', listener)
+      return () => emitter.off('wake', listener)
+    },
+    get connected() {
+      return client !== undefined
+    },
+    async close() {
+      clearTimeout(timer)
+      if (timer) await client?.query(`NOTIFY ${channel}`).catch(() => {})
+      stopping.abort()
+      await ended
+    },
+  }
+}
