@@ -39,6 +39,33 @@ export const createAddressGuard = ({
   }
 }
 
+/** 4 or 16 bytes. Only what `node:net` reads as an address: no decimal, octal, hex or short forms (the URL parser has unfolded those). */
+const parseAddress = (text: string): Uint8Array | undefined => {
+  const address = text.split('%')[0]!
+  const family = isIP(address)
+  if (family === 4) return Uint8Array.from(address.split('.').map(Number))
+  if (family === 0) return undefined
+  // A trailing dotted quad becomes two groups.
+  const groups = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...quad: string[]) => {
+    const [first, second, third, fourth] = quad.map(Number) as [number, number, number, number]
+    return `${((first << 8) | second).toString(16)}:${((third << 8) | fourth).toString(16)}`
+  })
+  const [head = '', tail] = groups.split('::')
+  const words = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)))
+  const left = words(head)
+  const right = words(tail ?? '')
+  const all = [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right]
+  return Uint8Array.from(all.flatMap((word) => [word >> 8, word & 0xff]))
+}
+
+const contains = ({ bytes, prefix }: Network, address: Uint8Array): boolean => {
+  if (bytes.length !== address.length) return false
+  const whole = prefix >> 3
+  for (let index = 0; index < whole; index += 1) if (bytes[index] !== address[index]) return false
+  const mask = (0xff00 >> (prefix & 7)) & 0xff
+  return mask === 0 || (bytes[whole]! & mask) === (address[whole]! & mask)
+}
+
 /** `10.0.0.0/8`, `fd00::/8`, or a single address; undefined when it is neither. */
 export const parseNetwork = (text: string): Network | undefined => {
   const [address = '', prefix, ...rest] = text.split('/')
@@ -92,30 +119,3 @@ const ipv4Wrappers = [
 
 const embeddedAddress = (bytes: Uint8Array): Uint8Array[] =>
   bytes.length === 16 && ipv4Wrappers.some((wrapper) => contains(wrapper, bytes)) ? [bytes.subarray(12)] : []
-
-const contains = ({ bytes, prefix }: Network, address: Uint8Array): boolean => {
-  if (bytes.length !== address.length) return false
-  const whole = prefix >> 3
-  for (let index = 0; index < whole; index += 1) if (bytes[index] !== address[index]) return false
-  const mask = (0xff00 >> (prefix & 7)) & 0xff
-  return mask === 0 || (bytes[whole]! & mask) === (address[whole]! & mask)
-}
-
-/** 4 or 16 bytes. Only what `node:net` reads as an address: no decimal, octal, hex or short forms (the URL parser has unfolded those). */
-const parseAddress = (text: string): Uint8Array | undefined => {
-  const address = text.split('%')[0]!
-  const family = isIP(address)
-  if (family === 4) return Uint8Array.from(address.split('.').map(Number))
-  if (family === 0) return undefined
-  // A trailing dotted quad becomes two groups.
-  const groups = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...quad: string[]) => {
-    const [first, second, third, fourth] = quad.map(Number) as [number, number, number, number]
-    return `${((first << 8) | second).toString(16)}:${((third << 8) | fourth).toString(16)}`
-  })
-  const [head = '', tail] = groups.split('::')
-  const words = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)))
-  const left = words(head)
-  const right = words(tail ?? '')
-  const all = [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right]
-  return Uint8Array.from(all.flatMap((word) => [word >> 8, word & 0xff]))
-}
