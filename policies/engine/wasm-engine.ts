@@ -1,7 +1,7 @@
 import { hostBuiltins } from './builtins/index.ts'
 import { type InputReads, projectInput } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
-import { compileModule, instantiate, type WasmInstance } from './wasm-instance.ts'
+import { compileModule, instantiate, type MemoryImage, type WasmInstance } from './wasm-instance.ts'
 
 export interface WasmEngine {
   readonly entrypoints: readonly string[]
@@ -39,27 +39,41 @@ export const createWasmEngine = (options: {
 }): WasmEngine => {
   const limits = { ...defaultLimits, ...options.limits }
   const module = compileModule(options.wasm)
-  const start = (image?: Uint8Array) =>
-    instantiate({
-      module,
-      data: options.data,
-      ...(image && { image }),
-      builtins: hostBuiltins,
-      limits,
-      now: options.now ?? Date.now,
-      print: options.print ?? (() => {}),
-    })
+  const start = (from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }) => {
+    try {
+      return instantiate({
+        module,
+        data: options.data,
+        ...(from && { from }),
+        builtins: hostBuiltins,
+        limits,
+        now: options.now ?? Date.now,
+        print: options.print ?? (() => {}),
+      })
+    } catch (error) {
+      if (error instanceof PolicyError) throw error
+      throw new PolicyError(`the policy cannot be started within ${limits.memory} bytes`, { cause: error })
+    }
+  }
 
   const first = start()
   const entrypoints = new Map(
     Object.entries(first.entrypoints).map(([name, id]) => [name, { id, reads: options.reads?.[name] ?? null }]),
   )
-  // Restarting from a copy of the memory costs a fraction of parsing the documents again, and a caller may be able to provoke it.
+  // Callers may be able to provoke errors, so restarting must be cheap: parsing large documents again would not be.
   const image = first.image()
 
   // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
   // stack, and after some hundred throws every call would fail with "memory access out of bounds".
   let idle: WasmInstance | undefined = first
+  let spare: WebAssembly.Memory | undefined
+  const takeInstance = (): WasmInstance => {
+    const [instance, memory] = [idle, spare]
+    idle = undefined
+    if (instance) return instance
+    spare = undefined
+    return start({ image, memory })
+  }
 
   return {
     entrypoints: [...entrypoints.keys()],
@@ -67,11 +81,16 @@ export const createWasmEngine = (options: {
       const found = entrypoints.get(entrypoint)
       if (!found) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
       const text = writeInput(projectInput(input, found.reads))
-      const instance = idle ?? start(image)
-      idle = undefined
-      const result = evaluateOn(instance, found.id, text)
-      if (instance.grownBy() <= keptGrowth) idle = instance
-      return result
+      const instance = takeInstance()
+      try {
+        const result = instance.evaluate(found.id, text)
+        if (instance.grownBy() <= keptGrowth) idle = instance
+        return result
+      } catch (error) {
+        if (instance.grownBy() <= keptGrowth) spare = instance.memory
+        if (error instanceof PolicyError) throw error
+        throw new PolicyError('the policy failed while it was evaluated', { cause: error })
+      }
     },
   }
 }
@@ -81,14 +100,5 @@ const writeInput = (input: unknown): string | undefined => {
     return JSON.stringify(input)
   } catch (error) {
     throw new PolicyError('the policy input cannot be written as JSON', { cause: error })
-  }
-}
-
-const evaluateOn = (instance: WasmInstance, entrypoint: number, input: string | undefined): unknown => {
-  try {
-    return instance.evaluate(entrypoint, input)
-  } catch (error) {
-    if (error instanceof PolicyError) throw error
-    throw new PolicyError('the policy failed while it was evaluated', { cause: error })
   }
 }

@@ -10,8 +10,27 @@ export interface WasmInstance {
   evaluate(entrypoint: number, input: string | undefined): unknown
   /** Bytes by which the memory grew since the start. */
   grownBy(): number
-  /** The memory with the documents loaded: what a sibling starts from. */
-  image(): Uint8Array
+  readonly memory: WebAssembly.Memory
+  /** A copy to start others from. */
+  image(): MemoryImage
+}
+
+/**
+ * An instance with its documents loaded: others start from it without parsing them again, in a new memory or in that of an instance
+ * that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old memory is sound again.
+ */
+export interface MemoryImage {
+  bytes: Uint8Array
+  /** Where the heap began before the documents: below lie the module's own variables and its stack. Address. */
+  documents: number
+  /** The parsed documents. Address. */
+  data: number
+  /** Where each evaluation puts its input. Address, a multiple of 8. */
+  heap: number
+  /** Of the whole memory at the start. Bytes. */
+  size: number
+  entrypoints: Readonly<Record<string, number>>
+  builtins: readonly HostBuiltin[]
 }
 
 /** The exports that are used. Addresses and lengths are numbers; 0 is NULL. */
@@ -36,9 +55,6 @@ interface Exports {
   ): number
 }
 
-/** The memory and the two addresses that belong to it, as the image of an instance keeps them. */
-const layouts = new WeakMap<Uint8Array, { data: number; heap: number }>()
-
 const pageBytes = 65_536
 const pages = (bytes: number) => Math.ceil(bytes / pageBytes)
 /** Room for the answers of most decisions, so that memory need not grow. Bytes. */
@@ -52,7 +68,7 @@ const encoder = new TextEncoder()
 export const instantiate = ({
   module,
   data,
-  image,
+  from,
   builtins,
   limits,
   now,
@@ -60,7 +76,8 @@ export const instantiate = ({
 }: {
   module: WebAssembly.Module
   data: unknown
-  image?: Uint8Array
+  /** Starts from an image, in the memory of an instance that is not used any more or in a new one. */
+  from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
   builtins: Readonly<Record<string, HostBuiltin>>
   limits: { input: number; result: number; memory: number }
   /** Milliseconds since 1970; asked at most once an evaluation. */
@@ -68,8 +85,8 @@ export const instantiate = ({
   print: (line: string) => void
 }): WasmInstance => {
   const maximum = pages(limits.memory)
-  const wanted = pages((image?.length ?? 0) + limits.input + workspace)
-  const memory = new WebAssembly.Memory({ initial: Math.min(wanted, maximum), maximum })
+  const initial = pages(from?.image.size ?? limits.input + workspace)
+  const memory = from?.memory ?? new WebAssembly.Memory({ initial, maximum })
   let bytes = Buffer.from(memory.buffer)
   /** Growing the memory detaches the old view. */
   const view = (): Buffer => {
@@ -102,7 +119,7 @@ export const instantiate = ({
     print,
   }
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
-    const result = supplied[id]?.(args.map(readJson), context)
+    const result = image.builtins[id]?.(args.map(readJson), context)
     return result === undefined ? 0 : writeJson(result)
   }
 
@@ -123,55 +140,47 @@ export const instantiate = ({
   const exports = instance.exports as unknown as Exports
   requireAbi(exports)
 
-  const supplied: HostBuiltin[] = []
-  const missing: string[] = []
-  for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) {
-    const builtin = builtins[name]
-    if (builtin) supplied[id] = builtin
-    else missing.push(name)
+  const load = (): MemoryImage => {
+    const supplied: HostBuiltin[] = []
+    const missing: string[] = []
+    for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) {
+      const builtin = builtins[name]
+      if (builtin) supplied[id] = builtin
+      else missing.push(name)
+    }
+    if (missing.length > 0) {
+      throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
+    }
+    const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
+    const documents = exports.opa_heap_ptr_get()
+    const loaded = writeJson(data)
+    const heap = aligned(exports.opa_heap_ptr_get())
+    const room = heap + limits.input + workspace - memory.buffer.byteLength
+    if (room > 0) memory.grow(pages(room))
+    const size = memory.buffer.byteLength
+    return { bytes: new Uint8Array(), documents, data: loaded, heap, size, entrypoints, builtins: supplied }
   }
-  if (missing.length > 0) {
-    throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
-  }
-  const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
-
-  let layout = image && layouts.get(image)
-  if (image && layout) view().set(image)
-  else {
-    const document = writeJson(data)
-    layout = { data: document, heap: exports.opa_heap_ptr_get() }
-  }
-  const { data: dataAddress, heap } = layout
-  const room = heap + limits.input + workspace - memory.buffer.byteLength
-  if (room > 0) memory.grow(pages(room))
-  const startBytes = memory.buffer.byteLength
+  const image = from?.image ?? load()
+  if (from) view().set(from.memory ? image.bytes.subarray(0, image.documents) : image.bytes)
+  const { heap } = image
 
   return {
-    entrypoints,
+    entrypoints: image.entrypoints,
+    memory,
     evaluate(entrypoint, input) {
       nowNs = undefined
       const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
-      // The heap begins behind the input, on an 8-byte boundary; whatever an earlier evaluation left there is overwritten.
-      const answer = exports.opa_eval(
-        0,
-        entrypoint,
-        dataAddress,
-        length === 0 ? 0 : heap,
-        length,
-        (heap + length + 7) & ~7,
-        0,
-      )
+      const start = aligned(heap + length)
+      const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, 0)
       const results = JSON.parse(textAt(answer, limits.result + envelopeBytes)) as { result: unknown }[]
       return results[0]?.result
     },
-    grownBy: () => memory.buffer.byteLength - startBytes,
-    image: () => {
-      const copy = Uint8Array.prototype.slice.call(view(), 0, heap)
-      layouts.set(copy, layout)
-      return copy
-    },
+    grownBy: () => memory.buffer.byteLength - image.size,
+    image: () => ({ ...image, bytes: Uint8Array.prototype.slice.call(view(), 0, heap) }),
   }
 }
+
+const aligned = (address: number): number => (address + 7) & ~7
 
 /** Throws `PolicyError` when the bytes are not WebAssembly. */
 export const compileModule = (wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module => {

@@ -87,6 +87,42 @@ describe('an evaluation that throws', () => {
     expect(set.evaluate('test/decision', { conflict: true })).toBe(true)
   })
 
+  test('is no way to slow others down: a policy with megabytes of documents starts again from a copy', async () => {
+    const users = Object.fromEntries(Array.from({ length: 30_000 }, (_, id) => [`user${id}`, { id, plan: 'gold' }]))
+    const { wasm, data } = await compiled(
+      'decision := value if some value in [data.users[input.user].id, input.conflict]',
+      { users },
+    )
+    const engine = createWasmEngine({ wasm, data })
+    for (let id = 0; id < 300; id++) {
+      const user = `user${id * 100}`
+      expect(() => engine.evaluate('test/decision', { user, conflict: -1 })).toThrow(PolicyError)
+      expect(engine.evaluate('test/decision', { user, conflict: id * 100 })).toBe(id * 100)
+    }
+  })
+
+  test('while another one is running does not disturb it', async () => {
+    const { wasm, data } = await compiled(
+      `decision := value if {
+      print(input.step)
+      some value in [data.answer, input.conflict]
+    }`,
+      { answer: 42 },
+    )
+    let depth = 0
+    const engine = createWasmEngine({
+      wasm,
+      data,
+      print: () => {
+        if (depth++ > 0) return
+        expect(() => engine.evaluate('test/decision', { step: 2, conflict: 41 })).toThrow(PolicyError)
+        expect(engine.evaluate('test/decision', { step: 3, conflict: 42 })).toBe(42)
+      },
+    })
+    expect(engine.evaluate('test/decision', { step: 1, conflict: 42 })).toBe(42)
+    expect(depth).toBe(3)
+  })
+
   test('leaves the documents in place', async () => {
     const set = await policiesOf({
       'test.rego': `package test\n\n# METADATA\n# entrypoint: true\ndecision := value if some value in [data.answer, input.conflict]\n`,
@@ -106,6 +142,14 @@ test('memory is bounded: a policy that asks for more fails, the next decision is
   const engine = createWasmEngine({ wasm, data, limits: { memory: 16_777_216 } })
   expect(() => engine.evaluate('test/decision', { n: 3000 })).toThrow(PolicyError)
   expect(engine.evaluate('test/decision', { n: 10 })).toBe(100)
+})
+
+test('documents that do not fit are refused when they are loaded', async () => {
+  const { wasm, data } = await compiled('decision := count(data.list)', {
+    list: Array.from({ length: 50_000 }, String),
+  })
+  expect(() => createWasmEngine({ wasm, data, limits: { memory: 2_097_152 } })).toThrow(PolicyError)
+  expect(createWasmEngine({ wasm, data }).evaluate('test/decision', {})).toBe(50_000)
 })
 
 test('an instance that had to grow much gives its memory back', async () => {
