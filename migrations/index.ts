@@ -2,6 +2,7 @@ import type { Migration } from '../platform/database.ts'
 import { identity } from './0001-identity.ts'
 import { tokens } from './0002-tokens.ts'
 import { events } from './0003-events.ts'
+import { revocations } from './0004-revocations.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
-export const migrations: readonly Migration[] = [identity, tokens, events]
+export const migrations: readonly Migration[] = [identity, tokens, events, revocations]

@@ -17,7 +17,7 @@ const permissions = ['revocations', 'all']
 
 /** One round trip. Throws the `invalid_client` of the token endpoint. */
 export const createAuthenticateRequest =
-  ({ query, indicator }: { query: Query; /** Of the Management API. */ indicator: string }): AuthenticateRequest =>
+  ({ query, indicator }: { query: Query /** Of the Management API. */; indicator: string }): AuthenticateRequest =>
   async (request, parameters) => {
     const credentials = readClientCredentials(request.headers.authorization, parameters)
     const facts = await findTokenRequestFacts(query, {

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { type Route, route } from '../management/route.ts'
+import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery, sessionRecord } from './sessions.ts'
+
+export const impersonationSessionsRoutes = (dependencies: SessionDependencies): Route[] => {
+  const sessions = sessionOperations(dependencies)
+  return [
+    route({
+      method: 'GET',
+      path: '/impersonations',
+      operationId: 'listImpersonations',
+      summary: 'List impersonation sessions, newest first: who acted as whom, through which client, and why',
+      scope: 'impersonation',
+      query: sessionQuery,
+      paged: 'always',
+      status: 200,
+      response: z.array(sessionRecord),
+      handle: ({ query, page }) => sessions.list(query, page!),
+    }),
+    route({
+      method: 'GET',
+      path: '/impersonations/:id',
+      operationId: 'getImpersonation',
+      summary: 'Get an impersonation session',
+      scope: 'impersonation',
+      params: sessionParams,
+      status: 200,
+      response: sessionRecord,
+      problems: ['entity.not_exists_with_id'],
+      handle: async ({ params }) => ({ body: await sessions.get(params.id) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/impersonations/:id/end',
+      operationId: 'endImpersonation',
+      summary: 'End an impersonation session: its token stops working at once; ending it again changes nothing',
+      scope: 'impersonation',
+      params: sessionParams,
+      status: 204,
+      problems: ['entity.not_exists_with_id'],
+      handle: (context) => sessions.end(context.params.id, context),
+    }),
+  ]
+}
