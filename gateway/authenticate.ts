@@ -1,0 +1,98 @@
+import type { Clock } from '../platform/clock.ts'
+import { type JwksClient, KeysUnavailable } from '../platform/jwt/jwks-client.ts'
+import { JwtError } from '../platform/jwt/jwt-error.ts'
+import { type ParsedJwt, parseJwt } from '../platform/jwt/parse.ts'
+import { verifyJwt } from '../platform/jwt/verify.ts'
+import { AppError } from '../platform/problem.ts'
+import { PolicyError } from '../policies/decide.ts'
+import { invalidToken, tokenMissing } from './challenges.ts'
+import type { Exchange, Stage } from './exchange.ts'
+import { type Principal, principalOf } from './principal.ts'
+import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
+
+/** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
+export interface TrustedIssuer {
+  readonly issuer: string
+  readonly keys: JwksClient
+  readonly algorithms: readonly string[]
+  readonly typ: readonly string[]
+  readonly clockSkewSeconds: number
+}
+
+export interface AuthenticateParts {
+  issuers: readonly TrustedIssuer[]
+  cache: VerifiedTokenCache
+  now: Clock
+}
+
+/** RFC 6750 §2.1, the only way a token is taken: never from the query or a body, which end up in logs. */
+const bearerToken = (authorization: string | undefined): string => {
+  if (authorization === undefined) throw tokenMissing()
+  const space = authorization.indexOf(' ')
+  const scheme = space < 0 ? authorization : authorization.slice(0, space)
+  if (scheme.toLowerCase() !== 'bearer') throw tokenMissing()
+  const token = space < 0 ? '' : authorization.slice(space).trim()
+  if (token === '') throw invalidToken('The Authorization field holds no token.')
+  return token
+}
+
+/**
+ * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was verified before
+ * costs a hash and a look-up; its audience is compared on every request, since routes differ in theirs.
+ */
+export const createAuthenticate = (options: AuthenticateParts): Stage => {
+  const { cache, now } = options
+  const issuers = new Map(options.issuers.map((issuer) => [issuer.issuer, issuer]))
+
+  const verifyCold = async (exchange: Exchange, token: string, key: string): Promise<void> => {
+    let jwt: ParsedJwt
+    try {
+      jwt = parseJwt(token)
+      const issuer = issuers.get(jwt.claims['iss'] as string)
+      if (!issuer) throw new JwtError('issuer', 'The token is from an issuer that is not accepted here.')
+      const principal = await verifyWith(issuer, jwt, exchange.route!.audience)
+      cache.set(key, {
+        principal,
+        keys: issuer.keys,
+        generation: issuer.keys.generation,
+        expiresAt: principal.claims.exp * 1000,
+      })
+      exchange.principal = principal
+    } catch (error) {
+      throw refusal(error)
+    }
+  }
+
+  const verifyWith = async (issuer: TrustedIssuer, jwt: ParsedJwt, audience: readonly string[]): Promise<Principal> => {
+    const { alg, kid } = jwt.header
+    // Before the key is asked for: a token that cannot be good must not cause a fetch.
+    if (!issuer.algorithms.includes(alg)) {
+      throw new JwtError('algorithm', 'The token is signed with an algorithm that is not accepted.')
+    }
+    if (kid === undefined) throw new JwtError('unknown_key', 'The token does not name its key.')
+    const key = issuer.keys.peek(kid) ?? (await issuer.keys.get(kid))
+    if (!key) throw new JwtError('unknown_key', 'The token is signed with a key that its issuer does not publish.')
+    const { issuer: iss, algorithms, typ, clockSkewSeconds } = issuer
+    return principalOf(verifyJwt(jwt, key, { issuer: iss, audience, algorithms, typ, clockSkewSeconds, now: now() }))
+  }
+
+  return (exchange) => {
+    const route = exchange.route!
+    if (route.auth === 'none') return
+    const token = bearerToken(exchange.headers!.authorization)
+    const key = tokenKey(token)
+    const principal = cache.get(key, now().getTime())
+    if (!principal) return verifyCold(exchange, token, key)
+    if (!principal.audience.some((one) => route.audience.includes(one))) {
+      throw invalidToken('The token is for another audience.')
+    }
+    exchange.principal = principal
+  }
+}
+
+const refusal = (error: unknown): AppError => {
+  if (error instanceof JwtError) return invalidToken(error.message)
+  if (error instanceof PolicyError) return invalidToken('The token holds a claim that cannot be read.')
+  if (error instanceof KeysUnavailable) return new AppError('keys_unavailable', { cause: error })
+  return new AppError('server.error', { cause: error })
+}

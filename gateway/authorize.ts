@@ -1,0 +1,86 @@
+import { type Clock, toSeconds } from '../platform/clock.ts'
+import type { Logger } from '../platform/logger.ts'
+import { AppError, type ProblemCode } from '../platform/problem.ts'
+import { decide, type PolicyInput, type PolicySet } from '../policies/decide.ts'
+import { queryParameters } from './canonical-target.ts'
+import { insufficientScope } from './challenges.ts'
+import type { Exchange, Stage } from './exchange.ts'
+import type { Route } from './routes.ts'
+
+export interface AuthorizeParts {
+  policies: { current(): PolicySet }
+  logger: Logger
+  now: Clock
+}
+
+/** Asks the policy of the route. Whatever is not a clear yes is a no: 401 for a missing scope, 403 for everything else. */
+export const createAuthorize =
+  (options: AuthorizeParts): Stage =>
+  (exchange) => {
+    const route = exchange.route!
+    const input = policyInput(exchange, toSeconds(options.now()))
+    exchange.input = input
+    const decision = decide(options.policies.current(), route.entrypoint, input)
+    exchange.decision = decision
+    if (decision.allow) return
+    if (decision.reason === 'policy_error') {
+      const { id: requestId } = exchange
+      const { entrypoint, id: routeId } = route
+      options.logger.error(
+        { requestId, route: routeId, entrypoint, reason: decision.error },
+        'a policy gave no decision',
+      )
+    }
+    throw denial(decision, route)
+  }
+
+/** Denials that have a row of their own in the problem table; other reasons are the policy author's, carried beside `policy_denied`. */
+const ownCodes: ReadonlySet<string> = new Set<ProblemCode>(['impersonation_denied', 'policy_error'])
+
+const denial = (
+  { reason, detail, scope }: { reason: string; detail?: string; scope?: string[] },
+  { scopes, insufficientScopeStatus: status }: Route,
+): AppError => {
+  if (reason === 'insufficient_scope') return insufficientScope({ scopes: scope ?? scopes, status, detail })
+  return new AppError(ownCodes.has(reason) ? (reason as ProblemCode) : 'policy_denied', {
+    ...(detail === undefined ? {} : { detail }),
+    data: { reason },
+  })
+}
+
+const noHeaders: Record<string, string[]> = Object.freeze({})
+
+const selectedHeaders = (flat: readonly string[], wanted: readonly string[]): Record<string, string[]> => {
+  if (wanted.length === 0) return noHeaders
+  const selected: Record<string, string[]> = {}
+  for (let index = 0; index < flat.length; index += 2) {
+    const name = flat[index]!
+    if (!wanted.includes(name)) continue
+    const values = selected[name]
+    if (values) values.push(flat[index + 1]!)
+    else selected[name] = [flat[index + 1]!]
+  }
+  return selected
+}
+
+const policyInput = (exchange: Exchange, now: number): PolicyInput => {
+  const { method, scheme, host, path, segments, query, clientIp } = exchange.request!
+  const { id, scopes, audience, impersonation, context, policyHeaders } = exchange.route!
+  return {
+    version: 1,
+    request: {
+      id: exchange.id,
+      method,
+      scheme,
+      host,
+      path,
+      segments,
+      query: queryParameters(query),
+      headers: selectedHeaders(exchange.headers!.forwardable, policyHeaders),
+      clientIp,
+    },
+    route: { id, params: exchange.params!, scopes, audience, impersonation, context },
+    ...exchange.principal?.input,
+    now,
+  }
+}

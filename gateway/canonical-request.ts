@@ -1,0 +1,113 @@
+import type { IncomingMessage } from 'node:http'
+import { uuidv7 } from '../platform/ids.ts'
+import { AppError } from '../platform/problem.ts'
+import { canonicalTarget, refuse } from './canonical-target.ts'
+import { clientAddress, type ProxyTrust, plainAddress } from './client-address.ts'
+import type { CanonicalRequest, Stage } from './exchange.ts'
+import { type RequestHeaders, readHeaders } from './headers.ts'
+
+export interface RequestLimits {
+  /** Characters of the request target. */
+  targetLength: number
+  /** Number of header fields. */
+  headerCount: number
+}
+
+export interface ReadRequestParts {
+  limits: RequestLimits
+  trust: ProxyTrust
+}
+
+/**
+ * The first stage: takes a request in exactly one way or not at all. Node's parser lets more through than RFC 9112 does (absolute-form
+ * and asterisk-form targets, fragments, backslashes, several Host fields, HTTP/2.0 on the request line, Transfer-Encoding on HTTP/1.0);
+ * all of it ends here.
+ */
+export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage => {
+  return (exchange) => {
+    const { incoming } = exchange
+    const peer = plainAddress(incoming.socket.remoteAddress)
+    const trusted = trust.trusts(peer)
+    exchange.id = uuidv7()
+    const headers = readHeaders(incoming.rawHeaders)
+    if (trusted && headers.requestId !== undefined && /^[\w.:-]{1,128}$/.test(headers.requestId)) {
+      exchange.id = headers.requestId
+    }
+    exchange.headers = headers
+    checkLimits(incoming, headers, limits)
+    const bodyLength = framing(incoming, headers)
+    const method = incoming.method!
+    if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
+    const scheme = trusted ? forwardedScheme(headers) : 'http'
+    const { path, segments, query, encodedSlash } = canonicalTarget(incoming.url!)
+    exchange.request = {
+      method,
+      scheme,
+      host: canonicalHost(hostField(headers, trusted), scheme),
+      path,
+      segments,
+      query,
+      encodedSlash,
+      clientIp: clientAddress(peer, headers.forwardedFor, trust),
+      peer,
+      bodyLength,
+      forwardedFor: trusted && headers.forwardedFor !== undefined ? `${headers.forwardedFor}, ${peer}` : peer,
+    } satisfies CanonicalRequest
+  }
+}
+
+const checkLimits = (incoming: IncomingMessage, headers: RequestHeaders, limits: RequestLimits): void => {
+  if (incoming.url!.length > limits.targetLength) throw new AppError('uri_too_long')
+  if (headers.count > limits.headerCount) throw new AppError('header_fields_too_large')
+}
+
+/** RFC 9112 §6.3. Returns the length of the body in bytes, undefined when it is chunked. */
+const framing = (incoming: IncomingMessage, headers: RequestHeaders): number | undefined => {
+  const { httpVersionMajor, httpVersionMinor } = incoming
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) throw refuse('Only HTTP/1.1 and HTTP/1.0 are served here.')
+  const { transferEncoding, contentLength } = headers
+  if (transferEncoding !== undefined) {
+    if (httpVersionMinor === 0) throw refuse('HTTP/1.0 has no Transfer-Encoding.')
+    if (contentLength !== undefined) throw refuse('The request has both Content-Length and Transfer-Encoding.')
+    if (transferEncoding.toLowerCase() !== 'chunked') throw refuse('The only transfer coding served is chunked.')
+    return undefined
+  }
+  if (contentLength === undefined) return 0
+  if (!/^\d{1,15}$/.test(contentLength)) throw refuse('The Content-Length is not a number of bytes.')
+  return Number(contentLength)
+}
+
+const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' => {
+  if (forwardedProto === undefined) return 'http'
+  const scheme = forwardedProto.toLowerCase()
+  if (scheme === 'http' || scheme === 'https') return scheme
+  throw refuse('X-Forwarded-Proto must be http or https, once.')
+}
+
+const hostField = ({ host, forwardedHost: forwarded }: RequestHeaders, trusted: boolean): string => {
+  if (host === undefined) throw refuse('The request has no Host field.')
+  return trusted && forwarded !== undefined ? forwarded : host
+}
+
+/** Hosts repeat; the bound keeps invented ones from filling the memory. */
+const hosts = { http: new Map<string, string>(), https: new Map<string, string>() }
+const maxHosts = 1_000
+const defaultPort = { http: ':80', https: ':443' }
+
+const canonicalHost = (raw: string, scheme: 'http' | 'https'): string => {
+  const known = hosts[scheme].get(raw)
+  if (known !== undefined) return known
+  const host = parseHost(raw, scheme)
+  if (host === undefined) throw refuse('The Host field is not a host name or address with an optional port.')
+  if (hosts[scheme].size < maxHosts) hosts[scheme].set(raw, host)
+  return host
+}
+
+/** `Example.test:80` → `example.test`. Undefined: not RFC 9110 §7.2, or a name in an unusual spelling (final dot, escapes). */
+export const parseHost = (raw: string, scheme: 'http' | 'https'): string | undefined => {
+  const match = /^([a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/.exec(raw.toLowerCase())
+  if (!match || match[1]!.includes('..')) return undefined
+  const port = match[2]
+  if (port === undefined || port === defaultPort[scheme]) return match[1]
+  return Number(port.slice(1)) <= 65_535 ? match[0] : undefined
+}

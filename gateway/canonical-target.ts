@@ -1,0 +1,151 @@
+import { AppError } from '../platform/problem.ts'
+
+/** The request target in the one form that route, policy and upstream all use. */
+export interface CanonicalTarget {
+  /** Starts with `/`; escapes of unreserved characters are decoded, all others upper-case (RFC 3986 §6.2.2). */
+  path: string
+  /** The decoded segments of `path`. A trailing slash is a last, empty segment; `/` has none. */
+  segments: string[]
+  /** As received, with its `?`; empty when there is none. */
+  query: string
+  /** Whether a segment holds `%2F`, which only some routes allow. */
+  encodedSlash: boolean
+}
+
+export const refuse = (detail: string): AppError => new AppError('invalid_request', { detail })
+
+const slash = 0x2f
+const percent = 0x25
+const questionMark = 0x3f
+
+/** Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` is looked at apart. */
+const octets = new Uint8Array(128)
+for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@") {
+  octets[char.charCodeAt(0)] = 1
+}
+octets[slash] = 2
+octets[questionMark] = 2
+
+const isHex = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
+
+const checkEscape = (target: string, index: number): void => {
+  if (!isHex(target.charCodeAt(index + 1)) || !isHex(target.charCodeAt(index + 2))) {
+    throw refuse('The request target holds a % that is not followed by two hexadecimal digits.')
+  }
+}
+
+/**
+ * Reads an origin-form target (RFC 9112 §3.2.1) and refuses everything that two readers could take for two things: other forms,
+ * characters outside RFC 3986, invalid UTF-8, dot segments in any encoding, backslashes, control characters, empty segments.
+ * Throws `AppError` `invalid_request` (400).
+ */
+export const canonicalTarget = (target: string): CanonicalTarget => {
+  if (target.charCodeAt(0) !== slash) throw refuse('The request target must start with a slash.')
+  const result: CanonicalTarget = { path: '', segments: [], query: '', encodedSlash: false }
+  const { length } = target
+  let canonical: string[] | undefined
+  let start = 1
+  let escaped = false
+  let index = 1
+  for (; ; index++) {
+    const code = index < length ? target.charCodeAt(index) : questionMark
+    if (code === percent) {
+      checkEscape(target, index)
+      escaped = true
+      index += 2
+    } else if (code === slash || code === questionMark) {
+      const last = code === questionMark
+      if (index === start && !last) throw refuse('The path holds an empty segment.')
+      const raw = target.slice(start, index)
+      if (escaped) {
+        canonical ??= result.segments.slice()
+        canonical.push(canonicalSegment(raw, result))
+        escaped = false
+      } else if (index > 1) {
+        if (raw.charCodeAt(0) === 0x2e) refuseDots(raw)
+        result.segments.push(raw)
+        canonical?.push(raw)
+      }
+      if (last) break
+      start = index + 1
+    } else if (octets[code] !== 1) {
+      throw refuse('The path holds a character that must be percent-encoded.')
+    }
+  }
+  result.path = canonical ? `/${canonical.join('/')}` : target.slice(0, index)
+  if (index < length) result.query = checkedQuery(target, index)
+  return result
+}
+
+const unreserved = /[A-Za-z0-9._~-]/
+
+/** Appends the decoded segment to `result` and returns its canonical spelling. */
+const canonicalSegment = (raw: string, result: CanonicalTarget): string => {
+  const canonical = raw.replace(/%../g, (octet) => {
+    const char = String.fromCharCode(Number.parseInt(octet.slice(1), 16))
+    return unreserved.test(char) ? char : octet.toUpperCase()
+  })
+  const decoded = decode(canonical, 'path')
+  if (/[\u0000-\u001f\u007f\\]/.test(decoded)) throw refuse('The path holds a control character or a backslash.')
+  if (decoded.includes('/')) {
+    result.encodedSlash = true
+    for (const part of decoded.split('/')) refuseDots(part)
+  }
+  refuseDots(decoded)
+  result.segments.push(decoded)
+  return canonical
+}
+
+const decode = (text: string, part: 'path' | 'query'): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw refuse(`The ${part} is not UTF-8.`)
+  }
+}
+
+/** Also with a path parameter (`..;x`), and for an upstream that decodes more than once (`%252e`). */
+const refuseDots = (segment: string): void => {
+  const semicolon = segment.indexOf(';')
+  let name = semicolon < 0 ? segment : segment.slice(0, semicolon)
+  while (name.includes('%25')) name = name.replaceAll('%25', '%')
+  name = name.replace(/%2e/gi, '.')
+  if (name === '.' || name === '..') throw refuse('The path holds a dot segment.')
+}
+
+const checkedQuery = (target: string, start: number): string => {
+  let escaped = false
+  for (let index = start; index < target.length; index++) {
+    const code = target.charCodeAt(index)
+    if (code === percent) {
+      checkEscape(target, index)
+      escaped = true
+    } else if (!octets[code]) {
+      throw refuse('The query holds a character that must be percent-encoded.')
+    }
+  }
+  const query = target.slice(start)
+  if (escaped) decode(query, 'query')
+  return query
+}
+
+const noQuery: Record<string, string[]> = Object.freeze(Object.create(null))
+
+/** The query as policies see it: split on `&`, `+` is a space, every name with all its values in order. */
+export const queryParameters = (query: string): Record<string, string[]> => {
+  if (query.length < 2) return noQuery
+  const parameters: Record<string, string[]> = Object.create(null)
+  for (const pair of query.slice(1).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = formDecode(equals < 0 ? pair : pair.slice(0, equals))
+    const value = equals < 0 ? '' : formDecode(pair.slice(equals + 1))
+    const values = parameters[name]
+    if (values) values.push(value)
+    else parameters[name] = [value]
+  }
+  return parameters
+}
+
+const formDecode = (text: string): string => decode(text.includes('+') ? text.replaceAll('+', ' ') : text, 'query')

@@ -1,0 +1,26 @@
+import { AppError } from '../platform/problem.ts'
+
+/** The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping. */
+
+/** No token, or another scheme: RFC 6750 §3.1 wants no error code then. */
+export const tokenMissing = (): AppError => new AppError('token_missing', { headers: { 'www-authenticate': 'Bearer' } })
+
+export const invalidToken = (detail: string): AppError =>
+  new AppError('invalid_token', {
+    detail,
+    headers: { 'www-authenticate': `Bearer error="invalid_token", error_description="${detail}"` },
+  })
+
+export const insufficientScope = (options: {
+  scopes: readonly string[]
+  status: 401 | 403
+  detail?: string | undefined
+}): AppError => {
+  const scope = options.scopes.length > 0 ? `, scope="${options.scopes.join(' ')}"` : ''
+  return new AppError('insufficient_scope', {
+    ...(options.detail === undefined ? {} : { detail: options.detail }),
+    status: options.status,
+    data: { reason: 'insufficient_scope' },
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope"${scope}` },
+  })
+}

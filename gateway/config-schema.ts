@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { parseDuration } from '../platform/config.ts'
+import { supportedAlgorithms } from '../platform/jwt/algorithms.ts'
+import { Secret } from '../platform/secret.ts'
+import { defaultEntrypoint } from '../policies/decide.ts'
+import { parseHost } from './canonical-request.ts'
+import { isNetwork } from './client-address.ts'
+
+/**
+ * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. Members of the format that this
+ * version does not act on are refused by name, since a rule that is written but not enforced is worse than none.
+ */
+
+/** ms; `0s` where `min` is 0. */
+const duration = (min: number, max: number) =>
+  z.string().transform((text, context) => {
+    const ms = parseDuration(text)
+    if (ms !== undefined && ms >= min && ms <= max) return ms
+    context.addIssue(`must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`)
+    return z.NEVER
+  })
+
+const port = z
+  .union([z.number(), z.string().regex(/^\d+$/).transform(Number)], 'must be a port number')
+  .pipe(z.number().int().min(0).max(65_535))
+
+const httpUrl = z.string().refine((text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return (
+    url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
+  )
+}, 'must be an http or https URL without credentials, query and fragment')
+
+const notYet = (what: string) => z.undefined({ error: `${what} is not available in this version` }).optional()
+
+const listener = (defaultPort: number) =>
+  z.strictObject({ host: z.string().min(1).default('127.0.0.1'), port: port.default(defaultPort) })
+
+const issuer = z.strictObject({
+  issuer: httpUrl,
+  jwksUri: httpUrl.optional(),
+  algorithms: z
+    .array(
+      z.string().refine((alg) => supportedAlgorithms.includes(alg), `must be one of ${supportedAlgorithms.join(', ')}`),
+    )
+    .min(1)
+    .default(['ES256', 'EdDSA', 'RS256']),
+  typ: z.array(z.string().min(1)).min(1).default(['at+jwt']),
+  clockSkew: duration(0, 120_000).default(5_000),
+  client: z
+    .strictObject({ id: z.string().min(1), secret: z.string().transform((text) => new Secret(text)) })
+    .optional(),
+  revocations: z
+    .strictObject({
+      mode: z.enum(['feed', 'off']).default('off'),
+      maxStale: duration(0, 86_400_000).default(300_000),
+      whenStale: z.enum(['deny', 'serve']).default('deny'),
+    })
+    .optional(),
+})
+
+const upstream = z.strictObject({
+  url: httpUrl,
+  connectTimeout: duration(1, 60_000).default(2_000),
+  headersTimeout: duration(1, 3_600_000).default(30_000),
+  idleTimeout: duration(0, 86_400_000).default(60_000),
+  maxRequests: z.number().int().min(1).max(100_000).default(1_024),
+  identityAudience: notYet('the identity JWT for upstreams'),
+})
+
+/** RFC 9110 §9.1, without the two that a gateway must not serve. */
+const method = z
+  .string()
+  .regex(/^[A-Z][A-Z-]{0,31}$/, 'must be a method in capital letters')
+  .refine((name) => name !== 'CONNECT' && name !== 'TRACE', 'CONNECT and TRACE are not served')
+
+const host = z.string().transform((text, context) => {
+  const canonical = parseHost(text, 'http')
+  if (canonical !== undefined) return canonical
+  context.addIssue('must be a host name or address with an optional port')
+  return z.NEVER
+})
+
+const credentialHeaders =
+  /^(?:authorization|proxy-authorization|cookie|x-api-key|x-auth-.*|.*(?:token|secret|password).*)$/
+
+const policyHeader = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name')
+  .transform((name) => name.toLowerCase())
+  .refine((name) => !credentialHeaders.test(name), 'a header that carries credentials is never handed to a policy')
+
+/** RFC 6749 §3.3. */
+const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope name')
+
+const identifier = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, dashes, at most 64')
+
+const route = z.strictObject({
+  id: identifier,
+  hosts: z.array(host).default([]),
+  path: z.string(),
+  methods: z.array(method).default([]),
+  auth: z.enum(['required', 'none']).default('required'),
+  audience: z.array(z.string().min(1)).default([]),
+  scopes: z.array(scope).default([]),
+  impersonation: z.enum(['allow', 'read-only', 'deny']).default('allow'),
+  policyHeaders: z.array(policyHeader).default([]),
+  context: z.record(z.string(), z.unknown()).default({}),
+  entrypoint: z.string().min(1).optional(),
+  upstream: z.string(),
+  stripPrefix: z.string().nullable().default(null),
+  forwardAuthorization: z.boolean().default(true),
+  insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
+  encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
+  bodySize: z.number().int().min(0).optional(),
+  isolation: z.literal('main', { error: 'isolation in a worker is not available in this version' }).optional(),
+  acceptPersonalAccessTokens: z
+    .literal(false, { error: 'acceptPersonalAccessTokens is not available in this version' })
+    .optional(),
+  cors: notYet('cors'),
+  rateLimit: notYet('rateLimit'),
+})
+
+export const gatewaySchema = z.strictObject({
+  version: z.literal(1),
+  listen: listener(3000).prefault({}),
+  admin: listener(9300).prefault({}),
+  trustedProxies: z.array(z.string().refine(isNetwork, 'must be an address or a CIDR such as 10.0.0.0/8')).default([]),
+  issuers: z.array(issuer).default([]),
+  policies: z
+    .strictObject({
+      path: z.string().min(1).optional(),
+      bundle: z
+        .string()
+        .min(1)
+        .refine((text) => !/^https?:/.test(text), 'bundles from a URL are not available in this version')
+        .optional(),
+      entrypoint: z.string().min(1).default(defaultEntrypoint),
+      shadow: notYet('a shadow policy'),
+    })
+    .prefault({}),
+  decisionLog: z
+    .strictObject({
+      to: z
+        .string()
+        .min(1)
+        .refine((text) => !/^https?:/.test(text), 'a decision log over HTTP is not available in this version'),
+      mask: z
+        .array(z.string().regex(/^\/(?:input|result)\/./, 'must be a JSON pointer under /input or /result'))
+        .default([]),
+    })
+    .optional(),
+  limits: z
+    .strictObject({
+      targetLength: z.number().int().min(256).max(65_536).default(8_192),
+      headerCount: z.number().int().min(10).max(1_000).default(100),
+      headerSize: z.number().int().min(4_096).max(262_144).default(32_768),
+      bodySize: z.number().int().min(0).default(104_857_600),
+      headersTimeout: duration(100, 600_000).default(10_000),
+      requestTimeout: duration(100, 86_400_000).default(300_000),
+    })
+    .prefault({}),
+  upstreams: z.record(identifier, upstream).default({}),
+  routes: z.array(route).default([]),
+  forwardAuth: notYet('forwardAuth'),
+  identity: notYet('the identity JWT for upstreams'),
+})
+
+export type GatewayFile = z.output<typeof gatewaySchema>
+export type RouteEntry = GatewayFile['routes'][number]

@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { StartupError } from '../platform/startup-error.ts'
+import { shippedPolicies } from '../policies/decide.ts'
+import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
+import { findConflicts, type PathPattern, parsePattern, type Route } from './routes.ts'
+import { openYaml, type YamlProblem } from './yaml-file.ts'
+
+/** `gateway.yaml`, read and checked: what it means rather than what it says. */
+export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies'> {
+  /** Changes with the text of the file. */
+  readonly revision: string
+  readonly policies: { path: string; entrypoint: string }
+  readonly routes: readonly Route[]
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws `StartupError` with every
+ * problem as `file:line:column: message`.
+ */
+export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> => {
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new StartupError(`The gateway's configuration cannot be read: ${file}`, {
+      hint: 'Name another file with --config or GATEWAY_CONFIG.',
+      cause,
+    })
+  })
+  return parseGatewayConfig(text, { file, env })
+}
+
+/** The same from text; `file` is what problems name and what paths are relative to. */
+export const parseGatewayConfig = (text: string, { file, env }: { file: string; env: Environment }): GatewayConfig => {
+  const yaml = openYaml(text, env)
+  const parsed = gatewaySchema.safeParse(yaml.value)
+  const problems = [...yaml.problems]
+  if (!parsed.success) problems.push(...parsed.error.issues.flatMap(yaml.locateIssue))
+  else problems.push(...contradictions(parsed.data).map(({ path, message }) => yaml.locate(path, message)))
+  if (problems.length > 0 || !parsed.success) throw invalid(file, problems)
+  const { policies, ...rest } = parsed.data
+  const path = policies.bundle ?? policies.path
+  return {
+    ...rest,
+    revision: hash('sha256', text).slice(0, 12),
+    policies: {
+      path: path === undefined ? shippedPolicies : resolve(dirname(file), path),
+      entrypoint: policies.entrypoint,
+    },
+    routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
+  }
+}
+
+const invalid = (file: string, problems: readonly YamlProblem[]) => {
+  const lines = problems
+    .toSorted((one, other) => one.line - other.line || one.column - other.column)
+    .map(({ line, column, message }) => `  ${file}:${line}:${column}: ${message}`)
+  return new StartupError(`The gateway's configuration is not valid:\n${lines.join('\n')}`, {
+    hint: 'See docs/operators.md for the format.',
+  })
+}
+
+interface Contradiction {
+  path: PropertyKey[]
+  message: string
+}
+
+/** What no single member shows. */
+const contradictions = (file: GatewayFile): Contradiction[] => {
+  const found: Contradiction[] = []
+  const report = (path: PropertyKey[], message: string) => void found.push({ path, message })
+  const { policies, routes, issuers } = file
+  if (policies.path !== undefined && policies.bundle !== undefined) {
+    report(['policies', 'bundle'], 'name a path or a bundle, not both')
+  }
+  for (const [index, { issuer, client, revocations, typ }] of issuers.entries()) {
+    if (issuers.findIndex((other) => other.issuer === issuer) < index) {
+      report(['issuers', index, 'issuer'], 'this issuer is listed twice')
+    }
+    if (revocations?.mode === 'feed' && !client) {
+      report(['issuers', index, 'revocations'], 'the revocation feed needs a client to read it with')
+    }
+    if (typ.some((one) => one.toLowerCase() === 'none')) report(['issuers', index, 'typ'], 'none is no type')
+  }
+  for (const [index, entry] of routes.entries()) {
+    for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
+  }
+  if (found.length > 0) return found
+  const compiled = routes.map((entry) => routeOf(entry, file))
+  for (const { first, second, method } of findConflicts(compiled)) {
+    const what = method === '*' ? 'every method' : method
+    report(
+      ['routes', compiled.indexOf(second), 'path'],
+      `the routes ${first.id} and ${second.id} tie: both match ${what} ${second.pattern.text}`,
+    )
+  }
+  return found
+}
+
+const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
+  const found: Contradiction[] = []
+  if (file.routes.findIndex((other) => other.id === entry.id) < index) {
+    found.push({ path: ['id'], message: `the id ${entry.id} is used twice` })
+  }
+  if (!Object.hasOwn(file.upstreams, entry.upstream)) {
+    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}` })
+  }
+  if (entry.auth === 'required' && entry.audience.length === 0) {
+    found.push({ path: ['id'], message: 'audience is needed with auth: required' })
+  }
+  if (entry.auth === 'required' && file.issuers.length === 0) {
+    found.push({ path: ['id'], message: 'auth: required needs an issuer' })
+  }
+  if (entry.auth === 'none' && entry.scopes.length > 0) {
+    found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
+  }
+  const pattern = parsePattern(entry.path)
+  if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
+  else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
+    found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
+  }
+  return found
+}
+
+/** How many segments `stripPrefix` is; undefined when it is no literal beginning of the pattern. */
+const strippedSegments = (prefix: string | null, { segments }: PathPattern): number | undefined => {
+  if (prefix === null || prefix === '' || prefix === '/') return 0
+  if (!prefix.startsWith('/')) return undefined
+  const parts = prefix.replace(/\/$/, '').slice(1).split('/')
+  return parts.every((part, index) => part !== '' && segments[index] === part) ? parts.length : undefined
+}
+
+const routeOf = (entry: RouteEntry, { policies, limits }: GatewayFile): Route => {
+  const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...rest } = entry
+  const pattern = parsePattern(path) as PathPattern
+  return { ...rest, pattern, entrypoint, bodySize, stripSegments: strippedSegments(stripPrefix, pattern)! }
+}

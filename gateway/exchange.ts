@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AppError } from '../platform/problem.ts'
+import type { Decision, PolicyInput } from '../policies/decide.ts'
+import type { RequestHeaders } from './headers.ts'
+import type { Principal } from './principal.ts'
+import type { Route } from './routes.ts'
+
+/** One request on its way through the pipeline. Every member is written by the stage named beside it and read by later ones. */
+export interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  /** `performance.now()` at the start. */
+  readonly startedAt: number
+  /** readRequest */
+  id: string
+  request: CanonicalRequest | undefined
+  headers: RequestHeaders | undefined
+  /** matchRoute */
+  route: Route | undefined
+  params: Record<string, string> | undefined
+  /** authenticate; stays undefined on routes without authentication */
+  principal: Principal | undefined
+  /** authorize */
+  input: PolicyInput | undefined
+  decision: Decision | undefined
+  /** forward; ends the upstream request when the client goes away */
+  abort: (() => void) | undefined
+  /** why it was refused or failed */
+  error: AppError | undefined
+}
+
+/** The one reading of a request that every later stage and the upstream share. */
+export interface CanonicalRequest {
+  readonly method: string
+  readonly scheme: 'http' | 'https'
+  /** Lower-case, default port dropped. */
+  readonly host: string
+  readonly path: string
+  readonly segments: string[]
+  /** With its `?`, or empty. */
+  readonly query: string
+  readonly encodedSlash: boolean
+  readonly clientIp: string
+  /** The peer of the connection: the client itself or a proxy. */
+  readonly peer: string
+  /** In bytes; 0 = no body, undefined = chunked. */
+  readonly bodyLength: number | undefined
+  /** What `x-forwarded-for` says upstream. */
+  readonly forwardedFor: string
+}
+
+/** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise when it must wait. */
+export type Stage = (exchange: Exchange) => void | Promise<void>
+
+export const newExchange = (incoming: IncomingMessage, response: ServerResponse): Exchange => ({
+  incoming,
+  response,
+  startedAt: performance.now(),
+  id: '',
+  request: undefined,
+  headers: undefined,
+  route: undefined,
+  params: undefined,
+  principal: undefined,
+  input: undefined,
+  decision: undefined,
+  abort: undefined,
+  error: undefined,
+})

@@ -1,0 +1,180 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { AppError, type ProblemCode } from '../platform/problem.ts'
+import type { Exchange, Stage } from './exchange.ts'
+import { answerHeaders, setFields } from './headers.ts'
+import type { Upstream } from './upstreams.ts'
+
+/** Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no upstream connection. */
+const readAheadBytes = 16_384
+
+export interface ForwardParts {
+  upstreams: ReadonlyMap<string, Upstream>
+  /** Ends an exchange whose upstream failed after the stage had returned. */
+  fail: (exchange: Exchange, error: unknown) => void
+}
+
+/**
+ * The last stage: one request upstream, re-framed, streaming both ways with back-pressure. The path is the canonical one, the header
+ * fields are those that the first stage let through plus our own.
+ */
+export const createForward = ({ upstreams, fail }: ForwardParts): Stage => {
+  const dispatch = (exchange: Exchange, upstream: Upstream, body: unknown) => {
+    const answer = new Answer(exchange, upstream, fail)
+    exchange.abort = () => answer.cancel()
+    upstream.pool.dispatch(
+      {
+        path: upstreamPath(exchange, upstream),
+        method: exchange.request!.method as Dispatcher.HttpMethod,
+        headers: upstreamHeaders(exchange),
+        body: body as Dispatcher.DispatchOptions['body'] & {},
+      },
+      answer,
+    )
+  }
+
+  return (exchange) => {
+    const { incoming, response } = exchange
+    const { bodyLength } = exchange.request!
+    const route = exchange.route!
+    const upstream = upstreams.get(route.upstream)!
+    if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
+    if (upstream.running >= upstream.maxRequests) throw new AppError('server.unavailable')
+    if (exchange.headers!.expect !== undefined) response.writeContinue()
+    if (bodyLength === 0) return dispatch(exchange, upstream, null)
+    if (bodyLength === undefined || bodyLength > readAheadBytes) {
+      return dispatch(exchange, upstream, chunksOf(incoming, route.bodySize))
+    }
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.once('end', () => {
+      // The client may have left in between.
+      if (!response.destroyed) dispatch(exchange, upstream, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    })
+  }
+}
+
+const tooLarge = () => new AppError('content_too_large')
+
+/** The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must still get there. */
+async function* chunksOf(incoming: IncomingMessage, limit: number): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) throw tooLarge()
+    yield chunk
+  }
+}
+
+const upstreamPath = (exchange: Exchange, { basePath }: Upstream): string => {
+  const { path, query } = exchange.request!
+  return basePath + withoutSegments(path, exchange.route!.stripSegments) + query
+}
+
+const withoutSegments = (path: string, count: number): string => {
+  if (count === 0) return path
+  let end = 0
+  for (let left = count; left > 0 && end >= 0; left--) end = path.indexOf('/', end + 1)
+  return end < 0 ? '/' : path.slice(end)
+}
+
+const upstreamHeaders = (exchange: Exchange): string[] => {
+  const { forwardable: flat, authorization, via } = exchange.headers!
+  const { scheme, host, bodyLength, forwardedFor } = exchange.request!
+  if (exchange.decision) setFields(flat, exchange.decision.headers)
+  if (exchange.principal) for (const text of exchange.principal.identityHeaders) flat.push(text)
+  if (authorization !== undefined && exchange.route!.forwardAuthorization) flat.push('authorization', authorization)
+  if (bodyLength) flat.push('content-length', String(bodyLength))
+  flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)
+  // RFC 9110 §7.6.3
+  flat.push('via', via === undefined ? '1.1 surrogate' : `${via}, 1.1 surrogate`, 'x-request-id', exchange.id)
+  return flat
+}
+
+/** What an error of undici or of the network means for the caller. */
+const meanings: Record<string, ProblemCode> = {
+  UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
+  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
+  ETIMEDOUT: 'upstream_timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'upstream_protocol_error',
+  UND_ERR_RESPONSE_EXCEEDED_SIZE: 'upstream_protocol_error',
+  ERR_INVALID_CHAR: 'upstream_protocol_error',
+  ERR_HTTP_INVALID_STATUS_CODE: 'upstream_protocol_error',
+  UND_ERR_INVALID_ARG: 'server.error',
+}
+
+const upstreamError = (cause: Error): AppError => {
+  if (cause instanceof AppError) return cause
+  const { code = '' } = cause as NodeJS.ErrnoException
+  const protocol = code.startsWith('HPE_') ? 'upstream_protocol_error' : 'upstream_unavailable'
+  return new AppError(meanings[code] ?? protocol, { cause })
+}
+
+const clientGone = new Error('the client went away')
+
+/** A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request. */
+class Answer implements Dispatcher.DispatchHandler {
+  readonly #exchange: Exchange
+  readonly #response: ServerResponse
+  readonly #upstream: Upstream
+  readonly #fail: (exchange: Exchange, error: unknown) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #cancelled = false
+  #ended = false
+
+  constructor(exchange: Exchange, upstream: Upstream, fail: (exchange: Exchange, error: unknown) => void) {
+    this.#exchange = exchange
+    this.#response = exchange.response
+    this.#upstream = upstream
+    this.#fail = fail
+    upstream.running++
+  }
+
+  /** The client went away: nobody waits for the answer. */
+  cancel(): void {
+    if (this.#ended) return
+    this.#cancelled = true
+    this.#controller?.abort(clientGone)
+  }
+
+  #end(): void {
+    if (!this.#ended) this.#upstream.running--
+    this.#ended = true
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#cancelled) controller.abort(clientGone)
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    // Interim answers (RFC 9110 §15.2) concern this hop.
+    if (status < 200) return
+    const flat = answerHeaders(headers)
+    flat.push('x-request-id', this.#exchange.id)
+    // What is still to come of the request will not be read, so nothing can follow it on this connection.
+    if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')
+    this.#response.writeHead(status, flat)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#response.write(chunk)) return
+    controller.pause()
+    this.#response.once('drain', () => controller.resume())
+  }
+
+  onResponseEnd(): void {
+    this.#end()
+    this.#response.end()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#end()
+    if (!this.#cancelled) this.#fail(this.#exchange, upstreamError(error))
+  }
+}

@@ -1,0 +1,203 @@
+import { refuse } from './canonical-target.ts'
+
+/**
+ * Header fields, read once from the raw list. What is left in `forwardable` may go upstream: everything that frames the message, belongs
+ * to one connection, or could pass for what only this gateway says (who the caller is, where it comes from, what it asks for) is gone.
+ */
+export interface RequestHeaders {
+  /** Lower-case name, value, name, value, … */
+  forwardable: string[]
+  host: string | undefined
+  authorization: string | undefined
+  contentLength: string | undefined
+  transferEncoding: string | undefined
+  expect: string | undefined
+  forwardedFor: string | undefined
+  forwardedProto: string | undefined
+  forwardedHost: string | undefined
+  requestId: string | undefined
+  via: string | undefined
+  /** Fields received, the dropped ones too. */
+  count: number
+}
+
+type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'count'>
+/** `field`: kept apart under that name; `once`: forwarded, but two of it could be read in two ways. */
+type Treatment = { do: 'forward' | 'drop' | 'once' | 'connection' } | { do: 'field'; field: Kept; repeatable: boolean }
+
+const field = (name: Kept, repeatable = false): Treatment => ({ do: 'field', field: name, repeatable })
+const drop: Treatment = { do: 'drop' }
+const forward: Treatment = { do: 'forward' }
+
+const dropped = [
+  // RFC 9110 §7.6.1 and its ancestors: of this connection only.
+  ...[
+    'keep-alive',
+    'proxy-connection',
+    'proxy-authenticate',
+    'proxy-authorization',
+    'te',
+    'trailer',
+    'upgrade',
+    'http2-settings',
+  ],
+  // What only a gateway may say.
+  ...[
+    'forwarded',
+    'x-real-ip',
+    'x-client-ip',
+    'x-cluster-client-ip',
+    'true-client-ip',
+    'cf-connecting-ip',
+    'client-ip',
+    'remote-user',
+  ],
+  // Another method or target than the one that was routed and decided on.
+  ...['x-http-method', 'x-http-method-override', 'x-method-override'],
+]
+const droppedPrefixes = [
+  'x-auth-',
+  'x-forwarded-',
+  'x-original-',
+  'x-rewrite-',
+  'x-remote-',
+  'x-surrogate-',
+  'x-envoy-',
+]
+
+const treatments = new Map<string, Treatment>([
+  ...dropped.map((name) => [name, drop] as const),
+  ['host', field('host')],
+  ['authorization', field('authorization')],
+  ['content-length', field('contentLength')],
+  ['transfer-encoding', field('transferEncoding')],
+  ['expect', field('expect')],
+  ['x-forwarded-for', field('forwardedFor', true)],
+  ['x-forwarded-proto', field('forwardedProto', true)],
+  ['x-forwarded-host', field('forwardedHost', true)],
+  ['x-request-id', field('requestId', true)],
+  ['via', field('via', true)],
+  ['connection', { do: 'connection' }],
+  ['content-type', { do: 'once' }],
+])
+
+interface HeaderName {
+  lower: string
+  treatment: Treatment
+}
+
+const isProtected = (name: string) =>
+  treatments.has(name) || droppedPrefixes.some((prefix) => name.startsWith(prefix) || `${name}-` === prefix)
+
+const headerName = (name: string): HeaderName => {
+  const lower = name.toLowerCase()
+  const known = treatments.get(lower)
+  if (known) return { lower, treatment: known }
+  // Many upstreams read every odd character of a name as `-` or `_`: X_Auth_Sub and x.auth.sub are x-auth-sub to them.
+  return { lower, treatment: isProtected(lower.replace(/[^a-z0-9]/g, '-')) ? drop : forward }
+}
+
+/** Names repeat from request to request; the bound keeps invented ones from filling the memory. */
+const names = new Map<string, HeaderName>()
+const maxNames = 2_000
+
+const namedAs = (name: string): HeaderName => {
+  const known = names.get(name)
+  if (known) return known
+  const made = headerName(name)
+  if (names.size < maxNames) names.set(name, made)
+  return made
+}
+
+/** Throws `AppError` `invalid_request` (400) when a field that must be unique is not. */
+export const readHeaders = (raw: readonly string[]): RequestHeaders => {
+  const headers: RequestHeaders = {
+    forwardable: [],
+    host: undefined,
+    authorization: undefined,
+    contentLength: undefined,
+    transferEncoding: undefined,
+    expect: undefined,
+    forwardedFor: undefined,
+    forwardedProto: undefined,
+    forwardedHost: undefined,
+    requestId: undefined,
+    via: undefined,
+    count: raw.length / 2,
+  }
+  let connection: string | undefined
+  let seenOnce: Set<string> | undefined
+  for (let index = 0; index < raw.length; index += 2) {
+    const { lower, treatment } = namedAs(raw[index]!)
+    const value = raw[index + 1]!
+    switch (treatment.do) {
+      case 'forward':
+        headers.forwardable.push(lower, value)
+        break
+      case 'field': {
+        const earlier = headers[treatment.field]
+        if (earlier !== undefined && !treatment.repeatable)
+          throw refuse(`The request has more than one ${lower} field.`)
+        headers[treatment.field] = earlier === undefined ? value : `${earlier}, ${value}`
+        break
+      }
+      case 'once':
+        seenOnce ??= new Set()
+        if (seenOnce.has(lower)) throw refuse(`The request has more than one ${lower} field.`)
+        seenOnce.add(lower)
+        headers.forwardable.push(lower, value)
+        break
+      case 'connection':
+        connection = connection === undefined ? value : `${connection}, ${value}`
+    }
+  }
+  if (connection !== undefined && connection !== 'keep-alive' && connection !== 'close') {
+    headers.forwardable = without(headers.forwardable, listedIn(connection))
+  }
+  return headers
+}
+
+/** The names that a `Connection` field lists, lower-case (RFC 9110 §7.6.1: not to be forwarded). */
+export const listedIn = (connection: string): Set<string> =>
+  new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
+
+const without = (flat: readonly string[], removed: ReadonlySet<string>): string[] =>
+  flat.filter((_, index) => !removed.has(flat[index - (index % 2)]!))
+
+/** Replaces fields of a flat list in place, or adds them. */
+export const setFields = (flat: string[], fields: Readonly<Record<string, string>>): void => {
+  for (const name in fields) {
+    for (let index = flat.length - 2; index >= 0; index -= 2) if (flat[index] === name) flat.splice(index, 2)
+    flat.push(name, fields[name]!)
+  }
+}
+
+/** Of an upstream's answer: of that connection only. `content-length` stays, `transfer-encoding` is made anew. */
+const droppedFromAnswers = new Set([
+  ...[
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'proxy-authenticate',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+  ],
+  // This gateway's own.
+  'x-request-id',
+])
+
+/** The fields of an upstream's answer that go to the client, as a flat list. */
+export const answerHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): string[] => {
+  const { connection } = headers
+  const listed = connection === undefined || connection === 'keep-alive' ? undefined : listedIn(String(connection))
+  const flat: string[] = []
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || droppedFromAnswers.has(name) || listed?.has(name)) continue
+    if (typeof value === 'string') flat.push(name, value)
+    else for (const one of value) flat.push(name, one)
+  }
+  return flat
+}

@@ -1,0 +1,210 @@
+import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, systemClock } from '../platform/clock.ts'
+import type { Health } from '../platform/health.ts'
+import { listen } from '../platform/http-server.ts'
+import { uuidv7 } from '../platform/ids.ts'
+import { createJwksClient } from '../platform/jwt/jwks-client.ts'
+import { createLifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/logger.ts'
+import { createMetrics, type Metrics } from '../platform/metrics.ts'
+import { AppError } from '../platform/problem.ts'
+import { StartupError } from '../platform/startup-error.ts'
+import { type PolicySet, watchPolicies } from '../policies/decide.ts'
+import { createProxyTrust } from './client-address.ts'
+import type { GatewayConfig } from './config.ts'
+import { createDecisionLog } from './decision-log.ts'
+import { createFail, createPipeline, proxyStages } from './pipeline.ts'
+import { rawProblem } from './problem-response.ts'
+import { createRequestMetrics } from './request-metrics.ts'
+import { createRouter } from './routes.ts'
+import { createUpstream } from './upstreams.ts'
+import { createVerifiedTokenCache } from './verified-token-cache.ts'
+
+export { type GatewayConfig, loadGatewayConfig, parseGatewayConfig } from './config.ts'
+
+/** Where decisions come from: a watched folder, or a fixed set behind a function. */
+export interface PolicyProvider {
+  current(): PolicySet
+  status?(): { revision: string; lastError?: string }
+  close?(): Promise<void>
+}
+
+export interface GatewayOptions {
+  config: GatewayConfig
+  /** Default: what `config.policies` names, watched for changes; closed with the gateway. */
+  policies?: PolicyProvider
+  logger: Logger
+  metrics?: Metrics
+  now?: Clock
+  /** The setting OPA_BIN, for rules that must be compiled. */
+  opaBin?: string
+}
+
+export interface Gateway {
+  /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
+  handler: RequestListener
+  /** Resolves when every issuer's keys are there. */
+  ready: Promise<void>
+  checks: Record<string, () => { ok: boolean; detail?: string }>
+  close(): Promise<void>
+}
+
+/** Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint. */
+export const createGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  const { config, logger, now = systemClock, metrics = createMetrics() } = options
+  const lifecycle = createLifecycle({ logger })
+  const policies = options.policies ?? (await loadConfiguredPolicies(options))
+  if (!options.policies) lifecycle.onStop('policies', () => policies.close?.())
+  requireEntrypoints(config, policies.current())
+
+  const issuers = config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
+    const keys = createJwksClient({ issuer, jwksUri, logger, metrics, now })
+    lifecycle.onStop(`keys of ${issuer}`, () => keys.close())
+    return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
+  })
+  const upstreams = new Map(
+    Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
+  )
+  for (const { name, pool } of upstreams.values()) lifecycle.onStop(`upstream ${name}`, () => pool.destroy())
+
+  const decisionLog =
+    config.decisionLog &&
+    createDecisionLog({
+      settings: config.decisionLog,
+      labels: { app: 'surrogate-gateway', config: config.revision },
+      revision: () => policies.current().revision,
+      logger,
+    })
+  if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
+
+  const count = createRequestMetrics(metrics)
+  const cache = createVerifiedTokenCache()
+  metrics.onCollect(() => metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens').set(cache.size))
+
+  const stages = proxyStages({
+    limits: config.limits,
+    trust: createProxyTrust(config.trustedProxies),
+    router: createRouter(config.routes),
+    issuers,
+    cache,
+    policies,
+    upstreams,
+    logger,
+    now,
+    fail: createFail({ logger }),
+  })
+
+  return {
+    handler: createPipeline(stages, {
+      logger,
+      onFinish: decisionLog
+        ? (exchange) => {
+            count(exchange)
+            decisionLog.write(exchange)
+          }
+        : count,
+    }),
+    ready: Promise.all(issuers.map(({ keys }) => keys.ready)).then(() => {}),
+    checks: {
+      ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
+      policies: () => {
+        const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
+        return { ok: true, detail: lastError ?? `revision ${revision}` }
+      },
+    },
+    close: () => lifecycle.stop(),
+  }
+}
+
+const loadConfiguredPolicies = async ({ config, logger, opaBin }: GatewayOptions): Promise<PolicyProvider> => {
+  const { path } = config.policies
+  try {
+    return await watchPolicies({ path, logger, opaBin })
+  } catch (cause) {
+    throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
+      hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',
+      cause,
+    })
+  }
+}
+
+const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySet): void => {
+  const missing = routes.filter(({ entrypoint }) => !entrypoints.includes(entrypoint))
+  if (missing.length === 0) return
+  const lines = missing.map(({ id, entrypoint }) => `  route ${id}: ${entrypoint}`)
+  throw new StartupError(`The policies lack these entrypoints:\n${lines.join('\n')}`, {
+    hint: `Annotate the rule with "# METADATA" and "# entrypoint: true". There are: ${entrypoints.join(', ')}`,
+  })
+}
+
+/**
+ * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an issuer's keys are
+ * there, and is not ready in `health` until then. `close` stops accepting, lets running requests finish, then releases everything.
+ */
+export const startGateway = async (
+  options: GatewayOptions & { metrics: Metrics; health: Health },
+): Promise<{ url: string; port: number; ready: Promise<void>; close(): Promise<void> }> => {
+  const { config, health } = options
+  const gateway = await createGateway(options)
+  const { headerSize, headersTimeout, requestTimeout } = config.limits
+  const running = await listen({
+    name: 'the gateway',
+    handler: gateway.handler,
+    host: config.listen.host,
+    port: config.listen.port,
+    setting: 'listen.port',
+    server: {
+      maxHeaderSize: headerSize,
+      headersTimeout,
+      requestTimeout,
+      connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 2_000),
+      // Requests without Host must end as our 400, with a problem document.
+      requireHostHeader: false,
+      joinDuplicateHeaders: false,
+      noDelay: true,
+    },
+  }).catch(async (error: unknown) => {
+    await gateway.close()
+    throw error
+  })
+  const { server } = running
+  // Fields past Node's own maximum are dropped without a word; ours is checked against what was really received.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', gateway.handler)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
+  server.on('connect', (_request, socket) => {
+    socket.end(rawProblem(new AppError('invalid_request', { detail: 'The method CONNECT is not served.' }), uuidv7()))
+  })
+  let draining = false
+  server.prependListener('request', (_request, response) => {
+    if (draining) response.shouldKeepAlive = false
+  })
+  for (const [name, check] of Object.entries(gateway.checks)) health.addCheck(`gateway ${name}`, check)
+
+  return {
+    url: running.url,
+    port: running.port,
+    ready: gateway.ready,
+    async close() {
+      draining = true
+      await running.close()
+      await gateway.close()
+    },
+  }
+}
+
+const unreadable: Record<string, AppError> = {
+  HPE_HEADER_OVERFLOW: new AppError('header_fields_too_large'),
+  ERR_HTTP_REQUEST_TIMEOUT: new AppError('request_timeout'),
+}
+
+/** Node's parser gave up, or the request did not arrive in time. */
+const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): void => {
+  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent
+  if (error.code === 'ECONNRESET' || !socket.writable || answering) return void socket.destroy()
+  const problem =
+    unreadable[error.code ?? ''] ??
+    new AppError('invalid_request', { detail: 'The request is not HTTP as RFC 9112 has it.' })
+  socket.end(rawProblem(problem, uuidv7()))
+}

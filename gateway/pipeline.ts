@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../platform/logger.ts'
+import { AppError } from '../platform/problem.ts'
+import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
+import { type AuthorizeParts, createAuthorize } from './authorize.ts'
+import { createReadRequest, type ReadRequestParts } from './canonical-request.ts'
+import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { createForward, type ForwardParts } from './forward.ts'
+import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
+import { sendProblem } from './problem-response.ts'
+
+/**
+ * A request through the gateway, in order. Each stage is one file; it either passes, or ends the exchange by throwing an `AppError`.
+ * Revocations come after `authenticate`, rate limits before `authorize`.
+ */
+export const proxyStages = (parts: StageParts): readonly Stage[] => [
+  createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
+  createMatchRoute(parts), //   404
+  createAuthenticate(parts), // token, keys, audience: 401, 503
+  createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+  createForward(parts), //      413, 502, 503, 504
+]
+
+export type StageParts = ReadRequestParts & MatchRouteParts & AuthenticateParts & AuthorizeParts & ForwardParts
+
+export interface PipelineParts {
+  logger: Logger
+  /** Called once for every request, whatever ended it, when its answer is out or its client is gone. */
+  onFinish: (exchange: Exchange) => void
+}
+
+/** Bodies up to this many bytes are read and dropped to keep the connection of a refused request; for longer ones it is closed. */
+const worthDraining = 65_536
+
+/** Ends an exchange with a problem document, or, when the answer has begun, by breaking the connection so that nobody takes it for whole. */
+export const createFail =
+  ({ logger }: { logger: Logger }) =>
+  (exchange: Exchange, thrown: unknown): void => {
+    const { response, incoming, id } = exchange
+    const error = thrown instanceof AppError ? thrown : new AppError('server.error', { cause: thrown })
+    exchange.error = error
+    if (error.status >= 500) {
+      const route = exchange.route?.id
+      logger.warn({ requestId: id, route, code: error.code, err: error.cause }, 'a request failed on our side')
+    }
+    if (response.destroyed) return
+    if (response.headersSent) return void response.destroy()
+    const length = exchange.request ? exchange.request.bodyLength : 0
+    const closing =
+      !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
+    sendProblem(response, error, id, closing)
+  }
+
+/** Runs requests through `stages`. Stages that need not wait run in one go, without a promise in between. */
+export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: PipelineParts) => {
+  const fail = createFail({ logger })
+
+  const run = (exchange: Exchange, from: number): void => {
+    try {
+      for (let index = from; index < stages.length; index++) {
+        const waiting = stages[index]!(exchange)
+        if (waiting) {
+          waiting.then(
+            () => exchange.response.destroyed || run(exchange, index + 1),
+            (error: unknown) => fail(exchange, error),
+          )
+          return
+        }
+      }
+    } catch (error) {
+      fail(exchange, error)
+    }
+  }
+
+  return (incoming: IncomingMessage, response: ServerResponse): void => {
+    const exchange = newExchange(incoming, response)
+    response.once('close', () => {
+      if (!response.writableFinished) exchange.abort?.()
+      onFinish(exchange)
+    })
+    run(exchange, 0)
+  }
+}

@@ -1,0 +1,47 @@
+import { hash } from 'node:crypto'
+import type { Principal } from './principal.ts'
+
+/** What a token was verified under; it counts only while all of it still holds. */
+export interface VerifiedToken {
+  readonly principal: Principal
+  /** Its issuer's keys, and their generation when it was verified. */
+  readonly keys: { readonly generation: number; usable(): boolean }
+  readonly generation: number
+  /** ms since the epoch; the token's own `exp`, without skew. */
+  readonly expiresAt: number
+}
+
+/**
+ * Verified tokens by SHA-256, one cache for each loaded configuration. An entry ends with its token's `exp`, and when a key of its issuer
+ * leaves or its issuer's keys become too old to be used. Only tokens that verified get in, so nobody else can push good ones out.
+ */
+export interface VerifiedTokenCache {
+  get(key: string, now: number): Principal | undefined
+  set(key: string, token: VerifiedToken): void
+  readonly size: number
+}
+
+/** ~1 µs for a usual token; keeps the tokens themselves out of memory. */
+export const tokenKey = (token: string): string => hash('sha256', token, 'base64')
+
+export const createVerifiedTokenCache = ({ maxEntries = 50_000 } = {}): VerifiedTokenCache => {
+  const entries = new Map<string, VerifiedToken>()
+  return {
+    get(key, now) {
+      const entry = entries.get(key)
+      if (!entry) return undefined
+      if (now < entry.expiresAt && entry.generation === entry.keys.generation && entry.keys.usable())
+        return entry.principal
+      entries.delete(key)
+      return undefined
+    },
+    set(key, token) {
+      // The oldest goes first: maps keep the order of insertion.
+      if (entries.size >= maxEntries) entries.delete(entries.keys().next().value!)
+      entries.set(key, token)
+    },
+    get size() {
+      return entries.size
+    },
+  }
+}
