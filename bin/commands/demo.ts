@@ -1,15 +1,15 @@
-import { z } from 'zod'
-import { loadConfig, setting } from '../../platform/config.ts'
+import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { demoFilePath, readDemoFile } from '../demo/demo-file.ts'
 import { createNarrator, UnexpectedAnswer } from '../demo/narrator.ts'
 import { walk } from '../demo/walk.ts'
-
-export const demoSettings = z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') })
+import { parseOptions } from '../options.ts'
+import { settings } from '../settings.ts'
 
 /** `surrogate demo`: 0 when every step was as expected, 1 when one was not, 3 when the demo is not running. */
-export const demoCommand = async (): Promise<number> => {
-  const { SURROGATE_DATA_DIR } = loadConfig(demoSettings, process.env)
+export const demoCommand = async (args: readonly string[]): Promise<number> => {
+  parseOptions(args, {})
+  const { SURROGATE_DATA_DIR } = loadConfig(settings.demo, process.env)
   const demo = await readDemoFile(SURROGATE_DATA_DIR)
   if (demo?.data === undefined)
     throw new StartupError(`There is no demo yet: ${demoFilePath(SURROGATE_DATA_DIR)} does not tell of one.`, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { randomAlphanumerics } from '../../platform/ids.ts'
-import type { DemoData } from './demo-file.ts'
+import type { DemoData, DemoFile } from './demo-file.ts'
 import { createManagementClient, type ManagementClient } from './management-client.ts'
 
 /**
@@ -75,6 +75,19 @@ export const createDemoData = async (options: {
     gateway,
     application,
     webhook: { id: webhook.id, secret: webhook.webhookSecret },
+  }
+}
+
+/** The database may have been replaced since the file was written. */
+export const isDemoDataThere = async ({ issuerUrl, bootstrap, data }: DemoFile): Promise<boolean> => {
+  if (data === undefined) return false
+  const api = await createManagementClient({ issuerUrl, ...bootstrap })
+  try {
+    await api.get(`/users/${data.customer.id}`)
+    await api.get(`/hooks/${data.webhook.id}`)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -9,11 +9,9 @@ const demoSchema = z.object({
   issuerUrl: z.string(),
   gatewayUrl: z.string(),
   apiUrl: z.string(),
-  /** Everything below it exists in the database. */
-  complete: z.boolean(),
   /** Holds the management scope `all`; made before the database knows it, so that a crash cannot lose it. */
   bootstrap: credentials,
-  /** The rest is absent until `complete`. */
+  /** Absent until all of it exists. */
   data: z
     .object({
       ordersResource: z.string(),

@@ -1,0 +1,36 @@
+import { loadGatewayConfig } from '../../gateway/config.ts'
+import { loadConfig } from '../../platform/config.ts'
+import { StartupError } from '../../platform/startup-error.ts'
+import { parseOptions } from '../options.ts'
+import { openAdmin } from '../parts/admin.ts'
+import { openGateway } from '../parts/gateway.ts'
+import { serve } from '../serve.ts'
+import { settings } from '../settings.ts'
+
+/** `surrogate gateway [--config f]` runs the gateway; `surrogate gateway check f` only says whether the file is right (0 or 1). */
+export const gatewayCommand = async (args: readonly string[]): Promise<number> => {
+  const { values, positionals } = parseOptions(args, { config: { type: 'string' } }, { positionals: true })
+  const own = loadConfig(settings.gateway, process.env)
+  const [verb, file, ...others] = positionals
+  if (verb === 'check' && others.length === 0) return check(file ?? values.config ?? own.GATEWAY_CONFIG)
+  if (verb !== undefined)
+    throw new StartupError(`The gateway has no "${positionals.join(' ')}".`, { hint: 'See surrogate --help.' })
+
+  const config = await loadGatewayConfig(values.config ?? own.GATEWAY_CONFIG, process.env)
+  return serve({ name: 'gateway', level: own.LOG_LEVEL }, async (service) => {
+    await openAdmin(service, config.admin)
+    await openGateway(service, { config, opaBin: own.OPA_BIN })
+  })
+}
+
+const check = async (file: string): Promise<number> => {
+  try {
+    const { routes, issuers } = await loadGatewayConfig(file, process.env)
+    process.stdout.write(`${file} is right: ${routes.length} routes, ${issuers.length} issuers.\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    process.stderr.write(`${error.message}\n${error.hint}\n`)
+    return 1
+  }
+}

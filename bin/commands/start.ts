@@ -1,0 +1,74 @@
+import { resolve } from 'node:path'
+import type { z } from 'zod'
+import { loadGatewayConfig } from '../../gateway/config.ts'
+import { loadIssuerConfig } from '../../issuer/config.ts'
+import { loadConfig } from '../../platform/config.ts'
+import type { DatabaseConnection } from '../../platform/database.ts'
+import { startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
+import { loadRelayConfig } from '../../relay/config.ts'
+import { ownKeyEncryptionKey } from '../key-file.ts'
+import { parseOptions } from '../options.ts'
+import { openAdmin } from '../parts/admin.ts'
+import { openBus, openDatabase } from '../parts/database.ts'
+import { openGateway } from '../parts/gateway.ts'
+import { openIssuer } from '../parts/issuer.ts'
+import { openRelay } from '../parts/relay.ts'
+import { type Service, serve } from '../serve.ts'
+import { settings } from '../settings.ts'
+import { sayOnce } from './issuer.ts'
+
+type Environment = Record<string, string | undefined>
+type StartSettings = z.output<typeof settings.start>
+
+/**
+ * `surrogate start [--demo]`: issuer, relay and gateway in one process, the same code as in three. Without DATABASE_URL with an
+ * embedded PostgreSQL; with `--demo` also the demo API, its data, and a gateway in front of it.
+ */
+export const startCommand = async (args: readonly string[]): Promise<number> => {
+  const { values } = parseOptions(args, { demo: { type: 'boolean', default: false } })
+  const own = loadConfig(settings.start, process.env)
+  const demo = values.demo ? await import('../demo/demo.ts') : undefined
+  demo?.refuseOutsideDevelopment(own)
+  return serve({ name: 'surrogate', level: own.LOG_LEVEL ?? (demo ? 'warn' : 'info') }, async (service) => {
+    const admin = await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
+    const place = await openPlace(service, own)
+    const prepared = await demo?.prepareDemo(own, place.folder)
+    const environment = { ...process.env, ...place.environment, ...prepared?.environment }
+
+    const database = await openDatabase(service, place.connection)
+    const bus = openBus(service, database)
+    const config = loadIssuerConfig(environment)
+    const policy = { path: own.POLICY_PATH, opaBin: own.OPA_BIN }
+    const issuer = await openIssuer(service, { config, database, bus, policy })
+    if (issuer.bootstrap) sayOnce(issuer.bootstrap)
+
+    const open = await prepared?.open(service, issuer.baseUrl)
+    const keys = { current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey }
+    await openRelay(service, { config: loadRelayConfig(environment), database, bus, keys })
+
+    const gatewayFile = own.GATEWAY_CONFIG ?? open?.gatewayFile
+    if (gatewayFile === undefined) return service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
+    const gatewayConfig = await loadGatewayConfig(gatewayFile, { ...environment, ...open?.environment })
+    const gateway = await openGateway(service, { config: gatewayConfig, opaBin: own.OPA_BIN })
+    await gateway.ready
+    if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
+  })
+}
+
+interface Place {
+  connection: DatabaseConnection
+  /** Where what belongs to the data is kept. */
+  folder: string
+  /** What the embedded default supplies instead of the operator. */
+  environment: Environment
+}
+
+/** The operator's database, or one of our own with its key beside it. */
+const openPlace = async ({ lifecycle, logger }: Service, own: StartSettings): Promise<Place> => {
+  const dataDir = resolve(own.SURROGATE_DATA_DIR)
+  if (own.DATABASE_URL !== undefined) return { connection: own.DATABASE_URL, folder: dataDir, environment: {} }
+  const postgres = await startEmbeddedPostgres({ dataDir, logger })
+  lifecycle.onStop('embedded PostgreSQL', () => postgres.stop(), 60_000)
+  const KEY_ENCRYPTION_KEY = process.env['KEY_ENCRYPTION_KEY'] || (await ownKeyEncryptionKey(postgres.folder))
+  return { connection: postgres.connection, folder: postgres.folder, environment: { KEY_ENCRYPTION_KEY } }
+}

@@ -1,0 +1,39 @@
+import type { EventBus } from '../../events/bus.ts'
+import { createPublisher } from '../../events/publisher.ts'
+import type { IssuerConfig } from '../../issuer/config.ts'
+import { startIssuer } from '../../issuer/main.ts'
+import type { Database } from '../../platform/database.ts'
+import { StartupError } from '../../platform/startup-error.ts'
+import { watchPolicies } from '../../policies/decide.ts'
+import type { Service } from '../serve.ts'
+
+export interface PolicySettings {
+  path: string | undefined
+  opaBin: string | undefined
+}
+
+/** With the publisher that carries its events to the bus. */
+export const openIssuer = async (
+  service: Service,
+  options: { config: IssuerConfig; database: Database; bus: EventBus; policy: PolicySettings },
+) => {
+  const { config, database, bus, policy } = options
+  const { lifecycle, logger } = service
+  const publisher = createPublisher({ database, bus, logger })
+  lifecycle.onStop('publisher', () => publisher.close())
+  const policies = policy.path === undefined ? undefined : await openPolicies(service, policy.path, policy.opaBin)
+  const issuer = await startIssuer({ ...service, config, database, events: publisher, ...(policies && { policies }) })
+  lifecycle.onStop('issuer', () => issuer.close())
+  return issuer
+}
+
+const openPolicies = async ({ lifecycle, logger }: Service, path: string, opaBin: string | undefined) => {
+  const policies = await watchPolicies({ path, opaBin, logger }).catch((cause: Error) => {
+    throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
+      hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
+      cause,
+    })
+  })
+  lifecycle.onStop('impersonation policy', () => policies.close())
+  return policies
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { setting } from '../platform/config.ts'
+
+/**
+ * What each command reads from its environment. A setting of one part stands in that part's own `config.ts`; here stands what the
+ * commands add: logging, addresses of listeners, the database, and where files are. `docs/configuration.md` is held against these.
+ */
+
+const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+const databaseUrl = setting.url('postgres:', 'postgresql:')
+
+const common = {
+  /** The demo's default is `warn`, so that what it prints can be read. */
+  LOG_LEVEL: logLevel.default('info'),
+  HOST: setting.text().default('127.0.0.1'),
+}
+const encryption = {
+  /** 32 bytes in base64. */
+  KEY_ENCRYPTION_KEY: setting.key(),
+  KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
+}
+const policies = {
+  /** The Rego compiler, when rules have to be compiled. Default: `opa` on the PATH, else the one npm brought. */
+  OPA_BIN: setting.text().optional(),
+}
+/** The impersonation policy: a folder of rules or a bundle. Default none: the integrator's decision alone. */
+const impersonationPolicy = { POLICY_PATH: setting.text().optional(), ...policies }
+
+export const settings = {
+  start: z.object({
+    ...common,
+    ...impersonationPolicy,
+    LOG_LEVEL: logLevel.optional(),
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    DATABASE_URL: databaseUrl.optional(),
+    PORT: setting.port().default(3001),
+    GATEWAY_CONFIG: setting.text().optional(),
+    /** The demo's gateway; otherwise GATEWAY_CONFIG says where it listens. */
+    GATEWAY_PORT: setting.port().default(3000),
+    DEMO_PORT: setting.port().default(3002),
+    ADMIN_PORT: setting.port().default(9300),
+    NODE_ENV: setting.text().optional(),
+  }),
+  issuer: z.object({
+    ...common,
+    ...impersonationPolicy,
+    DATABASE_URL: databaseUrl,
+    ADMIN_PORT: setting.port().default(9301),
+  }),
+  gateway: z.object({
+    LOG_LEVEL: common.LOG_LEVEL,
+    ...policies,
+    GATEWAY_CONFIG: setting.text().default('gateway.yaml'),
+  }),
+  relay: z.object({
+    ...common,
+    ...encryption,
+    DATABASE_URL: databaseUrl,
+    ADMIN_PORT: setting.port().default(9302),
+  }),
+  migrate: z.object({ LOG_LEVEL: common.LOG_LEVEL, DATABASE_URL: databaseUrl }),
+  demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
+}

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { chown, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { isRunning, runProcess, startProcess, type TestProcess } from '../support/process.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const leftOut = new Set(['.git', 'node_modules', '.surrogate', 'dist', 'coverage'])
+
+/** A copy of this checkout in a path with a space, as somebody else would have it. `node_modules` shares the files' contents. */
+export const createCheckout = async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'surrogate e2e '))
+  // Others must get through: an ordinary user starts it too.
+  await promisify(execFile)('chmod', ['755', folder])
+  const path = join(folder, 'my checkout')
+  await cp(root, path, { recursive: true, filter: (source) => !leftOut.has(relative(root, source).split(sep)[0]!) })
+  const copy = promisify(execFile)
+  const modules = [join(root, 'node_modules'), join(path, 'node_modules')]
+  await copy('cp', ['-al', ...modules]).catch(async () => {
+    await rm(modules[1]!, { recursive: true, force: true })
+    await copy('cp', ['-a', ...modules])
+  })
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+/** The number of an account that exists nowhere, for root to start things as somebody ordinary. */
+const ordinaryUser = 54_321
+
+export interface Settings {
+  checkout: string
+  dataDir: string
+  env: Record<string, string>
+  /** Prefix that runs a command as an ordinary user; empty when we are one. */
+  asUser: readonly string[]
+}
+
+/** Free ports and a data folder of its own for one stack. */
+export const createSettings = async (
+  checkout: string,
+  { ordinary = false, env = {} }: { ordinary?: boolean; env?: Record<string, string> } = {},
+): Promise<Settings> => {
+  const [gateway, issuer, demo, admin] = await freePorts(4)
+  const home = await mkdtemp(join(tmpdir(), 'surrogate-home-'))
+  const dataDir = join(home, 'data folder')
+  await mkdir(dataDir)
+  await promisify(execFile)('chmod', ['711', home])
+  const changeUser = ordinary && process.getuid?.() === 0
+  if (changeUser) for (const folder of [home, dataDir]) await chown(folder, ordinaryUser, ordinaryUser)
+  return {
+    checkout,
+    dataDir,
+    asUser: changeUser ? ['setpriv', `--reuid=${ordinaryUser}`, `--regid=${ordinaryUser}`, '--clear-groups', '--'] : [],
+    env: {
+      HOME: home,
+      npm_config_cache: join(home, 'npm'),
+      npm_config_update_notifier: 'false',
+      SURROGATE_DATA_DIR: dataDir,
+      GATEWAY_PORT: String(gateway),
+      PORT: String(issuer),
+      DEMO_PORT: String(demo),
+      ADMIN_PORT: String(admin),
+      ...env,
+    },
+  }
+}
+
+const command = ({ asUser }: Settings, program: string, args: readonly string[]) => {
+  const [first = program, ...rest] = [...asUser, program, ...args]
+  return [first, rest] as const
+}
+
+const node = (settings: Settings) => join(settings.checkout, 'node_modules/.bin/node')
+
+/** `npm start`, as a user types it. */
+export const npmStart = (settings: Settings): TestProcess =>
+  startProcess(...command(settings, 'npm', ['start']), { cwd: settings.checkout, env: settings.env })
+
+/** The command line without npm in between, so that exit codes and signals are its own. */
+export const startSurrogate = (settings: Settings, ...args: string[]): TestProcess =>
+  startProcess(...command(settings, node(settings), ['bin/surrogate.ts', ...args]), {
+    cwd: settings.checkout,
+    env: settings.env,
+  })
+
+export const runSurrogate = (settings: Settings, ...args: string[]) =>
+  runProcess(...command(settings, node(settings), ['bin/surrogate.ts', ...args]), {
+    cwd: settings.checkout,
+    env: settings.env,
+  })
+
+/** What the stack prints once everything answers. */
+export const ready = /Surrogate is running/
+
+/** The database server of the stack, by the file it keeps while it runs. */
+export const databasePid = async ({ dataDir }: Settings): Promise<number> =>
+  Number((await readFile(join(dataDir, 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0])
+
+export const demoOf = async ({ dataDir }: Settings): Promise<unknown> =>
+  JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'))
+
+/** Ends what a failed test left behind; after a passed one there is nothing left. */
+export const cleanUp = async (settings: Settings, ...processes: TestProcess[]) => {
+  for (const child of processes) {
+    child.signalGroup('SIGKILL')
+    await child.exited
+  }
+  const pid = await databasePid(settings).catch(() => undefined)
+  if (pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGQUIT')
+  await rm(join(settings.dataDir, '..'), { recursive: true, force: true, maxRetries: 10 })
+}
+
+const freePorts = async (count: number): Promise<number[]> => {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  return Promise.all(
+    servers.map(async (server) => {
+      const { port } = server.address() as { port: number }
+      await new Promise((resolve) => server.close(resolve))
+      return port
+    }),
+  )
+}

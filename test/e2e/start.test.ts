@@ -1,0 +1,177 @@
+import { chmod, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { isRunning, runProcess, type TestProcess } from '../support/process.ts'
+import {
+  cleanUp,
+  createCheckout,
+  createSettings,
+  databasePid,
+  demoOf,
+  npmStart,
+  ready,
+  runSurrogate,
+  type Settings,
+  startSurrogate,
+} from './stack.ts'
+
+let checkout: Awaited<ReturnType<typeof createCheckout>>
+beforeAll(async () => {
+  checkout = await createCheckout()
+}, 120_000)
+afterAll(() => checkout.remove())
+
+let settings: Settings
+const running: TestProcess[] = []
+afterEach(() => cleanUp(settings, ...running.splice(0)))
+
+const started = (child: TestProcess) => {
+  running.push(child)
+  return child
+}
+
+describe('surrogate start --demo', { timeout: 180_000 }, () => {
+  test('npm start, npm run demo, Ctrl-C: every step is as expected and nothing is left running', async () => {
+    settings = await createSettings(checkout.path)
+    const stack = started(npmStart(settings))
+    await stack.waitFor(ready)
+    const database = await databasePid(settings)
+
+    const demo = await runProcess('npm', ['run', 'demo'], { cwd: settings.checkout, env: settings.env })
+    expect(demo.output).toContain('Every step was as expected.')
+    expect(demo.code).toBe(0)
+
+    const readyz = await fetch(`http://127.0.0.1:${settings.env['ADMIN_PORT']}/readyz`)
+    expect({ status: readyz.status, body: await readyz.json() }).toMatchObject({ status: 200, body: { ok: true } })
+
+    stack.signalGroup('SIGINT')
+    await stack.exited
+    expect(isRunning(database)).toBe(false)
+    expect(stack.output()).not.toMatch(/"level":"(error|fatal)"/)
+  })
+
+  test('an ordinary user can do the same, and the printed lines work as printed', async () => {
+    settings = await createSettings(checkout.path, { ordinary: true })
+    const stack = started(startSurrogate(settings, 'start', '--demo'))
+    await stack.waitFor(/Ctrl-C stops everything/)
+    const script = stack
+      .output()
+      .split('\n')
+      .filter((line) => /^ {2}(curl|[A-Z_]+=\$)/.test(line))
+      .map((line) => line.trim())
+    expect(script.length).toBeGreaterThanOrEqual(7)
+
+    const shell = await runProcess('sh', ['-euc', script.join('\n')], { cwd: settings.checkout, env: settings.env })
+    expect(shell.output).toMatch(
+      /HTTP\/1\.1 200[\s\S]*"x-auth-act"[\s\S]*HTTP\/1\.1 401[\s\S]*insufficient_scope[\s\S]*subject_token_consumed/,
+    )
+    expect(shell.code).toBe(0)
+
+    expect((await stat(join(settings.dataDir, 'demo.json'))).mode & 0o777).toBe(0o600)
+    stack.signal('SIGTERM')
+    expect(await stack.exited).toEqual({ code: 0, signal: null })
+  })
+
+  test('after kill -9 the next start takes over the database, with the same data', async () => {
+    settings = await createSettings(checkout.path)
+    const first = started(startSurrogate(settings, 'start', '--demo'))
+    await first.waitFor(ready)
+    const made = await demoOf(settings)
+    const database = await databasePid(settings)
+    first.signal('SIGKILL')
+    await first.exited
+    expect(isRunning(database)).toBe(true)
+
+    const second = started(startSurrogate(settings, 'start', '--demo'))
+    await second.waitFor(ready)
+    expect(await demoOf(settings)).toEqual(made)
+    const demo = await runSurrogate(settings, 'demo')
+    expect(demo.output).toContain('Every step was as expected.')
+
+    second.signal('SIGINT')
+    expect(await second.exited).toEqual({ code: 0, signal: null })
+    expect(isRunning(database)).toBe(false)
+  })
+
+  test('a second start on the same data folder says so and leaves the first alone', async () => {
+    settings = await createSettings(checkout.path)
+    const first = started(startSurrogate(settings, 'start', '--demo'))
+    await first.waitFor(ready)
+    const second = await runSurrogate(settings, 'start', '--demo')
+    expect(second.output).toMatch(/in use|already running/i)
+    expect(second.output).not.toMatch(/^\s+at /m)
+    expect(second.code).not.toBe(0)
+    const issuer = await fetch(`http://127.0.0.1:${settings.env['PORT']}/oidc/jwks`)
+    expect(issuer.status).toBe(200)
+    first.signal('SIGTERM')
+    expect((await first.exited).code).toBe(0)
+  })
+
+  test.each([
+    ['PORT', 'the issuer'],
+    ['GATEWAY_PORT', 'the gateway'],
+    ['DEMO_PORT', 'the demo API'],
+    ['ADMIN_PORT', 'the admin listener'],
+  ])('when the port of %s is taken it says so in two lines and stops the database', async (name, part) => {
+    settings = await createSettings(checkout.path)
+    const other = createServer()
+    const port = Number(settings.env[name])
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve))
+    const child = await runSurrogate({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
+    await new Promise((resolve) => other.close(resolve))
+    expect(child.output.trim().split('\n')).toEqual([
+      expect.stringMatching(new RegExp(`^Port ${port} is in use: ${part} cannot listen`)),
+      expect.stringContaining(`set ${name} to another value`),
+    ])
+    expect(child.code).toBe(2)
+    await expect(databasePid(settings)).rejects.toThrow('ENOENT')
+  })
+
+  test('a data folder that cannot be written gives two lines', async () => {
+    settings = await createSettings(checkout.path, { ordinary: true })
+    await chmod(settings.dataDir, 0o500)
+    const child = await runSurrogate({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
+    expect(child.output).toContain(settings.dataDir)
+    expect(child.output).toContain('SURROGATE_DATA_DIR')
+    expect(child.output.trim().split('\n')).toHaveLength(2)
+    expect(child.code).toBe(2)
+  })
+
+  test.each([
+    [{ DATABASE_URL: 'postgres://127.0.0.1:1/nothing' }, 'DATABASE_URL'],
+    [{ NODE_ENV: 'production' }, 'NODE_ENV'],
+  ])('the demo refuses %o', async (env, name) => {
+    settings = await createSettings(checkout.path, { env })
+    const child = await runSurrogate(settings, 'start', '--demo')
+    expect(child.output).toContain(name)
+    expect(child.code).toBe(2)
+  })
+})
+
+describe('the command line', () => {
+  test('lists its commands', async () => {
+    settings = await createSettings(checkout.path)
+    const help = await runSurrogate(settings, '--help')
+    expect(help.output).toMatch(
+      /Usage: surrogate <command>[\s\S]*start \[--demo\][\s\S]*gateway check <file>[\s\S]*migrate/,
+    )
+    expect(help.code).toBe(0)
+  })
+
+  test('an unknown command or option is a usage error', async () => {
+    settings = await createSettings(checkout.path)
+    expect(await runSurrogate(settings, 'strat')).toMatchObject({ code: 2, output: expect.stringContaining('"strat"') })
+    expect(await runSurrogate(settings, 'start', '--dmeo')).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('--dmeo'),
+    })
+  })
+
+  test('npm run demo without a stack says what to do', async () => {
+    settings = await createSettings(checkout.path)
+    const demo = await runSurrogate(settings, 'demo')
+    expect(demo.output).toContain('npm start')
+    expect(demo.code).toBe(3)
+  })
+})
