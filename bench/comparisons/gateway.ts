@@ -28,9 +28,13 @@ export const gatewayPost: Comparison = {
 const gateways = [
   { name: 'bare undici proxy', file: new URL('../peers/bare-proxy.ts', import.meta.url), guards: false },
   { name: 'obvious wiring', file: new URL('../peers/obvious-gateway.ts', import.meta.url), guards: true },
+  { name: 'Surrogate gateway', file: new URL('../targets/gateway.ts', import.meta.url), guards: true },
 ]
 
-const ratios = [{ of: 'obvious wiring', to: 'bare undici proxy' }]
+const ratios = [
+  { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.7 },
+  { of: 'obvious wiring', to: 'Surrogate gateway', atLeast: 3.5 },
+]
 
 const postBytes = 2048
 const audience = 'https://api.example.test/orders'

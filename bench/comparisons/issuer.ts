@@ -7,6 +7,7 @@ import { sendExpecting } from '../harness/send.ts'
 import type { Server, Stage } from '../harness/stage.ts'
 import type { IssuerSettings } from '../peers/oidc-issuer.ts'
 import { seedPeer } from '../peers/oidc-seed-store.ts'
+import { seedSurrogate } from '../targets/issuer-seed-store.ts'
 
 /**
  * `client_credentials`, and token exchange (impersonation, with an actor token), on one PostgreSQL with `fsync` on. Each
@@ -21,7 +22,7 @@ export const issuer: Comparison = {
       new URL('../harness/postgres.ts', import.meta.url),
       support,
     )
-    return { contestants: await preparePeer(stage, postgres), ratios }
+    return { contestants: [...(await preparePeer(stage, postgres)), ...(await prepareOurs(stage, postgres))], ratios }
   },
 }
 
@@ -39,7 +40,11 @@ export type IssuerWorld = {
 
 export type SeededIssuer = IssuerWorld & { connection: Connection; close: () => Promise<void> }
 
-const ratios: Prepared['ratios'] = [{ of: 'oidc-provider, token exchange', to: 'oidc-provider, client_credentials' }]
+const ratios: Prepared['ratios'] = [
+  { of: 'oidc-provider, client_credentials', to: 'Surrogate, client_credentials', atLeast: 2 },
+  { of: 'Surrogate, token exchange', to: 'Surrogate, client_credentials', atMost: 2 },
+  { of: 'oidc-provider, token exchange', to: 'Surrogate, token exchange' },
+]
 
 const preparePeer = async (stage: Stage, postgres: Connection): Promise<Contestant[]> => {
   const { connection, close, ...world } = await seedPeer(postgres)
@@ -49,6 +54,13 @@ const preparePeer = async (stage: Stage, postgres: Connection): Promise<Contesta
   const settings: IssuerSettings = { connection, privateJwk }
   const server = await stage.serve(new URL('../peers/oidc-issuer.ts', import.meta.url), underTest, settings)
   return contestants('oidc-provider', server, world)
+}
+
+const prepareOurs = async (stage: Stage, postgres: Connection): Promise<Contestant[]> => {
+  const { connection, close, ...world } = await seedSurrogate(postgres)
+  stage.onStop(close)
+  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, { connection })
+  return contestants('Surrogate', server, world)
 }
 
 const scope = 'read:orders write:orders'

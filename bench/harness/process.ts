@@ -22,7 +22,7 @@ export const canPin: boolean = spawnSync('taskset', ['-c', `${underTest},${suppo
 export const startProcess = (file: URL, cpu: number): BenchProcess => {
   const node = [process.execPath, fileURLToPath(file)]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(cpu), ...node] : node
-  const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn(command, rest, { stdio: ['ignore', process.stderr, process.stderr, 'ipc'] })
   const call = callsTo(child, file)
   return {
     call,

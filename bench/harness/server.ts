@@ -2,28 +2,29 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerCalls } from './calls.ts'
 
-/** A server as a process of its own: `start(settings)` answers with the port it listens on. */
-export type Started = { server: Server; stop?: () => Promise<unknown> }
+/** A server under test as a process of its own. */
+export type Listening = { port: number; stop: () => Promise<unknown> }
 
-export const runServer = <Settings>(start: (settings: Settings) => Promise<Started> | Started): void => {
-  let started: Started | undefined
+/** The body of such a process: `start(settings)` when the benchmark says so. */
+export const runServer = <Settings>(start: (settings: Settings) => Promise<Listening>): void => {
+  let listening: Listening | undefined
   answerCalls({
     start: async (settings: Settings) => {
-      started = await start(settings)
-      return listen(started.server)
+      listening = await start(settings)
+      return listening.port
     },
-    stop: async () => {
-      started?.server.closeAllConnections()
-      started?.server.close()
-      await started?.stop?.()
-    },
+    stop: () => listening?.stop(),
   })
 }
 
-/** Listens on a free loopback port. No socket of the generator may be closed between two rounds of requests. */
-const listen = (server: Server): Promise<number> =>
+/** Listens on a free loopback port. `release` is run after the server was closed. */
+export const listen = (server: Server, release: () => Promise<unknown> = async () => {}): Promise<Listening> =>
   new Promise((resolve, reject) => {
-    server.keepAliveTimeout = 60_000
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+    server.listen(0, '127.0.0.1', () => resolve({ port: (server.address() as AddressInfo).port, stop }))
+    const stop = () => {
+      server.close()
+      server.closeAllConnections()
+      return release()
+    }
   })

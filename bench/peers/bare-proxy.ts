@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
-import { runServer } from '../harness/server.ts'
+import { listen, runServer } from '../harness/server.ts'
 
 /**
  * The floor: the least a correct HTTP/1.1 proxy on `node:http` and undici can do. It re-frames, removes hop-by-hop headers
@@ -9,7 +9,7 @@ import { runServer } from '../harness/server.ts'
 runServer(({ upstream }: { upstream: string }) => {
   const pool = new Pool(upstream, { connections: 128, pipelining: 1 })
   const server = createServer((request, response) => forward(pool, request, response))
-  return { server, stop: () => pool.destroy() }
+  return listen(server, () => pool.destroy())
 })
 
 /** RFC 9110 §7.6.1. `host` goes too: undici writes the upstream's own. */

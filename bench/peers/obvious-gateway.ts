@@ -5,7 +5,7 @@ import express, { type NextFunction, type Request, type RequestHandler, type Res
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import { readBundle } from '../../policies/engine/bundle.ts'
-import { runServer } from '../harness/server.ts'
+import { listen, runServer } from '../harness/server.ts'
 
 /**
  * The obvious wiring, as one would put it together from the well-known packages in an afternoon: express,
@@ -17,7 +17,7 @@ runServer(async ({ upstream, issuer, audience, bundle }: GatewaySettings) => {
   const app = express()
   app.disable('x-powered-by')
   app.use('/orders', authenticate({ issuer, audience }), await authorize(bundle, audience), proxy(upstream))
-  return { server: createServer(app) }
+  return listen(createServer(app))
 })
 
 const authenticate = ({ issuer, audience }: { issuer: string; audience: string }): RequestHandler => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { type AccessToken, type Client, type Context, errors, Provider, type ResourceServerInfo } from 'oidc-provider'
 import type { Connection } from '../harness/database-store.ts'
-import { runServer } from '../harness/server.ts'
+import { listen, runServer } from '../harness/server.ts'
 import { createPeerStore, type PeerStore } from './oidc-store.ts'
 import { grantedScope, tokenExchange, tokenExchangeGrant, tokenExchangeParameters } from './oidc-token-exchange.ts'
 
@@ -16,7 +16,7 @@ runServer(({ connection, privateJwk }: IssuerSettings) => {
   const provider = new Provider('http://localhost:3001/oidc', configuration(store, privateJwk))
   provider.registerGrantType(tokenExchangeGrant, tokenExchange({ provider, store }), tokenExchangeParameters)
   provider.on('server_error', (_context, error) => console.error(error))
-  return { server: createServer(provider.callback()), stop: store.close }
+  return listen(createServer(provider.callback()), store.close)
 })
 
 const configuration = (store: PeerStore, privateJwk: object) => ({

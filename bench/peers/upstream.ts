@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { runServer } from '../harness/server.ts'
+import { listen, runServer } from '../harness/server.ts'
 
 /**
  * What stands behind every gateway: an API that answers 1 kB of JSON, and the key set and discovery document of the
@@ -38,5 +38,5 @@ runServer(({ jwks, postBytes }: UpstreamSettings) => {
       response.end(orderBody)
     })
   })
-  return { server }
+  return listen(server)
 })

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { createPublisher } from '../../events/publisher.ts'
+import { startIssuer } from '../../issuer/main.ts'
+import { createDatabase } from '../../platform/database.ts'
+import { createHealth } from '../../platform/health.ts'
+import { createLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import type { Connection } from '../harness/database-store.ts'
+import { runServer } from '../harness/server.ts'
+
+/** Our issuer as `surrogate issuer` runs it, with its publisher and without an impersonation policy, which is the default. */
+runServer(async ({ connection }: { connection: Connection }) => {
+  const logger = createLogger({ name: 'issuer', level: 'warn' })
+  const database = createDatabase({ connection, logger })
+  const bus = createPostgresBus({ database, logger })
+  const events = createPublisher({ database, bus, logger })
+  const issuer = await startIssuer({
+    config: {
+      host: '127.0.0.1',
+      port: 0,
+      baseUrl: undefined,
+      trustedProxies: [],
+      keyEncryptionKey: randomBytes(32),
+      previousKeyEncryptionKey: undefined,
+      signingAlgorithm: 'ES256',
+      subjectTokenTtl: 600,
+      managementApiIndicators: [],
+      bootstrapClientId: undefined,
+      bootstrapClientSecret: undefined,
+    },
+    database,
+    events,
+    logger,
+    metrics: createMetrics({ processMetrics: true }),
+    health: createHealth(),
+  })
+  const stop = async () => {
+    await issuer.close()
+    await events.close()
+    await bus.close()
+    await database.close()
+  }
+  return { port: issuer.port, stop }
+})
