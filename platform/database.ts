@@ -82,8 +82,12 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
     types,
   }
   const pool = new pg.Pool({ ...settings, max: poolSize, idleTimeoutMillis: 30_000 })
-  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
-  pool.on('error', (error) => logger.warn({ err: error }, 'an idle database connection broke'))
+  let closing = false
+  // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool adds the whole
+  // client to the error, so only what it says is logged.
+  pool.on('error', ({ message, ...error }: NodeJS.ErrnoException) => {
+    if (!closing) logger.warn({ reason: message, code: error.code }, 'an idle database connection broke')
+  })
   const knex = knexFactory({
     client: 'pg',
     connection: settings as Knex.PgConnectionConfig,
@@ -127,6 +131,7 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
       }
     },
     async close() {
+      closing = true
       await Promise.all([pool.end(), knex.destroy()])
     },
   }
