@@ -8,6 +8,10 @@ export type Endpoint = (request: IncomingMessage, response: ServerResponse, requ
 
 export interface IssuerEndpoints {
   token: Endpoint
+  introspection: Endpoint
+  revocation: Endpoint
+  /** The revocation feed. */
+  revocations: Endpoint
   jwks: Endpoint
   metadata: Endpoint
   /** The Management API: everything that is not the protocol's. */
@@ -19,6 +23,9 @@ export const createIssuerApp = (endpoints: IssuerEndpoints, { logger }: { logger
   const document = { GET: endpoints.metadata, HEAD: endpoints.metadata }
   const routes: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/token': { POST: endpoints.token },
+    '/oidc/token/introspection': { POST: endpoints.introspection },
+    '/oidc/token/revocation': { POST: endpoints.revocation },
+    '/oidc/revocations': { GET: endpoints.revocations },
     '/oidc/jwks': { GET: endpoints.jwks, HEAD: endpoints.jwks },
     '/oidc/.well-known/openid-configuration': document,
     '/oidc/.well-known/oauth-authorization-server': document,

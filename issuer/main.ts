@@ -1,4 +1,5 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { createNotifier } from '../events/notifier.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Database } from '../platform/database.ts'
 import { createEnvelope } from '../platform/envelope.ts'
@@ -15,12 +16,20 @@ import type { IssuerConfig } from './config.ts'
 import { createGrants } from './grants/index.ts'
 import { createImpersonationPolicy } from './impersonation/policy.ts'
 import { impersonationRoutes } from './impersonation/router.ts'
+import { impersonationSessionsRoutes } from './impersonation/sessions-router.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from './management/mount.ts'
 import { createMutate } from './management/mutate.ts'
+import { createIntrospectionEndpoint } from './oauth/introspection.ts'
 import { createJwksEndpoint } from './oauth/jwks.ts'
 import { createMetadataEndpoint } from './oauth/metadata.ts'
+import { createAuthenticateRequest } from './oauth/registered-client.ts'
+import { createRevocationEndpoint } from './oauth/revocation.ts'
 import { createTokenEndpoint } from './oauth/token-endpoint.ts'
+import { createRevocationFeed } from './revocations/feed.ts'
+import { createFeedEndpoint } from './revocations/feed-endpoint.ts'
+import { requireLive } from './revocations/require-live.ts'
+import { revocationChannel } from './revocations/revocation-store.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { createTokenAudit } from './tokens/token-audit.ts'
 
@@ -114,13 +123,18 @@ const wire = async (
   const grants = createGrants({ database, verifier, policy, events, audit })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
+  const originOf = (request: IncomingMessage) => ({
+    ip: clientAddress(request),
+    userAgent: request.headers['user-agent'],
+  })
 
   const management = createManagementApi({
     routes: [
       ...managementRoutes({ database, mutate, indicators, now }),
       ...impersonationRoutes({ mutate, policy, ttl: config.subjectTokenTtl, now }),
+      ...impersonationSessionsRoutes({ database, mutate }),
     ],
-    verify: (token) => verifier.verify(token, { audience: indicators }),
+    verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,
     trustedProxies: config.trustedProxies,
@@ -130,12 +144,21 @@ const wire = async (
     database,
     grants,
     mint,
-    originOf: (request) => ({ ip: clientAddress(request), userAgent: request.headers['user-agent'] }),
+    originOf,
     now,
     logger,
     metrics,
   })
+  const notifier = createNotifier({ database, logger, channel: revocationChannel })
+  onStop('revocation notifier', () => notifier.close())
+  const feed = createRevocationFeed({ database, notifier, logger })
+  onStop('revocation feed', () => feed.close())
+  const authenticate = createAuthenticateRequest({ query: database.query, indicator: indicators[0]! })
+  const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
+  const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })
+  const revocations = createFeedEndpoint({ feed, authenticate, logger })
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants })
-  return { handler: createIssuerApp({ token, jwks, metadata, management }, { logger }), bootstrap: credentials }
+  const endpoints = { token, introspection, revocation, revocations, jwks, metadata, management }
+  return { handler: createIssuerApp(endpoints, { logger }), bootstrap: credentials }
 }

@@ -12,6 +12,10 @@ export const metadata = ({ issuer, grants }: { issuer: string; grants: Grants })
   subject_types_supported: ['public'],
   scopes_supported: ['openid'],
   token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  introspection_endpoint: `${issuer}/token/introspection`,
+  introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  revocation_endpoint: `${issuer}/token/revocation`,
+  revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
 })
 
 export const createMetadataEndpoint = ({ issuer, grants }: { issuer: string; grants: Grants }) => {
