@@ -1,0 +1,86 @@
+import * as oauth from 'oauth4webapi'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+
+let issuer: TestIssuer
+beforeAll(async () => {
+  issuer = await startTestIssuer()
+})
+afterAll(() => issuer.close())
+
+const paths = [
+  '/oidc/.well-known/openid-configuration',
+  '/oidc/.well-known/oauth-authorization-server',
+  '/.well-known/oauth-authorization-server/oidc',
+]
+
+test.each(paths)('%s tells what works, and nothing else', async (path) => {
+  const answer = await request(issuer.url + path)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({
+    issuer: issuer.issuer,
+    token_endpoint: `${issuer.issuer}/token`,
+    jwks_uri: `${issuer.issuer}/jwks`,
+    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+    response_types_supported: [],
+    subject_types_supported: ['public'],
+    scopes_supported: ['openid'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+    introspection_endpoint: `${issuer.issuer}/token/introspection`,
+    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    revocation_endpoint: `${issuer.issuer}/token/revocation`,
+    revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  })
+  const head = await request(issuer.url + path, { method: 'HEAD' })
+  expect(head).toMatchObject({ status: 200, body: '' })
+  expect((await request(issuer.url + path, { method: 'POST' })).status).toBe(405)
+})
+
+test('the key set may be kept for five minutes and is not sent again to who has it', async () => {
+  const answer = await request(`${issuer.url}/oidc/jwks`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300')
+  expect(answer.body).toEqual({
+    keys: [
+      {
+        kty: 'EC',
+        crv: 'P-256',
+        alg: 'ES256',
+        use: 'sig',
+        kid: expect.any(String),
+        x: expect.any(String),
+        y: expect.any(String),
+      },
+    ],
+  })
+  const etag = answer.headers.get('etag')!
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const again = await request(`${issuer.url}/oidc/jwks`, { headers: { 'if-none-match': known } })
+    expect(again).toMatchObject({ status: 304, body: '' })
+    expect(again.headers.get('etag')).toBe(etag)
+  }
+  const other = await request(`${issuer.url}/oidc/jwks`, { headers: { 'if-none-match': '"other"' } })
+  expect(other.status).toBe(200)
+})
+
+test('a standard client discovers the server, gets a token and validates it as RFC 9068 asks', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true }
+  const url = new URL(issuer.issuer)
+  const server = await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, insecure))
+  const resource = await issuer.createResource({ scopes: ['read:orders'] })
+  const application = await issuer.createApplication({ type: 'MachineToMachine' })
+  await issuer.grantApplication(application, resource, ['read:orders'])
+
+  const client = { client_id: application.id }
+  const response = await oauth.clientCredentialsGrantRequest(
+    server,
+    client,
+    oauth.ClientSecretBasic(application.secret!),
+    new URLSearchParams({ resource, scope: 'read:orders' }),
+    insecure,
+  )
+  const tokens = await oauth.processClientCredentialsResponse(server, client, response)
+  const call = new Request(resource, { headers: { authorization: `Bearer ${tokens.access_token}` } })
+  const claims = await oauth.validateJwtAccessToken(server, call, resource, insecure)
+  expect(claims).toMatchObject({ sub: application.id, client_id: application.id, scope: 'read:orders' })
+})
