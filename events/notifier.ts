@@ -30,17 +30,22 @@ export const createNotifier = ({
   const stopping = new AbortController()
   let client: PoolClient | undefined
   let timer: NodeJS.Timeout | undefined
+  let sending = Promise.resolve()
 
+  // One after the other; when it fails the others poll.
   const send = () => {
     timer = undefined
-    client?.query(`NOTIFY ${channel}`).catch(() => {})
+    sending = sending.then(async () => {
+      await client?.query(`NOTIFY ${channel}`).catch(() => {})
+    })
   }
 
   const listen = async () => {
     const connection = await database.pool.connect()
     const lost = new Promise<unknown>((resolve) => {
-      connection.once('error', resolve)
+      connection.on('error', resolve)
       connection.once('end', resolve)
+      if (stopping.signal.aborted) resolve(undefined)
       stopping.signal.addEventListener('abort', resolve, { once: true })
     })
     try {
@@ -87,7 +92,8 @@ export const createNotifier = ({
     },
     async close() {
       clearTimeout(timer)
-      if (timer) await client?.query(`NOTIFY ${channel}`).catch(() => {})
+      if (timer) send()
+      await sending
       stopping.abort()
       await ended
     },

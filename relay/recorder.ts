@@ -56,13 +56,15 @@ export const createRecorder = (options: {
       )
       for (const { done: resolve } of done) resolve()
     }
-    writing = undefined
   }
 
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    writing ??= drain()
+    writing ??= drain().finally(() => {
+      writing = undefined
+      if (results.length + releases.length > 0) soon()
+    })
     return writing
   }
   const soon = () => {
