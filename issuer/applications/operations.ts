@@ -6,6 +6,7 @@ import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { endClientAccess } from '../revocations/access.ts'
 import {
   type Application,
   type ApplicationPatch,
@@ -106,9 +107,10 @@ export const applicationOperations = ({
       (await change(context, id, (row) => ({ custom_data: { ...row.custom_data, ...customData } }))).customData,
 
     delete: (context: OperationContext, id: string): Promise<void> =>
-      mutate(context, async ({ trx }) => {
-        await lockFor(trx, context.caller, id, notFound)
-        await deleteApplication(trx, id)
+      mutate(context, async (mutation) => {
+        await lockFor(mutation.trx, context.caller, id, notFound)
+        await deleteApplication(mutation.trx, id)
+        await endClientAccess(mutation, id)
       }),
   }
 }

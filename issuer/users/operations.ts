@@ -3,6 +3,7 @@ import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
+import { endUserAccess } from '../revocations/access.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
 import type { PasswordHasher } from './password.ts'
 import { type NewUser, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
@@ -16,11 +17,10 @@ export const userOperations = ({
   mutate,
   passwords,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'passwords'>) => {
-  /** Locks the user, lets `change` say what becomes different, and records `type` if anything does. Answers the row as it then is. */
+  /** Locks the user, lets `changes` say what becomes different, and records it if anything does. Answers the row as it then is. */
   const change = (
     context: OperationContext,
     userId: string,
-    type: 'User.Data.Updated' | 'User.SuspensionStatus.Updated',
     changes: (row: UserRow) => UserColumns | undefined,
     data: (row: UserRow) => unknown = toUser,
   ): Promise<UserRow> =>
@@ -30,7 +30,7 @@ export const userOperations = ({
       const columns = changes(row)
       if (columns === undefined) return row
       const changed = await updateUser(trx, userId, columns)
-      await record({ type, entity: { kind: 'user', id: userId }, data: data(changed) })
+      await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: data(changed) })
       return changed
     })
 
@@ -54,17 +54,16 @@ export const userOperations = ({
 
     delete(context: OperationContext, userId: string): Promise<void> {
       if (context.caller.subject === userId) throw new AppError('user.cannot_delete_self')
-      return mutate(context, async ({ trx, record }) => {
-        const deleted = await deleteUser(trx, userId)
+      return mutate(context, async (mutation) => {
+        const deleted = await deleteUser(mutation.trx, userId)
         if (deleted === undefined) throw unknownUser(userId)
-        await record({ type: 'User.Deleted', entity: { kind: 'user', id: userId }, data: toUser(deleted) })
+        await mutation.record({ type: 'User.Deleted', entity: { kind: 'user', id: userId }, data: toUser(deleted) })
+        await endUserAccess(mutation, userId, context.caller.subject)
       })
     },
 
     update: async (context: OperationContext, userId: string, patch: UserPatch): Promise<User> =>
-      toUser(
-        await change(context, userId, 'User.Data.Updated', (row) => changesOf<UserColumns>(row, columnsOf(patch))),
-      ),
+      toUser(await change(context, userId, (row) => changesOf<UserColumns>(row, columnsOf(patch)))),
 
     /** Merges at the first level; answers the merged object. */
     mergeCustomData: async (context: OperationContext, userId: string, customData: Record<string, unknown>) =>
@@ -72,7 +71,6 @@ export const userOperations = ({
         await change(
           context,
           userId,
-          'User.Data.Updated',
           (row) => changesOf<UserColumns>(row, { custom_data: { ...row.custom_data, ...customData } }),
           (row) => row.custom_data,
         )
@@ -83,7 +81,6 @@ export const userOperations = ({
         await change(
           context,
           userId,
-          'User.Data.Updated',
           (row) => changesOf<UserColumns>(row, { profile: { ...row.profile, ...profile } }),
           (row) => row.profile,
         )
@@ -94,15 +91,20 @@ export const userOperations = ({
       if ((await findUser(knex, userId)) === undefined) throw unknownUser(userId)
       const { digest, algorithm } = await passwords.hash(password)
       const columns = { password_digest: digest, password_algorithm: algorithm }
-      return toUser(await change(context, userId, 'User.Data.Updated', () => columns))
+      return toUser(await change(context, userId, () => columns))
     },
 
-    setSuspended: async (context: OperationContext, userId: string, isSuspended: boolean): Promise<User> =>
-      toUser(
-        await change(context, userId, 'User.SuspensionStatus.Updated', (row) =>
-          changesOf<UserColumns>(row, { is_suspended: isSuspended }),
-        ),
-      ),
+    /** Suspension ends everything the user can do at once; its end brings none of it back. */
+    setSuspended: (context: OperationContext, userId: string, isSuspended: boolean): Promise<User> =>
+      mutate(context, async (mutation) => {
+        const row = await lockUser(mutation.trx, userId)
+        if (row === undefined) throw unknownUser(userId)
+        if (row.is_suspended === isSuspended) return toUser(row)
+        const data = toUser(await updateUser(mutation.trx, userId, { is_suspended: isSuspended }))
+        await mutation.record({ type: 'User.SuspensionStatus.Updated', entity: { kind: 'user', id: userId }, data })
+        if (isSuspended) await endUserAccess(mutation, userId, context.caller.subject)
+        return data
+      }),
   }
 }
 

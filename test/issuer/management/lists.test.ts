@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ManagementTest, startManagement } from '../../support/management.ts'
+
+/** Paging and search, which all lists share. */
+
+let api: ManagementTest
+beforeAll(async () => {
+  api = await startManagement()
+  for (const [username, name] of [
+    ['ada', 'Ada Lovelace'],
+    ['grace', 'Grace Hopper'],
+    ['alan', 'Alan 100% Turing'],
+    ['edsger', 'Edsger Dijkstra'],
+    ['barbara', 'Barbara Liskov'],
+  ]) {
+    await api.expect(200, 'POST', '/users', { username, name, primaryEmail: `${username}@example.test` })
+  }
+})
+afterAll(() => api.close())
+
+const found = async (query: string) =>
+  (await api.expect(200, 'GET', `/users?${query}`)).map(({ username }: { username: string }) => username).sort()
+
+describe('paging', () => {
+  test('walks the whole list, newest first, along the links', async () => {
+    const pages: string[][] = []
+    let path: string | undefined = '/users?page_size=2'
+    while (path !== undefined) {
+      const answer = await api.call('GET', path)
+      expect(answer.headers.get('total-number')).toBe('5')
+      pages.push(answer.body.map(({ username }: { username: string }) => username))
+      const next: string | undefined = /<([^>]*)>; rel="next"/.exec(answer.headers.get('link')!)?.[1]
+      path = next?.replace(`${api.baseUrl}/api`, '')
+    }
+    expect(pages).toEqual([['barbara', 'edsger'], ['alan', 'grace'], ['ada']])
+  })
+
+  test('tells where the other pages are, keeping the rest of the query', async () => {
+    const link = async (query: string) => (await api.call('GET', `/users?${query}`)).headers.get('link')
+    const page = (number: number) =>
+      `<${api.baseUrl}/api/users?search.username=%25a%25&page=${number}&page_size=1>; rel=`
+    expect(await link('search.username=%25a%25&page=2&page_size=1')).toBe(
+      `${page(1)}"first", ${page(1)}"prev", ${page(3)}"next", ${page(4)}"last"`,
+    )
+    const only = `${api.baseUrl}/api/users?page=1&page_size=20`
+    expect(await link('')).toBe(`<${only}>; rel="first", <${only}>; rel="last"`)
+  })
+
+  test('beyond the end is empty', async () => {
+    const answer = await api.call('GET', '/users?page=9&page_size=2')
+    expect(answer).toMatchObject({ status: 200, body: [] })
+    expect(answer.headers.get('link')).toContain('page=3&page_size=2>; rel="prev"')
+  })
+
+  test.each(['page=0', 'page=-1', 'page=x', 'page=1.5', 'page_size=0', 'page_size=101', 'page=1&page=2', 'page='])(
+    'refuses %s',
+    async (query) => {
+      const code = 'guard.invalid_pagination'
+      expect(await api.call('GET', `/users?${query}`)).toMatchObject({ status: 400, body: { code } })
+    },
+  )
+
+  test('is optional where lists are short', async () => {
+    for (let number = 0; number < 21; number++) {
+      await api.expect(200, 'POST', '/applications', { name: `Application ${number}`, type: 'SPA' })
+    }
+    const whole = await api.call('GET', '/applications?types=SPA')
+    expect(whole.body).toHaveLength(21)
+    expect(whole.headers.get('link')).toBeNull()
+    const page = await api.call('GET', '/applications?types=SPA&page=2')
+    expect(page.body).toHaveLength(1)
+    expect(page.headers.get('total-number')).toBe('21')
+  })
+})
+
+describe('search', () => {
+  test.each([
+    ['search=%25ACE%25', ['ada', 'grace']],
+    ['search=%25ACE%25&isCaseSensitive=true', []],
+    ['search.name=%25ACE%25', ['ada', 'grace']],
+    ['search=grace%25&search=ada%25', ['ada', 'grace']],
+    ['search.username=a%25&search.name=%25turing', ['ada', 'alan']],
+    ['search.username=a%25&search.name=%25turing&joint=and', ['alan']],
+    ['search.username=ADA&mode=exact', ['ada']],
+    ['search.username=ADA&mode=exact&isCaseSensitive=true', []],
+    ['search.username=ada&search.name=%25Hopper&mode.username=exact', ['ada', 'grace']],
+    ['search.name=%25100\\%25%25', ['alan']],
+    ['search.primaryEmail=edsger@%25', ['edsger']],
+    ['search=nobody', []],
+  ])('%s', async (query, usernames) => {
+    expect(await found(query)).toEqual(usernames)
+  })
+
+  test('counts what it finds', async () => {
+    const answer = await api.call('GET', '/users?search.username=a%25&page_size=1')
+    expect(answer.body).toHaveLength(1)
+    expect(answer.headers.get('total-number')).toBe('2')
+  })
+
+  test.each([
+    'search.password=x',
+    'search.passwordDigest=%25',
+    'mode.x=like',
+    'mode=posix',
+    'search=',
+    'joint=xor',
+    'search=a\\',
+    'isCaseSensitive=1',
+  ])('refuses %s', async (query) => {
+    expect(await api.call('GET', `/users?${query}`)).toMatchObject({
+      status: 400,
+      body: { code: 'guard.invalid_input' },
+    })
+  })
+
+  test('takes its text as a value, never as SQL', async () => {
+    const text = `' OR '1'='1`
+    expect(await found(`search=${encodeURIComponent(text)}`)).toEqual([])
+    expect(await found(`search.username=${encodeURIComponent(`x'); DROP TABLE users; --`)}&mode=exact`)).toEqual([])
+    expect(await found('search=%25')).toHaveLength(5)
+  })
+})

@@ -1,0 +1,164 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { bootstrap } from '../../issuer/bootstrap.ts'
+import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
+import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
+import { createMutate } from '../../issuer/management/mutate.ts'
+import type { Route } from '../../issuer/management/route.ts'
+import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
+import { systemClock, toSeconds } from '../../platform/clock.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { listen } from '../../platform/http-server.ts'
+import { createLogger } from '../../platform/logger.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare whole bodies
+  body: any
+  headers: Headers
+}
+
+export interface StoredEvent {
+  event: string
+  version: number
+  data: unknown
+  [member: string]: unknown
+}
+
+export interface ManagementTest {
+  /** What the API takes for its own address. */
+  baseUrl: string
+  /** Where it really listens. */
+  url: string
+  /** The indicator of the Management API. */
+  indicator: string
+  database: TestDatabase['database']
+  routes: readonly Route[]
+  /** A signed access token; `scope` default `all`. */
+  token(claims?: { scope?: string; aud?: string; sub?: string }): string
+  /** Calls with a token of scope `all` unless told otherwise. The body of a success is held against the schema of its route. */
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>
+  /** Calls and expects this status; answers the body. */
+  expect(status: number, method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer['body']>
+  /** The events recorded since it was last asked, as receivers would get them. */
+  events(): Promise<StoredEvent[]>
+  /** How often the publisher was woken. */
+  wakes(): number
+  /** Everything logged so far, as text. */
+  logged(): string
+  close(): Promise<void>
+}
+
+export interface CallOptions {
+  token?: string | undefined
+  headers?: Record<string, string>
+}
+
+/** The Management API on a database of its own, with real keys and tokens; no token endpoint, no relay. */
+export const startManagement = async (): Promise<ManagementTest> => {
+  const { database, close } = await createTestDatabase()
+  const baseUrl = 'http://management.test'
+  const indicators = [`${baseUrl}/api`, 'https://default.logto.app/api']
+  await bootstrap({ database, indicators, clientId: 'bootstrap', clientSecret: 'not used here' })
+
+  const lines: string[] = []
+  const logger = createLogger({
+    name: 'test',
+    level: 'trace',
+    destination: { write: (line: string) => void lines.push(line) },
+  })
+  const keys = await createSigningKeys({
+    database,
+    envelope: createEnvelope({ current: randomBytes(32) }),
+    algorithm: 'ES256',
+    logger,
+  })
+  const issuer = `${baseUrl}/oidc`
+  const mint = createAccessTokenMint({ keys, issuer })
+  const verifier = createAccessTokenVerifier({ keys, issuer })
+
+  let wakes = 0
+  const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
+  const routes = managementRoutes({ database, mutate, indicators, now: systemClock })
+  const app = createManagementApi({
+    routes,
+    indicators,
+    // Any audience: the Management API itself must see to it.
+    verify: (token) => verifier.verify(token, { audience: undefined }),
+    baseUrl,
+    logger,
+  })
+  const server = await listen({ name: 'the API', handler: app, host: '127.0.0.1', port: 0, setting: 'PORT' })
+
+  const token: ManagementTest['token'] = ({ scope = 'all', aud = indicators[0]!, sub = 'bootstrap' } = {}) => {
+    const now = toSeconds(new Date())
+    return mint({ jti: randomUUID(), sub, aud, clientId: sub, scope, iat: now, exp: now + 600 })
+  }
+  const everything = token()
+
+  const call: ManagementTest['call'] = async (method, path, body, options = {}) => {
+    const bearer = 'token' in options ? options.token : everything
+    const response = await fetch(`${server.url}/api${path}`, {
+      method,
+      headers: {
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const answer = {
+      status: response.status,
+      body: text === '' ? undefined : JSON.parse(text),
+      headers: response.headers,
+    }
+    if (response.ok) holdAgainstSchema(routes, method, path, answer)
+    return answer
+  }
+
+  let seen = 0
+  return {
+    baseUrl,
+    url: server.url,
+    indicator: indicators[0]!,
+    database,
+    routes,
+    token,
+    call,
+    async expect(status, method, path, body, options) {
+      const answer = await call(method, path, body, options)
+      expect({ status: answer.status, body: answer.body }).toEqual({ status, body: answer.body })
+      return answer.body
+    },
+    async events() {
+      const { rows } = await database.pool.query<{ seq: number; payload: Buffer }>(
+        'SELECT seq, payload FROM outbox WHERE seq > $1 ORDER BY seq',
+        [seen],
+      )
+      seen = rows.at(-1)?.seq ?? seen
+      return rows.map(({ payload }) => JSON.parse(payload.toString()) as StoredEvent)
+    },
+    wakes: () => wakes,
+    logged: () => lines.join(''),
+    async close() {
+      await server.close(0)
+      keys.close()
+      await close()
+    },
+  }
+}
+
+const holdAgainstSchema = (routes: readonly Route[], method: string, path: string, { status, body }: Answer) => {
+  const pathname = path.split('?', 1)[0]!
+  const route = routes.find(
+    (one) =>
+      (one.method === method || (method === 'HEAD' && one.method === 'GET')) &&
+      new RegExp(`^${one.path.replace(/:\w+/g, '[^/]+')}$`).test(pathname),
+  )
+  if (route === undefined) throw new Error(`${method} ${path} is no route`)
+  expect(status).toBe(route.status)
+  if (method === 'HEAD' || route.response === undefined) expect(body).toBeUndefined()
+  else route.response.parse(body)
+}
