@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { issuer } from './comparisons/issuer.ts'
@@ -11,25 +12,36 @@ import { createStage } from './harness/stage.ts'
 /** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file]`; see README.md. */
 const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer]
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '8' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '16' },
-    json: { type: 'string' },
-  },
-})
+const usage = (problem: string): never => {
+  const names = comparisons.map(({ name }) => name)
+  console.error(
+    `${problem}\nUsage: npm run bench -- [${names.join(' | ')}] [--rounds 8] [--seconds 2] [--connections 16] [--json file]`,
+  )
+  process.exit(2)
+}
+
+const readArguments = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        rounds: { type: 'string', default: '8' },
+        seconds: { type: 'string', default: '2' },
+        connections: { type: 'string', default: '16' },
+        json: { type: 'string' },
+      },
+    })
+  } catch (error) {
+    return usage((error as Error).message)
+  }
+}
+
+const { values, positionals } = readArguments()
 
 const positive = (name: 'rounds' | 'seconds' | 'connections'): number => {
   const value = Number(values[name])
   if (value > 0 && (name === 'seconds' || Number.isInteger(value))) return value
   return usage(`--${name} takes a positive number, not "${values[name]}"`)
-}
-
-const usage = (problem: string): never => {
-  console.error(`${problem}\nusage: npm run bench -- [${comparisons.map(({ name }) => name).join(' | ')}] …options`)
-  process.exit(2)
 }
 
 const chosen = (names: string[]): Comparison[] => {
@@ -38,6 +50,7 @@ const chosen = (names: string[]): Comparison[] => {
   return names.length === 0 ? comparisons : comparisons.filter(({ name }) => names.includes(name))
 }
 
+const selected = chosen(positionals)
 const settings: Settings = {
   rounds: positive('rounds'),
   seconds: positive('seconds'),
@@ -67,7 +80,7 @@ process.env['NODE_ENV'] = 'production'
 
 console.log(preamble(settings, canPin))
 const results: Record<string, Measured> = {}
-for (const comparison of chosen(positionals)) {
+for (const comparison of selected) {
   try {
     results[comparison.name] = await run(comparison)
   } catch (error) {
@@ -75,4 +88,5 @@ for (const comparison of chosen(positionals)) {
     process.exitCode = 1
   }
 }
-if (values.json) await writeFile(values.json, `${JSON.stringify({ settings, pinned: canPin, results }, null, 2)}\n`)
+const machine = { node: process.version, cpu: cpus()[0]?.model, pinned: canPin }
+if (values.json) await writeFile(values.json, `${JSON.stringify({ machine, settings, results }, null, 2)}\n`)
