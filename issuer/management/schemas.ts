@@ -23,7 +23,7 @@ export const jsonObject = z.record(z.string(), z.unknown())
 export const clearable = <Schema extends z.ZodType<string>>(schema: Schema) =>
   z.union([schema, z.literal(''), z.null()]).transform((value) => (value === '' ? null : (value as string | null)))
 
-/** Milliseconds since the epoch. */
-export const timestamp = z.number().int()
+/** Milliseconds since the epoch, until the year 9999. */
+export const timestamp = z.number().int().max(253_402_300_799_999)
 
 export const tenantId = z.literal('default')

@@ -18,13 +18,14 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1, algorithm:
 
 /** libuv's pool has four threads; one stays free for files and name look-ups. */
 const poolThreads = 3
-const maxWaiting = 500
 
 /** Hashes in libuv's threads, at most `concurrency` at a time: a burst of passwords must not starve the rest, nor fill the memory. */
 export const createPasswordHasher = ({
   concurrency = Math.min(availableParallelism() * 2, poolThreads),
+  maxWaiting = 500,
 }: {
   concurrency?: number
+  maxWaiting?: number
 } = {}): PasswordHasher => {
   let running = 0
   const waiting: (() => void)[] = []
