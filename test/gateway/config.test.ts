@@ -1,0 +1,245 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadGatewayConfig, parseGatewayConfig } from '../../gateway/config.ts'
+import { StartupError } from '../../platform/startup-error.ts'
+import { shippedPolicies } from '../../policies/decide.ts'
+
+const good = `version: 1
+listen: { host: 127.0.0.1, port: 3000 }
+admin: { host: 127.0.0.1, port: 9300 }
+trustedProxies: [10.0.0.0/8]
+issuers:
+  - issuer: http://localhost:3001/oidc
+    algorithms: [ES256, EdDSA, RS256]
+    typ: [at+jwt]
+    clockSkew: 5s
+    client: { id: gateway, secret: "\${GATEWAY_CLIENT_SECRET}" }
+    revocations: { mode: feed, maxStale: 5m, whenStale: deny }
+policies:
+  path: ./policies
+  entrypoint: surrogate/gateway/decision
+decisionLog: { to: stdout, mask: [/input/token/claims/email] }
+upstreams:
+  orders: { url: "http://127.0.0.1:3002", connectTimeout: 2s, headersTimeout: 30s, idleTimeout: 60s }
+routes:
+  - id: orders-read
+    hosts: []
+    path: /orders/{id}/**
+    methods: [GET, HEAD]
+    auth: required
+    audience: [https://api.example.test/orders]
+    scopes: [read:orders]
+    impersonation: allow
+    policyHeaders: [Accept-Language]
+    upstream: orders
+    stripPrefix: null
+    forwardAuthorization: true
+`
+const env = { GATEWAY_CLIENT_SECRET: 's3cret' }
+
+/** What is wrong with the text, one line each, without the heading. */
+const problemsOf = (text: string, environment: Record<string, string> = env): string[] => {
+  try {
+    parseGatewayConfig(text, { file: 'gateway.yaml', env: environment })
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim())
+  }
+  return []
+}
+
+test('the documented example is read, with the environment in it and defaults filled in', () => {
+  const config = parseGatewayConfig(good, { file: '/etc/surrogate/gateway.yaml', env })
+  expect(config.issuers[0]).toMatchObject({ issuer: 'http://localhost:3001/oidc', clockSkew: 5_000 })
+  expect(config.issuers[0]!.client!.secret.reveal()).toBe('s3cret')
+  expect(JSON.stringify(config)).not.toContain('s3cret')
+  expect(config.policies).toEqual({ path: '/etc/surrogate/policies', entrypoint: 'surrogate/gateway/decision' })
+  expect(config.upstreams).toMatchObject({
+    orders: { connectTimeout: 2_000, headersTimeout: 30_000, idleTimeout: 60_000 },
+  })
+  expect(config.routes[0]).toMatchObject({
+    id: 'orders-read',
+    pattern: { segments: ['orders', null], parameters: [{ name: 'id', index: 1 }], rest: true },
+    policyHeaders: ['accept-language'],
+    entrypoint: 'surrogate/gateway/decision',
+    insufficientScopeStatus: 401,
+    encodedSlash: 'refuse',
+    stripSegments: 0,
+  })
+})
+
+test('the shortest file has safe defaults', () => {
+  const config = parseGatewayConfig('version: 1\n', { file: 'gateway.yaml', env })
+  expect(config).toMatchObject({
+    listen: { host: '127.0.0.1', port: 3000 },
+    admin: { host: '127.0.0.1', port: 9300 },
+    trustedProxies: [],
+    policies: { path: shippedPolicies },
+    routes: [],
+  })
+  expect(config.decisionLog).toBeUndefined()
+})
+
+test('the revision follows the text', () => {
+  const revision = (text: string) => parseGatewayConfig(text, { file: 'g.yaml', env }).revision
+  expect(revision(good)).toBe(revision(good))
+  expect(revision(good)).not.toBe(revision(`${good}\n# changed`))
+})
+
+describe('every problem is told with its line and column', () => {
+  const changed = (from: string, to: string) => {
+    expect(good).toContain(from)
+    return good.replace(from, to)
+  }
+  test.each<[string, string, string[]]>([
+    ['an unknown key', changed('listen:', 'lisen:'), ['gateway.yaml:2:1: unknown key lisen']],
+    [
+      'an unknown key within',
+      changed('    scopes: [', '    scope: ['),
+      ['gateway.yaml:25:5: unknown key scope in routes[0]'],
+    ],
+    ['a wrong type', changed('port: 3000', 'port: many'), ['gateway.yaml:2:34: listen.port: must be a port number']],
+    [
+      'a duration without unit',
+      changed('clockSkew: 5s', 'clockSkew: "5"'),
+      ['gateway.yaml:9:16: issuers[0].clockSkew: must be a duration from 0 ms to 120000 ms, such as 500ms, 5s or 10m'],
+    ],
+    ['a skew over two minutes', changed('clockSkew: 5s', 'clockSkew: 121s'), [expect.stringContaining('9:16')]],
+    [
+      'a symmetric algorithm',
+      changed('[ES256, EdDSA', '[HS256, EdDSA'),
+      [expect.stringContaining('7:18: issuers[0].algorithms[0]: must be one of ES256')],
+    ],
+    ['no algorithm at all', changed('[ES256, EdDSA', '[none, EdDSA'), [expect.stringContaining('7:18')]],
+    [
+      'a missing audience',
+      changed('    audience: [https://api.example.test/orders]\n', ''),
+      ['gateway.yaml:19:9: audience is needed with auth: required'],
+    ],
+    [
+      'a missing upstream',
+      changed('upstream: orders', 'upstream: order'),
+      ['gateway.yaml:28:15: there is no upstream order'],
+    ],
+    [
+      'a bad path',
+      changed('/orders/{id}/**', '/orders/**/x'),
+      [expect.stringContaining('gateway.yaml:21:11: the path holds "**"')],
+    ],
+    [
+      'a credential for the policy',
+      changed('[Accept-Language]', '[Authorization]'),
+      ['gateway.yaml:27:21: routes[0].policyHeaders[0]: a header that carries credentials is never handed to a policy'],
+    ],
+    [
+      'a prefix that is no prefix',
+      changed('stripPrefix: null', 'stripPrefix: /order'),
+      ['gateway.yaml:29:18: must be the literal beginning of the path, in whole segments'],
+    ],
+    [
+      'a prefix over a parameter',
+      changed('stripPrefix: null', 'stripPrefix: /orders/42'),
+      [expect.stringContaining('29:18')],
+    ],
+    [
+      'a method that is not served',
+      changed('[GET, HEAD]', '[GET, TRACE]'),
+      ['gateway.yaml:22:20: routes[0].methods[1]: CONNECT and TRACE are not served'],
+    ],
+    [
+      'a network',
+      changed('10.0.0.0/8', '10.0.0.0/33'),
+      [expect.stringContaining('4:18: trustedProxies[0]: must be an address')],
+    ],
+    [
+      'credentials in a URL',
+      changed('http://127.0.0.1:3002', 'http://u:p@127.0.0.1:3002'),
+      [expect.stringContaining('17:18: upstreams.orders.url')],
+    ],
+    ['a duplicate key', changed('admin:', 'listen:'), [expect.stringContaining('gateway.yaml:3:1: ')]],
+    [
+      'broken YAML',
+      changed('listen: {', 'listen: {{'),
+      expect.arrayContaining([expect.stringMatching(/^gateway\.yaml:3:1: Flow map/)]) as never,
+    ],
+    ['a list instead of the file', '- a\n', [expect.stringContaining('gateway.yaml:1:1: ')]],
+    ['another version', changed('version: 1', 'version: 2'), [expect.stringContaining('gateway.yaml:1:10: version: ')]],
+    [
+      'what is not built yet',
+      `${good}forwardAuth: { path: /x, dialect: nginx }\n`,
+      [expect.stringContaining('gateway.yaml:31:14: forwardAuth: forwardAuth is not available')],
+    ],
+    [
+      'a shadow policy',
+      changed('  path: ./policies', '  path: ./policies\n  shadow: ./next'),
+      [expect.stringContaining('gateway.yaml:14:11: policies.shadow: a shadow policy is not available')],
+    ],
+    [
+      'personal access tokens',
+      changed('    forwardAuthorization: true', '    acceptPersonalAccessTokens: true'),
+      [expect.stringContaining('30:33')],
+    ],
+    [
+      'a feed without client',
+      changed('    client: { id: gateway, secret: "${GATEWAY_CLIENT_SECRET}" }\n', ''),
+      [expect.stringContaining('10:18: the revocation feed needs a client')],
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(problemsOf(text)).toEqual(expected)
+  })
+
+  test('all at once, in order', () => {
+    const text = good.replace('port: 3000', 'port: -1').replace('[at+jwt]', '[]').replace('id: orders-read', 'id: ""')
+    expect(problemsOf(text, {}).map((line) => line.split(': ')[0])).toEqual([
+      'gateway.yaml:2:34',
+      'gateway.yaml:8:10',
+      'gateway.yaml:10:36',
+      'gateway.yaml:19:9',
+    ])
+  })
+
+  test('an unset variable, where it is used', () => {
+    expect(problemsOf(good, { GATEWAY_CLIENT_SECRET: '' })).toEqual([
+      'gateway.yaml:10:36: the environment variable GATEWAY_CLIENT_SECRET is not set',
+    ])
+  })
+
+  test('routes that tie are both named', () => {
+    const text = `${good}  - { id: orders-any, path: "/orders/{order}/**", audience: [a], upstream: orders }\n`
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:31:29: the routes orders-read and orders-any tie: both match GET /orders/{order}/**',
+    ])
+  })
+
+  test('a route without authentication cannot ask for scopes, ids and issuers are unique', () => {
+    const text = good
+      .replace('auth: required', 'auth: none')
+      .replace('issuers:', 'issuers:\n  - issuer: http://localhost:3001/oidc')
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:7:13: this issuer is listed twice',
+      'gateway.yaml:26:13: scopes cannot be required with auth: none',
+    ])
+  })
+})
+
+test('a file is read from disk, and a missing one is one clear line', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-config-'))
+  try {
+    const file = join(folder, 'gateway.yaml')
+    await writeFile(file, good)
+    expect((await loadGatewayConfig(file, env)).policies.path).toBe(join(folder, 'policies'))
+    await expect(loadGatewayConfig(join(folder, 'none.yaml'), env)).rejects.toThrow(StartupError)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('a port may come from the environment', () => {
+  const text = good.replace('port: 3000', 'port: "${PORT}"')
+  expect(parseGatewayConfig(text, { file: 'g', env: { ...env, PORT: '4000' } }).listen.port).toBe(4000)
+})

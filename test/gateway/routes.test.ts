@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { createRouter, findConflicts, type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+
+const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
+  id,
+  hosts: [],
+  pattern: parsePattern(path) as PathPattern,
+  methods: [],
+  auth: 'none',
+  audience: [],
+  scopes: [],
+  impersonation: 'allow',
+  policyHeaders: [],
+  context: {},
+  entrypoint: 'surrogate/gateway/decision',
+  upstream: 'u',
+  stripSegments: 0,
+  forwardAuthorization: true,
+  insufficientScopeStatus: 401,
+  encodedSlash: 'refuse',
+  bodySize: 1,
+  ...more,
+})
+
+const segmentsOf = (path: string) => (path === '/' ? [] : path.slice(1).split('/'))
+
+/** Of `routes`, which one takes `method host path`. */
+const winner = (routes: Route[], path: string, { host = 'a.test', method = 'GET' } = {}) =>
+  createRouter(routes).match(host, method, segmentsOf(path))?.id
+
+describe('what a pattern matches', () => {
+  test.each<[string, string, boolean]>([
+    ['/', '/', true],
+    ['/', '/a', false],
+    ['/orders', '/orders', true],
+    ['/orders', '/orders/', false],
+    ['/orders', '/Orders', false],
+    ['/orders/', '/orders/', true],
+    ['/orders/', '/orders', false],
+    ['/orders/{id}', '/orders/42', true],
+    ['/orders/{id}', '/orders/', false],
+    ['/orders/{id}', '/orders/42/', false],
+    ['/orders/{id}', '/orders/42/items', false],
+    ['/orders/**', '/orders', true],
+    ['/orders/**', '/orders/', true],
+    ['/orders/**', '/orders/42/items', true],
+    ['/orders/**', '/ordersx', false],
+    ['/**', '/', true],
+    ['/**', '/a/b', true],
+    ['/orders/{id}/**', '/orders/42', true],
+    ['/orders/{id}/**', '/orders', false],
+    ['/orders/{id}/items/{item}', '/orders/42/items/7', true],
+    ['/café', '/café', true],
+    ['/a:b', '/a:b', true],
+  ])('%s and %s: %s', (pattern, path, expected) => {
+    expect(winner([route('r', pattern)], path) === 'r').toBe(expected)
+  })
+})
+
+describe('which of several routes wins', () => {
+  const routes = [
+    route('all', '/**'),
+    route('rest', '/orders/**'),
+    route('parameter', '/orders/{id}'),
+    route('literal', '/orders/special'),
+    route('deep', '/orders/{id}/items'),
+    route('named', '/orders/{id}', { hosts: ['b.test'] }),
+    route('port', '/orders/{id}', { hosts: ['b.test:8080'] }),
+    route('post', '/orders/batch', { methods: ['POST'] }),
+  ]
+  test.each<[string, { host?: string; method?: string }, string]>([
+    ['/orders/special', {}, 'literal'],
+    ['/orders/42', {}, 'parameter'],
+    ['/orders/special/items', {}, 'deep'],
+    ['/orders/special/other', {}, 'rest'],
+    ['/orders', {}, 'rest'],
+    ['/other', {}, 'all'],
+    ['/orders/42', { host: 'b.test' }, 'named'],
+    ['/orders/special', { host: 'b.test' }, 'named'],
+    ['/orders/42', { host: 'b.test:8080' }, 'port'],
+    ['/orders/42', { host: 'b.test:9090' }, 'named'],
+    ['/orders/42/items', { host: 'b.test' }, 'deep'],
+    ['/orders/batch', { method: 'POST' }, 'post'],
+    ['/orders/batch', { method: 'GET' }, 'parameter'],
+  ])('%s %j → %s', (path, request, expected) => {
+    expect(winner(routes, path, request)).toBe(expected)
+    expect(winner(routes.toReversed(), path, request), 'whatever their order').toBe(expected)
+  })
+
+  test('a literal further left wins over one further right', () => {
+    expect(winner([route('right', '/{x}/b'), route('left', '/a/{y}')], '/a/b')).toBe('left')
+  })
+
+  test('ten thousand routes are told apart', () => {
+    const many = Array.from({ length: 10_000 }, (_, index) => route(`r${index}`, `/v1/things-${index}/{id}`))
+    const router = createRouter(many)
+    expect(router.match('a.test', 'GET', ['v1', 'things-7777', '1'])?.id).toBe('r7777')
+    expect(router.match('a.test', 'GET', ['v1', 'things-10000', '1'])).toBeUndefined()
+  })
+})
+
+describe('routes that tie', () => {
+  const ties = (...routes: Route[]) => findConflicts(routes).map(({ first, second }) => `${first.id} ${second.id}`)
+
+  test.each<[string, Partial<Route>, string, Partial<Route>, boolean]>([
+    ['/a/{x}', {}, '/a/{y}', {}, true],
+    ['/a/**', {}, '/a/**', {}, true],
+    ['/a', { methods: ['GET', 'POST'] }, '/a', { methods: ['POST'] }, true],
+    ['/a', {}, '/a', { methods: ['POST'] }, true],
+    ['/a', { methods: ['POST'] }, '/a', {}, true],
+    ['/a', { methods: ['GET'] }, '/a', { methods: ['POST'] }, false],
+    ['/a', { hosts: ['a.test', 'b.test'] }, '/a', { hosts: ['b.test'] }, true],
+    ['/a', { hosts: ['a.test'] }, '/a', {}, false],
+    ['/a', {}, '/a/', {}, false],
+    ['/a', {}, '/a/**', {}, false],
+    ['/a/{x}/c', {}, '/a/b/{y}', {}, false],
+  ])('%s %j and %s %j: %s', (firstPath, first, secondPath, second, expected) => {
+    const routes = [route('one', firstPath, first), route('two', secondPath, second)] as const
+    expect(ties(...routes)).toEqual(expected ? ['one two'] : [])
+    if (expected) expect(() => createRouter(routes)).toThrow('one and two')
+  })
+})
+
+describe('patterns that cannot be read', () => {
+  test.each([
+    ['orders'],
+    [''],
+    ['/a//b'],
+    ['//**'],
+    ['/a/**/b'],
+    ['/a*'],
+    ['/{a}{b}'],
+    ['/x{a}'],
+    ['/{1a}'],
+    ['/{__proto__}'],
+    ['/{a}/{a}'],
+    ['/a/../b'],
+    ['/a%20b'],
+    ['/a?b'],
+    ['/a#b'],
+    ['/a\\b'],
+  ])('%s', (text) => {
+    expect(parsePattern(text)).toEqual(expect.any(String))
+  })
+})
