@@ -53,6 +53,8 @@ const issuer = z.strictObject({
   revocations: z
     .strictObject({
       mode: z.enum(['feed', 'off']).default('off'),
+      /** Default: `<issuer>/revocations`. May be an internal address, like `jwksUri`. */
+      url: httpUrl.optional(),
       maxStale: duration(0, 86_400_000).default(300_000),
       whenStale: z.enum(['deny', 'serve']).default('deny'),
     })

@@ -17,6 +17,7 @@ import { createDecisionLog } from './decision-log.ts'
 import { createFail, createPipeline, proxyStages } from './pipeline.ts'
 import { rawProblem } from './problem-response.ts'
 import { createRequestMetrics } from './request-metrics.ts'
+import { createRevocations, type Revocations } from './revocations.ts'
 import { createRouter } from './routes.ts'
 import { createUpstream } from './upstreams.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
@@ -44,7 +45,7 @@ export interface GatewayOptions {
 export interface Gateway {
   /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
   handler: RequestListener
-  /** Resolves when every issuer's keys are there. */
+  /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
   checks: Record<string, () => { ok: boolean; detail?: string }>
   close(): Promise<void>
@@ -63,6 +64,8 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     lifecycle.onStop(`keys of ${issuer}`, () => keys.close())
     return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
   })
+  const revocations = followedFeeds({ config, logger, metrics, now })
+  for (const { issuer, close } of revocations) lifecycle.onStop(`revocations of ${issuer}`, close)
   const upstreams = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
   )
@@ -78,6 +81,10 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     })
   if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
 
+  metrics.onCollect(() => {
+    const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
+    for (const { name, running } of upstreams.values()) gauge.set({ upstream: name }, running)
+  })
   const count = createRequestMetrics(metrics)
   const cache = createVerifiedTokenCache()
   metrics.onCollect(() => metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens').set(cache.size))
@@ -87,6 +94,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     trust: createProxyTrust(config.trustedProxies),
     router: createRouter(config.routes),
     issuers,
+    revocations,
     cache,
     policies,
     upstreams,
@@ -105,9 +113,12 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
           }
         : count,
     }),
-    ready: Promise.all(issuers.map(({ keys }) => keys.ready)).then(() => {}),
+    ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
+      () => {},
+    ),
     checks: {
       ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
+      ...Object.fromEntries(revocations.map(({ issuer, status }) => [`revocations ${issuer}`, status])),
       policies: () => {
         const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
         return { ok: true, detail: lastError ?? `revision ${revision}` }
@@ -116,6 +127,12 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     close: () => lifecycle.stop(),
   }
 }
+
+/** The feeds of the issuers that have one; the configuration is refused when one of them has no client to read it with. */
+const followedFeeds = ({ config, ...parts }: Pick<Required<GatewayOptions>, 'config' | 'logger' | 'metrics' | 'now'>) =>
+  config.issuers.flatMap(({ issuer, client, revocations }): Revocations[] =>
+    revocations?.mode === 'feed' && client ? [createRevocations({ issuer, client, ...revocations, ...parts })] : [],
+  )
 
 const loadConfiguredPolicies = async ({ config, logger, opaBin }: GatewayOptions): Promise<PolicyProvider> => {
   const { path } = config.policies

@@ -8,20 +8,27 @@ import { type Exchange, newExchange, type Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
 import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
 import { sendProblem } from './problem-response.ts'
+import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
 
 /**
  * A request through the gateway, in order. Each stage is one file; it either passes, or ends the exchange by throwing an `AppError`.
- * Revocations come after `authenticate`, rate limits before `authorize`.
+ * Rate limits come before `authorize`.
  */
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
   createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
   createMatchRoute(parts), //   404
   createAuthenticate(parts), // token, keys, audience: 401, 503
+  createCheckRevoked(parts), // 401, 503
   createAuthorize(parts), //    policy: 401 for a missing scope, else 403
   createForward(parts), //      413, 502, 503, 504
 ]
 
-export type StageParts = ReadRequestParts & MatchRouteParts & AuthenticateParts & AuthorizeParts & ForwardParts
+export type StageParts = ReadRequestParts &
+  MatchRouteParts &
+  AuthenticateParts &
+  CheckRevokedParts &
+  AuthorizeParts &
+  ForwardParts
 
 export interface PipelineParts {
   logger: Logger

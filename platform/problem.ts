@@ -84,6 +84,7 @@ export const problems = {
   policy_error: [403, 'The policy gave no usable decision.'],
   rate_limited: [429, 'Too many requests.'],
   keys_unavailable: [503, 'The keys of the token issuer cannot be obtained.'],
+  revocations_unavailable: [503, 'It cannot be known whether the token was revoked.'],
   upstream_unavailable: [502, 'The upstream cannot be reached.'],
   upstream_protocol_error: [502, 'The upstream gave an invalid answer.'],
   upstream_timeout: [504, 'The upstream did not answer in time.'],

@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { z } from 'zod'
+import type { Secret } from '../platform/secret.ts'
+import type { RevocationEntry } from './revocation-index.ts'
+
+const entry = z.object({
+  kind: z.enum(['jti', 'sid', 'sub', 'client']),
+  value: z.string(),
+  issuedBefore: z.number().nullable(),
+  expiresAt: z.number(),
+})
+const page = z.object({ entries: z.array(entry), cursor: z.number().int(), more: z.boolean() })
+
+export interface RevocationReaderOptions {
+  /** Of the feed. */
+  url: string
+  client: { id: string; secret: Secret }
+  /** How long the issuer may wait for news, in seconds. */
+  waitSeconds: number
+  /** `upToDate`: there is nothing more for now. */
+  onPage: (entries: readonly RevocationEntry[], upToDate: boolean) => void
+  /** `reason` is for operators; `failures` counts since the last page. */
+  onFailure: (reason: string, failures: number) => void
+}
+
+/** Above this an answer is no page of a feed. In bytes. */
+const maxBytes = 8_388_608
+/** Beside the wait, for the exchange as a whole, in ms. */
+const graceMs = 10_000
+const firstRetryMs = 200
+const maxRetryMs = 5_000
+/** An issuer that answers at once although it was told to wait is not asked more often than this, in ms. */
+const minRoundMs = 100
+
+// RFC 6749 §2.3.1: both are form-encoded first.
+const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
+
+class Refused extends Error {}
+
+/** Follows a revocation feed by long polls over one connection until it is closed; whatever fails is tried again. */
+export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure }: RevocationReaderOptions) => {
+  const dispatcher = new Agent({ connections: 1, pipelining: 1 })
+  const closing = new AbortController()
+  const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret.reveal())}`
+  const headers = {
+    accept: 'application/json',
+    authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+  }
+  let cursor: number | undefined
+  let upToDate = false
+
+  const read = async () => {
+    const wait = upToDate ? waitSeconds : 0
+    const query = new URLSearchParams({
+      wait: String(wait),
+      ...(cursor === undefined ? {} : { since: String(cursor) }),
+    })
+    const signal = AbortSignal.any([AbortSignal.timeout(wait * 1000 + graceMs), closing.signal])
+    const answer = await request(`${url}?${query}`, { dispatcher, signal, headers })
+    if (answer.statusCode !== 200) {
+      answer.body.on('error', () => {}).destroy()
+      throw new Refused(refusals[answer.statusCode] ?? `it answered ${answer.statusCode}`)
+    }
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw new Refused('its answer is too large')
+      chunks.push(chunk)
+    }
+    const parsed = page.safeParse(JSON.parse(Buffer.concat(chunks).toString()))
+    if (!parsed.success) throw new Refused('its answer is no page of a revocation feed')
+    return parsed.data
+  }
+
+  const run = async () => {
+    for (let failures = 0; !closing.signal.aborted; ) {
+      const started = performance.now()
+      try {
+        const { entries, more, cursor: next } = await read()
+        failures = 0
+        // It may be lower than before: a database that was restored from a backup counts from there.
+        cursor = next
+        upToDate = !more
+        onPage(entries, upToDate)
+        if (entries.length === 0) await pause(minRoundMs - (performance.now() - started))
+      } catch (error) {
+        if (closing.signal.aborted) return
+        failures++
+        onFailure(reasonOf(error), failures)
+        // After a failure nobody knows what is still missing: look, before waiting for news.
+        upToDate = false
+        await pause(Math.min(firstRetryMs * 2 ** (failures - 1), maxRetryMs) * (0.75 + Math.random() / 2))
+      }
+    }
+  }
+  const pause = (ms: number) => (ms > 0 ? delay(ms, undefined, { signal: closing.signal }).catch(() => {}) : undefined)
+  const ended = run()
+
+  return {
+    async close() {
+      closing.abort()
+      await ended
+      await dispatcher.destroy()
+    },
+  }
+}
+
+const refusals: Record<number, string> = {
+  401: 'it does not accept the client and its secret',
+  403: 'the client lacks the management permission "revocations"',
+  404: 'it has no revocation feed there',
+}
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof Refused) return error.message
+  if (error instanceof SyntaxError) return 'its answer is not JSON'
+  if ((error as Error).name === 'TimeoutError') return 'it does not answer'
+  return (error as { code?: string }).code ?? 'the connection failed'
+}
