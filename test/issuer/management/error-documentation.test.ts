@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { oauthErrors, problems } from '../../../platform/problem.ts'
+
+/** `docs/errors.md` and the tables in `platform/problem.ts` name the same codes with the same statuses. */
+
+const document = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
+
+const oauthHeading = '## Token endpoint and its neighbours'
+const sections = document.split(/^(?=## )/m)
+const ofOauth = sections.filter((section) => section.startsWith(oauthHeading)).join('')
+const ofProblems = sections.filter((section) => !section.startsWith(oauthHeading)).join('')
+
+const rowsOf = (text: string) =>
+  [...text.matchAll(/^\| `([^`]+)` \| (\d{3}) \| (.+) \|$/gm)].map(([, code, status]) => `${code} ${status}`).sort()
+
+test('the problem table is documented, whole and exactly', () => {
+  const codes = Object.entries(problems).map(([code, [status]]) => `${code} ${status}`)
+  expect(rowsOf(ofProblems)).toEqual(codes.sort())
+})
+
+test('the OAuth errors are documented, whole and exactly', () => {
+  const codes = Object.entries(oauthErrors).map(([code, status]) => `${code} ${status}`)
+  expect(rowsOf(ofOauth)).toEqual(codes.sort())
+})
