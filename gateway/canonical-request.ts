@@ -34,6 +34,8 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage =>
       exchange.id = headers.requestId
     }
     exchange.headers = headers
+    // Node's parser reads no further request from a connection after one that asks for another protocol.
+    if (headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
     checkLimits(incoming, headers, limits)
     const bodyLength = framing(incoming, headers)
     const method = incoming.method!

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, errors } from 'undici'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
@@ -98,7 +98,7 @@ const meanings: Record<string, ProblemCode> = {
   UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
   ETIMEDOUT: 'upstream_timeout',
   UND_ERR_HEADERS_OVERFLOW: 'upstream_protocol_error',
-  UND_ERR_RESPONSE_EXCEEDED_SIZE: 'upstream_protocol_error',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_protocol_error',
   ERR_INVALID_CHAR: 'upstream_protocol_error',
   ERR_HTTP_INVALID_STATUS_CODE: 'upstream_protocol_error',
   UND_ERR_INVALID_ARG: 'server.error',
@@ -107,8 +107,8 @@ const meanings: Record<string, ProblemCode> = {
 const upstreamError = (cause: Error): AppError => {
   if (cause instanceof AppError) return cause
   const { code = '' } = cause as NodeJS.ErrnoException
-  const protocol = code.startsWith('HPE_') ? 'upstream_protocol_error' : 'upstream_unavailable'
-  return new AppError(meanings[code] ?? protocol, { cause })
+  const otherwise = cause instanceof errors.HTTPParserError ? 'upstream_protocol_error' : 'upstream_unavailable'
+  return new AppError(meanings[code] ?? otherwise, { cause })
 }
 
 const clientGone = new Error('the client went away')

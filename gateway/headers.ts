@@ -12,6 +12,7 @@ export interface RequestHeaders {
   contentLength: string | undefined
   transferEncoding: string | undefined
   expect: string | undefined
+  upgrade: string | undefined
   forwardedFor: string | undefined
   forwardedProto: string | undefined
   forwardedHost: string | undefined
@@ -31,16 +32,7 @@ const forward: Treatment = { do: 'forward' }
 
 const dropped = [
   // RFC 9110 §7.6.1 and its ancestors: of this connection only.
-  ...[
-    'keep-alive',
-    'proxy-connection',
-    'proxy-authenticate',
-    'proxy-authorization',
-    'te',
-    'trailer',
-    'upgrade',
-    'http2-settings',
-  ],
+  ...['keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'http2-settings'],
   // What only a gateway may say.
   ...[
     'forwarded',
@@ -72,6 +64,7 @@ const treatments = new Map<string, Treatment>([
   ['content-length', field('contentLength')],
   ['transfer-encoding', field('transferEncoding')],
   ['expect', field('expect')],
+  ['upgrade', field('upgrade', true)],
   ['x-forwarded-for', field('forwardedFor', true)],
   ['x-forwarded-proto', field('forwardedProto', true)],
   ['x-forwarded-host', field('forwardedHost', true)],
@@ -118,6 +111,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     contentLength: undefined,
     transferEncoding: undefined,
     expect: undefined,
+    upgrade: undefined,
     forwardedFor: undefined,
     forwardedProto: undefined,
     forwardedHost: undefined,

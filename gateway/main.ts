@@ -160,7 +160,12 @@ const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySe
  * there, and is not ready in `health` until then. `close` stops accepting, lets running requests finish, then releases everything.
  */
 export const startGateway = async (
-  options: GatewayOptions & { metrics: Metrics; health: Health },
+  options: GatewayOptions & {
+    metrics: Metrics
+    health: Health
+    /** What moves the listener, named when its port is taken. Default `listen.port`. */
+    portSetting?: string | undefined
+  },
 ): Promise<{ url: string; port: number; ready: Promise<void>; close(): Promise<void> }> => {
   const { config, health } = options
   const gateway = await createGateway(options)
@@ -170,7 +175,7 @@ export const startGateway = async (
     handler: gateway.handler,
     host: config.listen.host,
     port: config.listen.port,
-    setting: 'listen.port',
+    setting: options.portSetting ?? 'listen.port',
     server: {
       maxHeaderSize: headerSize,
       headersTimeout,
