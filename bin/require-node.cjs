@@ -8,3 +8,6 @@ if (major < 24) {
   )
   process.exit(2)
 }
+// Compiled code is kept, so that a later start reads no TypeScript: a third of a second and 20 MB less. Beside the dependencies, not in
+// the shared temp folder where others could plant code. Where this user may not write, Node goes on without.
+require('node:module').enableCompileCache(require('node:path').join(__dirname, '../node_modules/.cache/surrogate'))

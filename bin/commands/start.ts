@@ -49,7 +49,8 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const gatewayFile = own.GATEWAY_CONFIG ?? open?.gatewayFile
     if (gatewayFile === undefined) return service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
     const gatewayConfig = await loadGatewayConfig(gatewayFile, { ...environment, ...open?.environment })
-    const gateway = await openGateway(service, { config: gatewayConfig, opaBin: own.OPA_BIN })
+    const portSetting = gatewayFile === open?.gatewayFile ? 'GATEWAY_PORT' : undefined
+    const gateway = await openGateway(service, { config: gatewayConfig, opaBin: own.OPA_BIN, portSetting })
     await gateway.ready
     if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
   })

@@ -55,9 +55,9 @@ export const createNarrator = (print: (line: string) => void): Narrator => {
         body = JSON.stringify(call.json)
       }
       indented('→', `${call.method} ${call.url}`)
-      for (const [name, value] of Object.entries(headers)) indented('→', `${name}: ${shortened(value)}`)
-      for (const [name, value] of Object.entries(call.form ?? {})) indented('→', `  ${name}=${shortened(value)}`)
-      if (call.json !== undefined) indented('→', shortened(JSON.stringify(call.json, null, 2)))
+      for (const [name, value] of Object.entries(headers)) indented('→', `${name}: ${brief(name, value)}`)
+      for (const [name, value] of Object.entries(call.form ?? {})) indented('→', `  ${name}=${brief(name, value)}`)
+      if (call.json !== undefined) indented('→', pretty(call.json))
 
       const answer = await send(call, headers, body)
       indented('←', `HTTP ${answer.status}`)
@@ -65,7 +65,7 @@ export const createNarrator = (print: (line: string) => void): Narrator => {
         const value = answer.headers[name]
         if (value !== undefined) indented('←', `${name}: ${value}`)
       }
-      if (answer.text !== '') indented('←', shortened(pretty(answer.body)))
+      if (answer.text !== '') indented('←', pretty(answer.body))
       const token = accessTokenOf(answer.body)
       if (token) indented('=', `the token says ${JSON.stringify(token, null, 2)}`)
 
@@ -110,13 +110,17 @@ const parsed = (text: string): unknown => {
   }
 }
 
-const pretty = (body: unknown) => (typeof body === 'string' ? body.trimEnd() : JSON.stringify(body, null, 2))
-
 /** Tokens and secrets are long and say nothing to a reader: their beginning is enough. */
-const shortened = (text: string) =>
-  text
-    .replace(/(?<![\w/:.])(eyJ[\w-]{8}|sub_\w{4}|(?<=Basic )\w{6})[\w.+/=-]{12,}/g, '$1…')
-    .replace(/(?<=(access_token": "|_token=))([\w-]{10})[\w-]{20,}/g, '$2…')
+const brief = (name: string, value: string) => {
+  if (!/token$|^authorization$/i.test(name)) return value
+  const [scheme, credentials] = value.includes(' ') ? value.split(' ') : ['', value]
+  return `${scheme} ${credentials!.slice(0, 12)}…`.trimStart()
+}
+
+const pretty = (body: unknown) =>
+  typeof body === 'string'
+    ? body.trimEnd()
+    : JSON.stringify(body, (name, value) => (typeof value === 'string' ? brief(name, value) : value), 2)
 
 /** Header and claims of the JWT in `access_token`; undefined when the token is opaque. */
 const accessTokenOf = (body: unknown) => {
