@@ -1,4 +1,5 @@
-import type { ActClaim, VerifiedClaims } from '../../platform/jwt/verify.ts'
+import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
+import type { Act } from '../tokens/access-token.ts'
 
 /** The users a token speaks for: its subject, unless that is the client itself (RFC 9068 §2.2), and everybody in its `act` chain. */
 export const peopleOf = ({ sub, client_id, act }: Pick<VerifiedClaims, 'sub' | 'client_id' | 'act'>): string[] => [
@@ -7,4 +8,4 @@ export const peopleOf = ({ sub, client_id, act }: Pick<VerifiedClaims, 'sub' | '
 ]
 
 /** The ids of an `act` chain, the present actor first. */
-export const actorsOf = (act: ActClaim | undefined): string[] => (act ? [act.sub, ...actorsOf(act.act)] : [])
+export const actorsOf = (act: Act | undefined): string[] => (act ? [act.sub, ...actorsOf(act.act)] : [])

@@ -1,5 +1,5 @@
 import { JwtError } from '../../../platform/jwt/jwt-error.ts'
-import { maxActDepth } from '../../../platform/jwt/verify.ts'
+import { maxActDepth, type VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import type { ActorVia } from '../../impersonation/session.ts'
 import type { AccessTokenVerifier, Act } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
@@ -10,7 +10,14 @@ import type { ExchangeRequest } from './request.ts'
 /** What was presented as actor token. */
 export type PresentedActor =
   | { kind: 'opaque-token'; digest: Buffer }
-  | { kind: 'jwt'; userId: string; sessionId: string | undefined; scope: string; act: Act | undefined }
+  | {
+      kind: 'jwt'
+      userId: string
+      sessionId: string | undefined
+      scope: string
+      act: Act | undefined
+      claims: VerifiedClaims
+    }
 
 /** Who acts. */
 export interface Actor {
@@ -31,7 +38,7 @@ export const presentActor = async (
   const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
     throw error instanceof JwtError ? refused('actor_token_invalid') : error
   })
-  return { kind: 'jwt', userId: claims.sub, sessionId: claims.sid, scope: claims.scope ?? '', act: claims.act }
+  return { kind: 'jwt', userId: claims.sub, sessionId: claims.sid, scope: claims.scope ?? '', act: claims.act, claims }
 }
 
 /** The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and not none. */
@@ -47,6 +54,8 @@ const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
   // Exactly `openid`: not a name that contains it.
   if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
   if (facts.actorSuspended) throw refused('actor_suspended')
+  // After suspension, which revokes too and is the better answer.
+  if (facts.actorRevoked) throw refused('actor_token_invalid')
   const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
   const chain = chainOf(act)
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')

@@ -1,7 +1,10 @@
+import { eventExpressions, eventValues, type NewEvent } from '../../../events/outbox.ts'
 import { type Query, statement } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { ImpersonationSession } from '../../impersonation/session.ts'
 import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
+import { actorsOf } from '../../revocations/people.ts'
+import { revokedCondition } from '../../revocations/revocation-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
 import type { PresentedActor } from './actor.ts'
 import type { PresentedSubject } from './subject.ts'
@@ -30,6 +33,8 @@ export interface ExchangeFacts {
   ticket: string | null
 
   opaqueSubject: { expired: boolean; expiresAt: number; sessionId: string | null; act: Act | null } | null
+  /** A revocation concerns the subject access token; null when a subject token was presented. */
+  subjectRevoked: boolean | null
   /** Whether the client that a subject access token was issued to is third-party; null when there is no such client. */
   subjectClientIsThirdParty: boolean | null
 
@@ -40,6 +45,8 @@ export interface ExchangeFacts {
 
   opaqueActor: { expired: boolean; scope: string; sessionId: string | null; act: Act | null } | null
   actorSessionEnded: boolean | null
+  /** A revocation concerns the actor token, by itself or by anybody in its `act` chain; null when there is no actor token. */
+  actorRevoked: boolean | null
   actorId: string | null
   actorSuspended: boolean
   actorRoles: string[] | null
@@ -52,6 +59,22 @@ const roleNames = (user: string) =>
   `CASE WHEN $10::boolean THEN ARRAY(
      SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name) END`
 
+// Not looked for where there is nothing to revoke. An opaque token was issued when its row was made.
+const subjectRevoked = `CASE WHEN os.digest IS NOT NULL OR $3::text IS NOT NULL THEN ${revokedCondition({
+  jti: '$11',
+  sid: 'os.session_id',
+  people: 'ARRAY[people.subject_id]',
+  client: 'COALESCE(os.client_id, $4)',
+  iat: 'COALESCE(os.created_at, to_timestamp($12::float8))',
+})} END`
+const actorRevoked = `CASE WHEN oa.digest IS NOT NULL OR $6::text IS NOT NULL THEN ${revokedCondition({
+  jti: '$13',
+  sid: 'COALESCE(oa.session_id, $7)',
+  people: `$16::text[] || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}') || people.actor_id::text`,
+  client: 'COALESCE(oa.client_id, $15)',
+  iat: 'COALESCE(oa.created_at, to_timestamp($14::float8))',
+})} END`
+
 // One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise.
 const select = statement(
   'exchange-facts',
@@ -63,12 +86,14 @@ const select = statement(
      t.reason, t.ticket,
      CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
        'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act) END AS "opaqueSubject",
+     ${subjectRevoked} AS "subjectRevoked",
      (SELECT is_third_party FROM applications WHERE id = COALESCE(os.client_id, $4)) AS "subjectClientIsThirdParty",
      u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended",
      ${roleNames('u.id')} AS "subjectRoles", CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
      CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
        'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act) END AS "opaqueActor",
      (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
+     ${actorRevoked} AS "actorRevoked",
      a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
      (SELECT string_agg(s.name, ' ') FROM scopes s
       WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND EXISTS (
@@ -96,6 +121,10 @@ export const findExchangeFacts = async (
     resourceId,
     scopes,
     forPolicy,
+    ...(subject.kind === 'jwt' ? [subject.claims.jti, subject.claims.iat] : [null, null]),
+    ...(actor?.kind === 'jwt'
+      ? [actor.claims.jti, actor.claims.iat, actor.claims.client_id, actorsOf(actor.act)]
+      : [null, null, null, []]),
   ])
   return facts!
 }
@@ -124,11 +153,11 @@ const consume = statement(
      RETURNING digest),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
-       context, reason, ticket, token_id, expires_at)
-     SELECT $13, $2, $11, $14, $3, $15, $16, $17::text[], $18, $19, $20, $21, $22 FROM allowed
-     RETURNING started_at),
-   ${writeTokenAndLog}
-   SELECT started_at AS "startedAt" FROM session`,
+       context, reason, ticket, token_id, started_at, expires_at)
+     SELECT $13, $2, $11, $14, $3, $15, $16, $17::text[], $18, $19, $20, $21, $22, $23 FROM allowed),
+   ${writeTokenAndLog},
+   ${eventExpressions('allowed', 24)}
+   SELECT true AS consumed FROM allowed`,
 )
 
 const record = statement(
@@ -151,6 +180,13 @@ export interface Issue {
   audit: AuditEntry
 }
 
+/** A subject token that is used up, the session it opens, and the event that tells of it. */
+export interface Impersonation {
+  digest: Buffer
+  session: ImpersonationSession
+  started: NewEvent
+}
+
 const issueValues = ({ userId, clientId, actorId, opaque, audit }: Issue): unknown[] => [
   opaque?.digest,
   userId,
@@ -166,16 +202,16 @@ const issueValues = ({ userId, clientId, actorId, opaque, audit }: Issue): unkno
 ]
 
 /**
- * Uses the subject token up and opens its session, with the audit row and the opaque token if there is one. Undefined when it could not
- * be used any more: of any number of parallel calls on any number of instances, one gets the time of the session's start.
+ * Uses the subject token up and opens its session, with the audit row, the event and the opaque token if there is one: one statement, so
+ * all of it or nothing. False when the token could not be used any more: of any number of parallel calls on any number of instances,
+ * one succeeds.
  */
 export const consumeSubjectToken = async (
   query: Query,
-  digest: Buffer,
-  session: ImpersonationSession,
+  { digest, session, started }: Impersonation,
   issue: Issue,
-): Promise<Date | undefined> => {
-  const rows = await query<{ startedAt: Date }>(consume, [
+): Promise<boolean> => {
+  const rows = await query(consume, [
     ...issueValues(issue),
     digest,
     session.id,
@@ -187,9 +223,11 @@ export const consumeSubjectToken = async (
     session.reason,
     session.ticket,
     session.tokenId,
+    session.startedAt,
     session.expiresAt,
+    ...eventValues(started),
   ])
-  return rows[0]?.startedAt
+  return rows.length === 1
 }
 
 /** For subject tokens that may be used again. False when the subject or the actor was suspended or deleted meanwhile. */

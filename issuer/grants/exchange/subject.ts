@@ -11,7 +11,7 @@ import { type ExchangeRequest, tokenTypes } from './request.ts'
 export type PresentedSubject =
   | { kind: 'subject-token'; digest: Buffer }
   | { kind: 'opaque-token'; digest: Buffer }
-  | { kind: 'jwt'; userId: string; clientId: string; impersonating: boolean; exp: number }
+  | { kind: 'jwt'; userId: string; clientId: string; impersonating: boolean; exp: number; claims: VerifiedClaims }
 
 const subjectTokenPrefix = 'sub_'
 
@@ -32,6 +32,7 @@ export const presentSubject = async (
     clientId: claims.client_id,
     impersonating: claims.sid !== undefined || claims.act !== undefined,
     exp: claims.exp,
+    claims,
   }
 }
 
@@ -47,6 +48,8 @@ export const checkSubject = (subject: PresentedSubject, facts: ExchangeFacts, cl
   if (subject.kind === 'subject-token') checkSubjectToken(facts, client)
   else checkAccessToken(subject, facts)
   if (facts.subjectId === null || facts.subjectSuspended) throw refused('subject_suspended')
+  // After suspension, which revokes too and is the better answer.
+  if (facts.subjectRevoked) throw refused('subject_token_expired')
   return facts.subjectId
 }
 
