@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { loadConfig, setting } from '../platform/config.ts'
+import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/outbound.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
@@ -23,6 +24,8 @@ export interface IssuerConfig {
   managementApiIndicators: readonly string[]
   bootstrapClientId: string | undefined
   bootstrapClientSecret: Secret | undefined
+  /** Which webhook URLs may be registered; the relay holds the same. Default: public addresses over https. */
+  webhookTargets?: Pick<TargetPolicyOptions, 'allowedNetworks' | 'allowHttp'> | undefined
 }
 
 const baseUrl = setting
@@ -53,6 +56,7 @@ export const issuerSettings = z.object({
     .optional(),
   // It is stored as a plain SHA-256, so it must not be guessable.
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
+  ...webhookTargetSettings,
 })
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
@@ -75,5 +79,6 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
     managementApiIndicators: settings.MANAGEMENT_API_INDICATORS,
     bootstrapClientId: settings.BOOTSTRAP_CLIENT_ID,
     bootstrapClientSecret: settings.BOOTSTRAP_CLIENT_SECRET,
+    webhookTargets: { allowedNetworks: settings.WEBHOOK_ALLOWED_NETWORKS, allowHttp: settings.WEBHOOK_ALLOW_HTTP },
   }
 }

@@ -8,12 +8,14 @@ import { listen } from '../platform/http-server.ts'
 import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import { createTargetPolicy } from '../platform/outbound.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
 import { createIssuerApp } from './app.ts'
 import { type BootstrapCredentials, bootstrap } from './bootstrap.ts'
 import { createClientAddress } from './client-address.ts'
 import type { IssuerConfig } from './config.ts'
 import { createGrants } from './grants/index.ts'
+import { hooksRoutes } from './hooks/router.ts'
 import { createImpersonationPolicy } from './impersonation/policy.ts'
 import { impersonationRoutes } from './impersonation/router.ts'
 import { impersonationSessionsRoutes } from './impersonation/sessions-router.ts'
@@ -133,11 +135,12 @@ const wire = async (
       ...managementRoutes({ database, mutate, indicators, now }),
       ...impersonationRoutes({ mutate, policy, ttl: config.subjectTokenTtl, now }),
       ...impersonationSessionsRoutes({ database, mutate }),
+      ...hooksRoutes({ database, mutate, envelope, targets: createTargetPolicy(config.webhookTargets) }),
     ],
     verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,
-    trustedProxies: config.trustedProxies,
+    clientAddress,
     logger,
   })
   const token = createTokenEndpoint({

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { eventTypeOf } from '../../events/catalogue.ts'
+import { webhookSecretOf } from '../../events/hook-secrets.ts'
+import { jsonObject, tenantId, timestamp } from '../management/schemas.ts'
+
+/** A hook: which events go where. Its answers show the signing key, so reading one is not for holders of `read`. */
+export interface Hook {
+  id: string
+  name: string
+  events: string[]
+  url: string
+  headers: Record<string, string>
+  retries: number | null
+  enabled: boolean
+  disabledReason: string | null
+  signingKey: string
+  createdAt: Date
+}
+
+const eventName = z.string().transform((name, context) => {
+  const type = eventTypeOf(name)
+  if (type !== undefined) return type
+  context.addIssue(`there is no event "${name.slice(0, 64)}"`)
+  return z.NEVER
+})
+const eventNames = z
+  .array(eventName)
+  .max(100)
+  .transform((names) => [...new Set(names)])
+
+// What the relay sets itself, what frames the message, and what would let one customer speak for another.
+const reservedHeaders =
+  /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|proxy-.*|sec-.*|cookie2?|forwarded|x-forwarded-.*|webhook-.*|surrogate-.*|logto-signature-.*)$/i
+
+const customHeaders = z
+  .record(
+    z
+      .string()
+      .max(128)
+      .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'is not a header name')
+      .refine((name) => !reservedHeaders.test(name), 'is a header that cannot be set'),
+    z
+      .string()
+      .max(4_096)
+      .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
+  )
+  .refine((headers) => Object.keys(headers).length <= 20, 'at most 20 headers')
+  .refine((headers) => {
+    const names = Object.keys(headers).map((name) => name.toLowerCase())
+    return new Set(names).size === names.length
+  }, 'names a header twice')
+
+const config = z.object({
+  url: z.string().min(1).max(2_048),
+  headers: customHeaders.optional(),
+  /** Accepted for existing clients; the schedule of retries is ours. */
+  retries: z.number().int().min(0).max(10).optional(),
+})
+
+const members = {
+  name: z.string().min(1).max(256),
+  /** An older way to name a single event. */
+  event: eventName.nullish(),
+  events: eventNames,
+  config,
+  enabled: z.boolean(),
+}
+
+export const newHook = z.object({
+  ...members,
+  name: members.name.optional(),
+  events: members.events.optional(),
+  enabled: members.enabled.default(true),
+})
+export type NewHook = z.output<typeof newHook>
+
+export const hookPatch = z.object(members).partial()
+export type HookPatch = z.output<typeof hookPatch>
+
+export const newSigningKeyBody = z.object({
+  /** How long the replaced key signs along, in seconds; 0 ends every old key at once. */
+  overlapSeconds: z.number().int().min(0).max(604_800).default(86_400),
+})
+
+export const hook = z.object({
+  tenantId,
+  id: z.string(),
+  name: z.string(),
+  event: z.null(),
+  events: z.array(z.string()),
+  config: z.object({
+    url: z.string(),
+    headers: z.record(z.string(), z.string()).optional(),
+    retries: z.number().optional(),
+  }),
+  signingKey: z.string(),
+  webhookSecret: z.string(),
+  enabled: z.boolean(),
+  disabledReason: z.string().nullable(),
+  createdAt: timestamp,
+})
+export const listedHook = hook.extend({
+  executionStats: z.object({ successCount: z.number(), requestCount: z.number() }).optional(),
+})
+
+/** The row as the API shows it. */
+export const toHook = ({ url, headers, retries, signingKey, createdAt, ...row }: Hook): z.input<typeof hook> => ({
+  tenantId: 'default',
+  id: row.id,
+  name: row.name,
+  event: null,
+  events: row.events,
+  config: {
+    url,
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(retries !== null && { retries }),
+  },
+  signingKey,
+  webhookSecret: webhookSecretOf(signingKey),
+  enabled: row.enabled,
+  disabledReason: row.disabledReason,
+  createdAt: createdAt.getTime(),
+})
+
+export const delivery = z.object({
+  id: z.string(),
+  hookId: z.string(),
+  eventId: z.string(),
+  event: z.string(),
+  entity: z.object({ kind: z.string(), id: z.string() }),
+  version: z.number(),
+  state: z.enum(['pending', 'sending', 'succeeded', 'retrying', 'held', 'dead', 'cancelled']),
+  attempts: z.number(),
+  /** Null once nothing more is tried. */
+  nextAttemptAt: timestamp.nullable(),
+  createdAt: timestamp,
+  lastStatus: z.number().nullable(),
+  lastError: z.string().nullable(),
+})
+
+/** A row of `/recent-logs`, in the shape of the audit log. */
+export const hookLog = z.object({
+  tenantId,
+  id: z.string(),
+  key: z.string(),
+  payload: jsonObject,
+  createdAt: timestamp,
+})
