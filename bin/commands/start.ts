@@ -29,6 +29,7 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
   const own = loadConfig(settings.start, process.env)
   const demo = values.demo ? await import('../demo/demo.ts') : undefined
   demo?.refuseOutsideDevelopment(own)
+  checkSettings(own)
   return serve({ name: 'surrogate', level: own.LOG_LEVEL ?? (demo ? 'warn' : 'info') }, async (service) => {
     const admin = await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const place = await openPlace(service, own)
@@ -54,6 +55,13 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     await gateway.ready
     if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
   })
+}
+
+/** The parts' settings, before anything is opened; with the embedded database the key is made later. */
+const checkSettings = (own: StartSettings) => {
+  const key = own.DATABASE_URL === undefined ? Buffer.alloc(32).toString('base64') : undefined
+  loadIssuerConfig({ ...process.env, KEY_ENCRYPTION_KEY: process.env['KEY_ENCRYPTION_KEY'] || key })
+  loadRelayConfig(process.env)
 }
 
 interface Place {

@@ -58,7 +58,8 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
   const open = async ({ lifecycle, logger }: Service, issuerUrl: string): Promise<OpenDemo> => {
     const api = await startDemoApi({ host: loopback, port: own.DEMO_PORT })
     lifecycle.onStop('demo API', () => api.close(1_000))
-    demo = await ensureData(demo, { issuerUrl, api })
+    const data = await ensureData(demo, { issuerUrl, api })
+    demo = { ...demo, issuerUrl, apiUrl: api.url, data }
     await writeDemoFile(folder, demo)
     logger.info({ file: demoFilePath(folder) }, 'demo data is ready; webhooks may go to this machine over http')
     return {
@@ -68,6 +69,8 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
         GATEWAY_PORT: String(own.GATEWAY_PORT),
         DEMO_ISSUER: `${issuerUrl}/oidc`,
         DEMO_API_URL: api.url,
+        GATEWAY_CLIENT_ID: data.gateway.clientId,
+        GATEWAY_CLIENT_SECRET: data.gateway.clientSecret,
       },
       async announce({ gatewayUrl, adminUrl }) {
         demo = { ...demo, gatewayUrl }
@@ -99,7 +102,7 @@ const ensureData = async (demo: DemoFile, { issuerUrl, api }: { issuerUrl: strin
   const data =
     kept && demo.data ? demo.data : await createDemoData({ issuerUrl, apiUrl: api.url, bootstrap: demo.bootstrap })
   api.trustWebhooks(data.webhook.secret)
-  return { ...demo, issuerUrl, apiUrl: api.url, data }
+  return data
 }
 
 /** Where the data had to go elsewhere, `npm run demo` still finds the file in the data folder that was asked for. */
