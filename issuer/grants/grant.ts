@@ -1,13 +1,13 @@
-import type { Query } from '../../platform/database.ts'
+import type { Database } from '../../platform/database.ts'
 import type { Client } from '../oauth/client.ts'
 import type { Parameters } from '../oauth/parameters.ts'
 import type { Resource } from '../oauth/resource.ts'
 import type { AccessTokenClaims } from '../tokens/access-token.ts'
 
 /**
- * A grant turns the parameters of an authenticated client into a token, in two steps. `prepare` reads, checks and asks policies, outside a
- * transaction. `redeem`, for grants that use something up, is the one transaction in which that happens; the token is signed inside it,
- * so nothing is used up without an answer. Grants never sign, never see HTTP, and never commit.
+ * A grant turns the parameters of an authenticated client into a token, in two steps. `prepare` reads, checks and asks policies. Then the
+ * token is signed. `redeem`, for grants that use something up, makes it so in one statement or one transaction; only after that is the
+ * token answered. So nothing is used up without an answer, and nothing is answered twice. Grants never sign and never see HTTP.
  */
 export interface Grant<Input = unknown, Prepared extends PreparedToken = PreparedToken> {
   /** `grant_type` */
@@ -16,8 +16,9 @@ export interface Grant<Input = unknown, Prepared extends PreparedToken = Prepare
   /** Parses the grant's own parameters. Throws `OAuthError` `invalid_request`. */
   read(parameters: Parameters): Input
   prepare(input: Input, request: TokenRequest): Promise<Prepared>
-  redeem?(query: Query, prepared: Prepared): Promise<void>
-  /** After the answer is certain: what the audit trail needs that is not in `redeem`'s transaction. */
+  /** All or nothing. Throws `OAuthError` when somebody else was faster or something changed since `prepare`. */
+  redeem?(database: Pick<Database, 'query' | 'transaction'>, prepared: Prepared): Promise<void>
+  /** After the answer is certain: what is left to do that the answer need not wait for. */
   issued?(prepared: Prepared, request: TokenRequest): void
 }
 

@@ -1,8 +1,6 @@
-import { recordEvent } from '../../events/outbox.ts'
 import type { Database, Query } from '../../platform/database.ts'
 import type { OAuthError } from '../../platform/problem.ts'
 import type { ImpersonationPolicy } from '../impersonation/policy.ts'
-import { sessionStarted } from '../impersonation/session.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import { checkActor, presentActor } from './exchange/actor.ts'
 import { askPolicy } from './exchange/ask-policy.ts'
@@ -60,15 +58,13 @@ export const tokenExchangeGrant = ({ database, verifier, policy, events }: Excha
       return planExchange({ ...checked, ...askPolicy(policy, checked) })
     },
 
-    async redeem(query, { issue, impersonation, origin }) {
-      if (!impersonation) {
-        if (!(await recordExchange(query, issue))) throw refused('subject_suspended')
-        return
+    async redeem({ query }, { issue, impersonation }) {
+      if (impersonation) {
+        if (!(await consumeSubjectToken(query, impersonation, issue)))
+          throw await lateRefusal(query, impersonation.digest)
+      } else if (!(await recordExchange(query, issue))) {
+        throw refused('subject_suspended')
       }
-      const { digest, session } = impersonation
-      const startedAt = await consumeSubjectToken(query, digest, session, issue)
-      if (!startedAt) throw await lateRefusal(query, digest)
-      await recordEvent(query, sessionStarted(session, startedAt, origin))
     },
 
     issued: () => events.wake(),

@@ -22,14 +22,12 @@ export interface ImpersonationSession {
   ticket: string | undefined
   /** `jti` of the token, or a stand-in for an opaque one. */
   tokenId: string
+  startedAt: Date
   expiresAt: Date
 }
 
-/** The row as the Management API and the events show it: times in ms, null for what is not there. */
-export const sessionAnswer = (
-  session: ImpersonationSession,
-  times: { startedAt: Date; endedAt?: Date | null; endedBy?: string | null },
-) => ({
+/** A session that has just begun, as events show it: times in ms, null for what is not there. */
+const startedSession = (session: ImpersonationSession) => ({
   id: session.id,
   subjectId: session.subjectId,
   actorId: session.actorId ?? null,
@@ -41,17 +39,17 @@ export const sessionAnswer = (
   context: session.context,
   reason: session.reason ?? null,
   ticket: session.ticket ?? null,
-  startedAt: times.startedAt.getTime(),
+  startedAt: session.startedAt.getTime(),
   expiresAt: session.expiresAt.getTime(),
-  endedAt: times.endedAt?.getTime() ?? null,
-  endedBy: times.endedBy ?? null,
+  endedAt: null,
+  endedBy: null,
 })
 
 /** `Impersonation.Started`, caused by a token request. */
-export const sessionStarted = (session: ImpersonationSession, startedAt: Date, origin: RequestOrigin): NewEvent => ({
+export const sessionStarted = (session: ImpersonationSession, origin: RequestOrigin): NewEvent => ({
   type: 'Impersonation.Started',
   entity: { kind: 'impersonation', id: session.id },
-  data: sessionAnswer(session, { startedAt }),
+  data: startedSession(session),
   request: tokenEndpointRequest(origin),
 })
 

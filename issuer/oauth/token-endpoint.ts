@@ -25,7 +25,7 @@ export interface TokenEndpointDependencies {
   metrics: Metrics
 }
 
-/** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → redeem and sign in one transaction → 200. */
+/** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → sign → redeem → 200. */
 export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => {
   const { database, grants, mint, originOf, now, logger, metrics } = dependencies
   const counter = metrics.counter('surrogate_token_requests_total', 'Token requests by grant and outcome.', [
@@ -60,13 +60,9 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       now: now(),
     }
     const prepared = await grant.prepare(input, tokenRequest)
-    const { redeem } = grant
-    const answer = redeem
-      ? await database.transaction(async (query) => {
-          await redeem(query, prepared)
-          return answerOf(prepared)
-        })
-      : answerOf(prepared)
+    // Signed first: what `redeem` uses up is never lost to a failure of ours.
+    const answer = answerOf(prepared)
+    await grant.redeem?.(database, prepared)
     grant.issued?.(prepared, tokenRequest)
     return answer
   }

@@ -122,6 +122,7 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
     managementApiIndicators: [],
     bootstrapClientId: bootstrap.id,
     bootstrapClientSecret: new Secret(bootstrap.secret),
+    webhookTargets: { allowedNetworks: [], allowHttp: false },
     ...options.config,
   }
   const running: { issuer: RunningIssuer; database: Database }[] = []

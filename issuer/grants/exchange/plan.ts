@@ -1,13 +1,13 @@
 import { toSeconds } from '../../../platform/clock.ts'
 import { newId, randomToken } from '../../../platform/ids.ts'
-import type { ImpersonationSession } from '../../impersonation/session.ts'
+import { type ImpersonationSession, sessionStarted } from '../../impersonation/session.ts'
 import type { AuditEntry } from '../../logs/log-store.ts'
 import type { Resource } from '../../oauth/resource.ts'
 import { newTokenId } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
-import type { PreparedToken, RequestOrigin, TokenRequest } from '../grant.ts'
+import type { PreparedToken, TokenRequest } from '../grant.ts'
 import type { Actor } from './actor.ts'
-import type { ExchangeFacts, Issue } from './exchange-store.ts'
+import type { ExchangeFacts, Impersonation, Issue } from './exchange-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, exchangeGrantType, tokenTypes } from './request.ts'
 import { latestExpiry, type PresentedSubject } from './subject.ts'
@@ -30,9 +30,8 @@ export interface CheckedExchange {
 /** The token to issue, and what is written when it is. */
 export interface PreparedExchange extends PreparedToken {
   issue: Issue
-  origin: RequestOrigin
-  /** Present when a subject token is used up: its digest and the session it opens. */
-  impersonation: { digest: Buffer; session: ImpersonationSession } | undefined
+  /** Present when a subject token is used up. */
+  impersonation: Impersonation | undefined
 }
 
 /** Of an opaque token, in seconds; with a resource, the resource says. */
@@ -61,8 +60,10 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
     scope,
     expiresIn: exp - iat,
     issuedTokenType: tokenTypes.accessToken,
-    origin: request.origin,
-    impersonation: subject.kind === 'subject-token' && session ? { digest: subject.digest, session } : undefined,
+    impersonation:
+      subject.kind === 'subject-token' && session
+        ? { digest: subject.digest, session, started: sessionStarted(session, request.origin) }
+        : undefined,
     issue: {
       userId: subjectId,
       clientId,
@@ -89,6 +90,7 @@ const newSession = (checked: CheckedExchange, tokenId: string, expiresAt: Date):
   reason: checked.facts.reason ?? undefined,
   ticket: checked.facts.ticket ?? undefined,
   tokenId,
+  startedAt: checked.request.now,
   expiresAt,
 })
 
