@@ -13,7 +13,11 @@ export const loadConfig = <Shape extends z.ZodRawShape>(
   })
   const result = schema.safeParse(Object.fromEntries(known))
   if (result.success) return result.data
-  const lines = result.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`)
+  const given = new Set<PropertyKey | undefined>(known.map(([name]) => name))
+  const lines = result.error.issues.map(({ path, message }) => {
+    const isMissing = path.length === 1 && !given.has(path[0])
+    return `  ${path.join('.')}: ${isMissing ? 'must be set' : message}`
+  })
   throw new StartupError(`The configuration is not valid:\n${lines.join('\n')}`, {
     hint: 'See docs/configuration.md for every setting, its unit and its default.',
   })
