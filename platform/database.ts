@@ -1,6 +1,7 @@
 import knexFactory, { type Knex } from 'knex'
 import pg from 'pg'
 import type { Logger } from './logger.ts'
+import { createPipelinedQuery } from './pipelined-query.ts'
 import { StartupError } from './startup-error.ts'
 
 export type DatabaseConnection =
@@ -25,7 +26,7 @@ export type Transaction = Knex.Transaction | Query
 export interface Database {
   /** Migrations and the Management API. */
   knex: Knex
-  /** The token path: named statements outside a transaction. */
+  /** The token path: short named statements, each its own transaction, over a few shared connections (`pipelined-query.ts`). */
   query: Query
   /** A transaction of named statements: commits when `work` resolves, rolls back when it rejects. */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
@@ -43,10 +44,12 @@ const types: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
 }
 
+const pipelinedConnections = 4
+
 export const statement = (name: string, text: string): Statement => ({ name, text })
 
 const clientQuery =
-  (client: pg.Pool | pg.PoolClient): Query =>
+  (client: pg.PoolClient): Query =>
   async <Row extends object>({ name, text }: Statement, values: readonly unknown[]) =>
     (await client.query<Row>({ name, text, values: values as unknown[] })).rows
 
@@ -69,7 +72,7 @@ export const queryOf = (transaction: Transaction): Query =>
 export interface DatabaseOptions {
   connection: DatabaseConnection
   logger: Logger
-  /** Connections of the token path's pool and, separately, of knex's pool. Default 10 each. */
+  /** Connections of the pool for transactions and, separately, of knex's pool. Default 10 each; four more carry single statements. */
   poolSize?: number
 }
 
@@ -85,20 +88,24 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
   let closing = false
   // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool adds the whole
   // client to the error, so only what it says is logged.
-  pool.on('error', ({ message, ...error }: NodeJS.ErrnoException) => {
-    if (!closing) logger.warn({ reason: message, code: error.code }, 'an idle database connection broke')
-  })
+  const onBroken = ({ message, ...error }: NodeJS.ErrnoException) => {
+    if (!closing) logger.warn({ reason: message, code: error.code }, 'a database connection broke')
+  }
+  pool.on('error', onBroken)
+  const pipelined = createPipelinedQuery({ settings, connections: pipelinedConnections, onBroken })
   const knex = knexFactory({
     client: 'pg',
     connection: settings as Knex.PgConnectionConfig,
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: 10_000,
+    // Otherwise the message of an error quotes the statement with its values, and so logs them.
+    compileSqlOnError: false,
   })
 
   return {
     knex,
     pool,
-    query: clientQuery(pool),
+    query: pipelined.query,
     async transaction(work) {
       const client = await pool.connect()
       let broken: Error | undefined
@@ -132,7 +139,7 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
     },
     async close() {
       closing = true
-      await Promise.all([pool.end(), knex.destroy()])
+      await Promise.all([pipelined.close(), pool.end(), knex.destroy()])
     },
   }
 }

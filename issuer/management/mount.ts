@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -36,8 +37,8 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   routes: readonly Route[]
   /** `BASE_URL`, for the addresses in `Link`. */
   baseUrl: string
-  /** Addresses or networks whose `X-Forwarded-For` is believed. */
-  trustedProxies?: readonly string[]
+  /** The address a request comes from (`issuer/client-address.ts`). */
+  clientAddress: (request: IncomingMessage) => string
   logger: Logger
 }
 
@@ -49,7 +50,6 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('query parser', 'simple')
-  app.set('trust proxy', [...(options.trustedProxies ?? [])])
 
   const api = express.Router({ caseSensitive: true, strict: true })
   const serve = createServe(options)
@@ -73,7 +73,7 @@ const createServe = (options: ManagementApiOptions) => {
     async (request, response) => {
       const caller = await authenticate(request.headers.authorization)
       authorize(definition, caller)
-      const context = await readContext(definition, caller, request)
+      const context = await readContext(definition, caller, request, options.clientAddress(request))
       const result = (await definition.handle(context)) ?? undefined
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       answer(response, definition, result, headers)
@@ -88,13 +88,14 @@ const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
 
 type Context = RouteContext<unknown, unknown, unknown>
 
-const readContext = async (definition: Route, caller: Caller, request: Request): Promise<Context> => {
+const readContext = async (definition: Route, caller: Caller, request: Request, ip: string): Promise<Context> => {
   refuseUnstorable(request.params, 'path')
   refuseUnstorable(request.query, 'query')
   const params = parse(definition.params, request.params)
   const page = definition.paged && pageOf(request.query, definition.paged)
   const query = parse(definition.query, request.query)
-  const body = parse(definition.body, definition.body && (await readJson(request)))
+  const json = definition.body && (await readJson(request))
+  const body = parse(definition.body, json)
   return {
     operationId: definition.operationId,
     caller,
@@ -102,9 +103,10 @@ const readContext = async (definition: Route, caller: Caller, request: Request):
     query,
     body,
     ...(page && { page }),
-    fields: Object.keys(body),
+    // Of those sent, what was read: not the defaults, not what is ignored.
+    fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
     request: {
-      ip: request.ip ?? '',
+      ip,
       userAgent: request.headers['user-agent'],
       method: definition.method,
       path: request.path,

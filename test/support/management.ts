@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { bootstrap } from '../../issuer/bootstrap.ts'
+import { createClientAddress } from '../../issuer/client-address.ts'
 import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
 import { createMutate } from '../../issuer/management/mutate.ts'
@@ -87,6 +88,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     // Any audience: the Management API itself must see to it.
     verify: (token) => verifier.verify(token, { audience: undefined }),
     baseUrl,
+    clientAddress: createClientAddress(['127.0.0.1']),
     logger,
   })
   const server = await listen({ name: 'the API', handler: app, host: '127.0.0.1', port: 0, setting: 'PORT' })

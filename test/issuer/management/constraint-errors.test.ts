@@ -1,0 +1,83 @@
+import knexFactory from 'knex'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { constraintError } from '../../../issuer/management/constraint-errors.ts'
+import { AppError } from '../../../platform/problem.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+
+/** What becomes of errors of a real database. Which constraint means what is tested with each resource, over HTTP. */
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.close())
+
+const problemOf = async (work: PromiseLike<unknown>) => {
+  const error = await Promise.resolve(work).then(
+    () => new Error('It did not fail.'),
+    (cause: unknown) => constraintError(cause),
+  )
+  return error instanceof AppError ? error.code : error
+}
+
+const quiet = { warn() {}, error() {} }
+
+const raw = (sql: string) => database.database.knex.raw(sql)
+
+test.each([
+  ['a value too long', `INSERT INTO roles VALUES ('${'x'.repeat(22)}', 'a', 'b', 'User')`, 'entity.value_too_long'],
+  ['a check', `INSERT INTO roles VALUES ('x', 'a', 'b', 'Other')`, 'entity.db_constraint_violated'],
+  ['a missing value', `INSERT INTO roles (id) VALUES ('x')`, 'entity.db_constraint_violated'],
+  ['a foreign key', `INSERT INTO user_roles VALUES ('x', 'y')`, 'entity.relation_foreign_key_not_found'],
+  [
+    'a unique constraint without a code of its own',
+    `INSERT INTO roles VALUES ('x', 'a', 'b', 'User'), ('x', 'c', 'd', 'User')`,
+    'entity.unique_integrity_violation',
+  ],
+  [
+    'a unique constraint with one',
+    `INSERT INTO roles VALUES ('x', 'a', 'b', 'User'), ('y', 'a', 'd', 'User')`,
+    'role.name_in_use',
+  ],
+])('%s', async (_name, sql, code) => {
+  expect(await problemOf(raw(sql))).toBe(code)
+})
+
+test('a mistake of ours stays what it is', async () => {
+  expect(await problemOf(raw('SELECT * FROM nothing'))).toMatchObject({ code: '42P01' })
+})
+
+test('the message of an error does not quote the values of its statement', async () => {
+  const error = await problemOf(database.database.knex('nothing').insert({ password_digest: 'a digest' }))
+  expect(error).toMatchObject({ message: expect.stringContaining('insert into "nothing"') })
+  expect((error as Error).message).not.toContain('a digest')
+})
+
+test('a connection ended by the server is unavailable', async () => {
+  const own = knexFactory({ client: 'pg', connection: database.connection, pool: { min: 0, max: 1 } })
+  expect(await problemOf(own.raw('SELECT pg_terminate_backend(pg_backend_pid())'))).toBe('server.unavailable')
+  await own.destroy()
+})
+
+test('a server that is not there, and a pool with no connection left, are unavailable', async () => {
+  const nobody = knexFactory({
+    client: 'pg',
+    connection: { host: '127.0.0.1', port: 1, user: 'x', database: 'x' },
+    log: quiet,
+  })
+  expect(await problemOf(nobody.raw('SELECT 1'))).toBe('server.unavailable')
+  await nobody.destroy()
+
+  const full = knexFactory({
+    client: 'pg',
+    connection: database.connection,
+    pool: { min: 0, max: 1 },
+    log: quiet,
+    acquireConnectionTimeout: 1000,
+  })
+  await full.transaction(async (holder) => {
+    await holder.raw('SELECT 1')
+    expect(await problemOf(full.raw('SELECT 1'))).toBe('server.unavailable')
+  })
+  await full.destroy()
+})
