@@ -76,12 +76,13 @@ const actorRevoked = `CASE WHEN oa.digest IS NOT NULL OR $6::text IS NOT NULL TH
 })} END`
 
 // One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise.
+// One column, because the driver takes longer to read two dozen than to parse their JSON.
 const select = statement(
   'exchange-facts',
   `WITH token AS (SELECT * FROM subject_tokens WHERE digest = $1),
      opaque_subject AS (SELECT * FROM opaque_tokens WHERE digest = $2),
      opaque_actor AS (SELECT * FROM opaque_tokens WHERE digest = $5)
-   SELECT t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
+   SELECT to_json(found) AS facts FROM (SELECT t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
      t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
      t.reason, t.ticket,
      CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
@@ -103,14 +104,14 @@ const select = statement(
            COALESCE((SELECT user_id FROM opaque_actor), $6) AS actor_id) people
    LEFT JOIN token t ON true LEFT JOIN opaque_subject os ON true LEFT JOIN opaque_actor oa ON true
    LEFT JOIN users u ON u.id = people.subject_id
-   LEFT JOIN users a ON a.id = people.actor_id`,
+   LEFT JOIN users a ON a.id = people.actor_id) found`,
 )
 
 export const findExchangeFacts = async (
   query: Query,
   { subject, actor, resourceId, scopes, forPolicy }: ExchangeQuestion,
 ): Promise<ExchangeFacts> => {
-  const [facts] = await query<ExchangeFacts>(select, [
+  const [row] = await query<{ facts: ExchangeFacts }>(select, [
     subject.kind === 'subject-token' ? subject.digest : null,
     subject.kind === 'opaque-token' ? subject.digest : null,
     subject.kind === 'jwt' ? subject.userId : null,
@@ -126,7 +127,7 @@ export const findExchangeFacts = async (
       ? [actor.claims.jti, actor.claims.iat, actor.claims.client_id, actorsOf(actor.act)]
       : [null, null, null, []]),
   ])
-  return facts!
+  return row!.facts
 }
 
 // What both redeeming statements do once `allowed` has its row. $1…$11: the opaque token and the audit row.
