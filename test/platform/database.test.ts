@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase, queryOf, statement } from '../../platform/database.ts'
+import { silentLogger } from '../../platform/logger.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+const open = async () => {
+  const { database, close } = await createTestDatabase()
+  onTestFinished(close)
+  return database
+}
+
+const echo = statement('test-echo', 'SELECT $1::int AS number, pg_backend_pid() AS pid')
+const divide = statement('test-divide', 'SELECT 1 / $1::int AS number')
+const backend = statement('test-backend', 'SELECT pg_backend_pid() AS pid')
+
+test('concurrent statements share few connections, and each gets its own answer', async () => {
+  const database = await open()
+  const rows = await Promise.all(
+    Array.from({ length: 500 }, (_, number) => database.query<{ number: number; pid: number }>(echo, [number])),
+  )
+  expect(rows.map(([row]) => row!.number)).toEqual(Array.from({ length: 500 }, (_, number) => number))
+  expect(new Set(rows.map(([row]) => row!.pid)).size).toBeLessThanOrEqual(4)
+})
+
+test('a statement that fails fails alone', async () => {
+  const database = await open()
+  const results = await Promise.allSettled(
+    Array.from({ length: 40 }, (_, number) => database.query(divide, [number % 4])),
+  )
+  expect(results.map(({ status }) => status)).toEqual(
+    Array.from({ length: 40 }, (_, number) => (number % 4 === 0 ? 'rejected' : 'fulfilled')),
+  )
+})
+
+test('after its connections were cut the next statement opens another', async () => {
+  const database = await open()
+  const [before] = await database.query<{ pid: number }>(backend, [])
+  await database.pool.query('SELECT pg_terminate_backend($1)', [before!.pid])
+  const after = async () => {
+    const [row] = await database.query<{ pid: number }>(backend, [])
+    return row!.pid
+  }
+  await expect.poll(() => after().catch(() => before!.pid)).not.toBe(before!.pid)
+})
+
+test('a transaction stands whole or not at all, by either interface', async () => {
+  const database = await open()
+  const insert = statement('test-insert', `INSERT INTO resources (id, name, indicator) VALUES ($1, $2::text, $2::text || '?')`)
+  const failing = database.transaction(async (query) => {
+    await query(insert, ['a', 'https://a.test'])
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  await database.transaction((query) => query(insert, ['b', 'https://b.test']))
+  // A literal question mark and a repeated parameter survive the translation to knex's placeholders.
+  await database.knex.transaction((trx) => queryOf(trx)(insert, ['c', 'https://c.test']))
+  expect(await database.knex('resources').select('id', 'indicator').orderBy('id')).toEqual([
+    { id: 'b', indicator: 'https://b.test?' },
+    { id: 'c', indicator: 'https://c.test?' },
+  ])
+})
+
+test('a database that does not answer is one clear line', async () => {
+  const database = createDatabase({ connection: 'postgres://nobody:x@127.0.0.1:9/none', logger: silentLogger })
+  onTestFinished(() => database.close())
+  await expect(database.ping()).rejects.toMatchObject({
+    name: 'StartupError',
+    exitCode: 3,
+    message: expect.stringContaining('The database cannot be reached'),
+    hint: expect.stringContaining('DATABASE_URL'),
+  })
+})
