@@ -120,6 +120,7 @@ const reasons: Record<string, string> = {
   ENETUNREACH: 'The network cannot be reached.',
   ETIMEDOUT: 'The connection took too long.',
   UND_ERR_CONNECT_TIMEOUT: 'The connection took too long.',
+  HTTPParserError: 'The answer is not HTTP.',
   UND_ERR_HEADERS_OVERFLOW: 'The answer has too many or too large header fields.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The certificate is not trusted: self-signed.',
   SELF_SIGNED_CERT_IN_CHAIN: 'The certificate is not trusted: self-signed.',
@@ -131,7 +132,7 @@ const reasons: Record<string, string> = {
 const reasonOf = (error: unknown, deadline: AbortSignal, { timeoutMs, signal }: AttemptRequest): string => {
   if (deadline.aborted) return `There was no answer within ${timeoutMs} ms.`
   if (signal?.aborted) return 'The attempt was broken off.'
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code, name, message } = error as NodeJS.ErrnoException
   if (code === 'TARGET_NOT_ALLOWED') return message
-  return reasons[code ?? ''] ?? `The request failed (${code ?? 'unknown reason'}).`
+  return reasons[code ?? name] ?? `The request failed (${code ?? 'unknown reason'}).`
 }

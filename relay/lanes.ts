@@ -68,7 +68,9 @@ export const createLanes = (options: LanesOptions): Lanes => {
   const workOff = async ({ lease, target, deliveries, until }: Claimed, load: HookLoad) => {
     const { epoch } = load
     const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && performance.now() < until
-    for (const delivery of deliveries) {
+    let gap = false
+    for (const open of deliveries) {
+      const delivery = gap ? { ...open, gap } : open
       const result = await load.inTurn(async () =>
         mayStart() ? deliver(lease, target, delivery, abandoning.signal) : undefined,
       )
@@ -80,6 +82,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
       const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
       load.learn({ succeeded, durationMs: result.durationMs, stop })
       if (result.state === 'retrying') return
+      gap = result.state === 'dead'
     }
   }
 

@@ -1,0 +1,291 @@
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { webhookSecretOf } from '../../../events/hook-secrets.ts'
+import { recordEvent } from '../../../events/outbox.ts'
+import { createBus } from '../../../events/postgres-bus.ts'
+import { createEnvelope } from '../../../platform/envelope.ts'
+import { createHealth } from '../../../platform/health.ts'
+import { silentLogger } from '../../../platform/logger.ts'
+import { createMetrics } from '../../../platform/metrics.ts'
+import { startRelay } from '../../../relay/main.ts'
+import { userUpdated } from '../../support/event-factory.ts'
+import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
+
+const keyEncryptionKey = Buffer.alloc(32, 7)
+const targets = { allowedNetworks: ['127.0.0.0/8'], allowHttp: true }
+
+let issuer: TestIssuer
+let receiver: WebhookReceiver
+beforeAll(async () => {
+  issuer = await startTestIssuer({ config: { keyEncryptionKey, webhookTargets: targets } })
+  receiver = await startWebhookReceiver()
+})
+afterAll(async () => {
+  await issuer.close()
+  await receiver.close()
+})
+beforeEach(async () => {
+  await issuer.database.pool.query('TRUNCATE hooks, hook_signing_keys, deliveries, lanes, delivery_attempts, outbox')
+})
+
+const newHook = { name: 'Audit', events: ['User.Created'], config: { url: 'http://127.0.0.1:8080/hook' } }
+const create = async (members: Record<string, unknown> = {}) => {
+  const { status, body } = await issuer.api('POST', '/hooks', { ...newHook, ...members })
+  expect(status).toBe(201)
+  return body
+}
+
+const withRelay = async (work: (wake: () => void) => Promise<void>) => {
+  const { database } = issuer
+  const bus = createBus({ database, logger: silentLogger })
+  const relay = await startRelay({
+    config: targets,
+    database,
+    bus,
+    envelope: createEnvelope({ current: keyEncryptionKey }),
+    logger: silentLogger,
+    metrics: createMetrics(),
+    health: createHealth(),
+  })
+  try {
+    await work(bus.wake)
+  } finally {
+    await relay.close()
+    await bus.close()
+  }
+}
+
+test('a hook is created, read, changed and deleted', async () => {
+  const { status, body } = await issuer.api('POST', '/hooks', {
+    name: 'Audit',
+    events: ['User.Created', 'Role.Scopes.Update', 'User.Created'],
+    config: { url: 'http://127.0.0.1:8080/hook', headers: { authorization: 'Bearer x' }, retries: 3 },
+  })
+  expect(status).toBe(201)
+  expect(body).toEqual({
+    tenantId: 'default',
+    id: expect.stringMatching(/^[0-9a-z]{21}$/),
+    name: 'Audit',
+    event: null,
+    events: ['User.Created', 'Role.Scopes.Updated'],
+    config: { url: 'http://127.0.0.1:8080/hook', headers: { authorization: 'Bearer x' }, retries: 3 },
+    signingKey: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
+    webhookSecret: webhookSecretOf(body.signingKey),
+    enabled: true,
+    disabledReason: null,
+    createdAt: expect.any(Number),
+  })
+  expect(await issuer.api('GET', `/hooks/${body.id}`)).toMatchObject({ status: 200, body })
+  expect(await issuer.api('GET', '/hooks')).toMatchObject({ status: 200, body: [body] })
+
+  const changed = { ...body, name: 'Renamed', enabled: false, config: { url: 'http://127.0.0.1:9000/' } }
+  const patch = { name: 'Renamed', enabled: false, config: { url: 'http://127.0.0.1:9000/' } }
+  expect(await issuer.api('PATCH', `/hooks/${body.id}`, patch)).toMatchObject({ status: 200, body: changed })
+  expect((await issuer.api('GET', `/hooks/${body.id}`)).body).toEqual(changed)
+  expect((await issuer.api('PATCH', `/hooks/${body.id}`, patch)).body).toEqual(changed)
+
+  expect(await issuer.api('DELETE', `/hooks/${body.id}`)).toMatchObject({ status: 204, body: '' })
+  expect((await issuer.api('GET', `/hooks/${body.id}`)).body.code).toBe('entity.not_exists_with_id')
+  // Changes of hooks are nobody's news.
+  expect((await issuer.database.pool.query('SELECT * FROM outbox')).rows).toEqual([])
+})
+
+test('secrets are sealed in the database', async () => {
+  const hook = await create({ config: { ...newHook.config, headers: { authorization: 'Bearer top-secret' } } })
+  const { rows } = await issuer.database.pool.query(
+    `SELECT hooks::text || hook_signing_keys::text AS text, sealed_headers, sealed FROM hooks JOIN hook_signing_keys ON hook_id = hooks.id`,
+  )
+  expect(rows).toHaveLength(1)
+  for (const bytes of [Buffer.from(rows[0].text), rows[0].sealed_headers, rows[0].sealed]) {
+    expect(bytes.includes(hook.signingKey)).toBe(false)
+    expect(bytes.includes('top-secret')).toBe(false)
+  }
+  expect(issuer.logged()).not.toContain(hook.signingKey)
+  expect(issuer.logged()).not.toContain('top-secret')
+})
+
+const refusals: [string, Record<string, unknown>, number, string][] = [
+  ['no events', { events: [] }, 400, 'hook.missing_events'],
+  ['events absent', { events: undefined }, 400, 'hook.missing_events'],
+  ['an unknown event', { events: ['User.Exploded'] }, 400, 'guard.invalid_input'],
+  ['an empty name', { name: '' }, 400, 'guard.invalid_input'],
+  ['a long name', { name: 'x'.repeat(257) }, 400, 'guard.invalid_input'],
+  ['no config', { config: undefined }, 400, 'guard.invalid_input'],
+  ['not a URL', { config: { url: 'nonsense' } }, 422, 'hook.target_not_allowed'],
+  ['a private address', { config: { url: 'http://10.0.0.1/' } }, 422, 'hook.target_not_allowed'],
+  ['a metadata address in decimal', { config: { url: 'http://2852039166/' } }, 422, 'hook.target_not_allowed'],
+  ['another scheme', { config: { url: 'ftp://example.com/' } }, 422, 'hook.target_not_allowed'],
+  ['userinfo', { config: { url: 'http://a:b@127.0.0.1:8080/' } }, 422, 'hook.target_not_allowed'],
+  ['a database port', { config: { url: 'http://127.0.0.1:5432/' } }, 422, 'hook.target_not_allowed'],
+  ['a reserved header', { config: { ...newHook.config, headers: { Host: 'x' } } }, 400, 'guard.invalid_input'],
+  ['a signature header', { config: { ...newHook.config, headers: { 'Webhook-Id': 'x' } } }, 400, 'guard.invalid_input'],
+  [
+    'a line break in a header',
+    { config: { ...newHook.config, headers: { a: 'b\r\nc: d' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  [
+    'a header name with a space',
+    { config: { ...newHook.config, headers: { 'a b': 'c' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  ['a header twice', { config: { ...newHook.config, headers: { a: '1', A: '2' } } }, 400, 'guard.invalid_input'],
+]
+test.each(refusals)('%s is refused at creation and change', async (_name, members, status, code) => {
+  expect(await issuer.api('POST', '/hooks', { ...newHook, ...members })).toMatchObject({ status, body: { code } })
+  const hook = await create()
+  if (Object.values(members)[0] !== undefined)
+    expect(await issuer.api('PATCH', `/hooks/${hook.id}`, members)).toMatchObject({ status, body: { code } })
+  expect((await issuer.api('GET', '/hooks')).body).toEqual([hook])
+})
+
+test('unknown hooks have the codes of their routes', async () => {
+  const codes = await Promise.all([
+    issuer.api('GET', '/hooks/missing'),
+    issuer.api('PATCH', '/hooks/missing', { name: 'x' }),
+    issuer.api('DELETE', '/hooks/missing'),
+    issuer.api('PATCH', '/hooks/missing/signing-key'),
+    issuer.api('GET', '/hooks/missing/deliveries'),
+    issuer.api('GET', '/hooks/missing/recent-logs'),
+  ])
+  expect(codes.map(({ status, body }) => `${status} ${body.code}`)).toEqual([
+    '404 entity.not_exists_with_id',
+    '404 entity.not_exists',
+    '404 entity.not_found',
+    '404 entity.not_exists',
+    '404 entity.not_exists_with_id',
+    '404 entity.not_exists_with_id',
+  ])
+  const hook = await create()
+  expect((await issuer.api('PATCH', `/hooks/${hook.id}`, {})).body.code).toBe('entity.invalid_input')
+})
+
+test('signing keys are not for holders of `read`', async () => {
+  const reader = await issuer.createApplication({ type: 'MachineToMachine' })
+  await issuer.grantApplication(reader, issuer.managementResource, ['read', 'hooks'])
+  const statusWith = async (scope: string, path: string) => {
+    const token = await issuer.clientToken(reader, issuer.managementResource, scope)
+    return (await issuer.api('GET', path, undefined, { token })).status
+  }
+  const { id } = await create()
+  for (const path of ['/hooks', `/hooks/${id}`]) {
+    expect(await statusWith('read', path)).toBe(403)
+    expect(await statusWith('hooks', path)).toBe(200)
+  }
+  expect(await statusWith('read', `/hooks/${id}/deliveries`)).toBe(200)
+})
+
+test('a replaced key signs along, two old ones at most, until it is told otherwise', async () => {
+  await withRelay(async (wake) => {
+    const hook = await create({ events: ['User.Data.Updated'], config: { url: receiver.url } })
+    const keys = [hook.signingKey]
+    const replace = async (body?: unknown) => {
+      const answer = await issuer.api('PATCH', `/hooks/${hook.id}/signing-key`, body)
+      expect(answer.status).toBe(200)
+      keys.unshift(answer.body.signingKey)
+    }
+    const verifying = async () => {
+      const before = receiver.received.length
+      await issuer.database.transaction((query) => recordEvent(query, userUpdated('u1')))
+      wake()
+      await receiver.until((received) => received.length > before)
+      const { raw, headers } = receiver.received.at(-1)!
+      return keys.filter((key) => {
+        try {
+          new Webhook(webhookSecretOf(key)).verify(raw.toString(), headers as Record<string, string>)
+          return true
+        } catch {
+          return false
+        }
+      })
+    }
+    await replace()
+    expect(await verifying()).toEqual(keys)
+    await replace({ overlapSeconds: 60 })
+    await replace({ overlapSeconds: 60 })
+    expect(new Set(keys).size).toBe(4)
+    expect(await verifying()).toEqual(keys.slice(0, 3))
+    await replace({ overlapSeconds: 0 })
+    expect(await verifying()).toEqual(keys.slice(0, 1))
+    expect(await issuer.api('PATCH', `/hooks/${hook.id}/signing-key`, { overlapSeconds: 604_801 })).toMatchObject({
+      status: 400,
+    })
+  })
+})
+
+test('a mutation through the API arrives signed, and its delivery and attempt can be read', async () => {
+  await withRelay(async (wake) => {
+    const hook = await create({ events: ['User.Created'], config: { url: receiver.url } })
+    const user = await issuer.api('POST', '/users', { username: 'ada' })
+    wake()
+    await receiver.until((received) => received.some(({ body }) => body.hookId === hook.id))
+    const arrived = receiver.received.find(({ body }) => body.hookId === hook.id)!
+    expect(arrived.body).toMatchObject({ event: 'User.Created', version: 1, data: user.body, path: '/users' })
+
+    const attempted = async () => (await issuer.api('GET', `/hooks/${hook.id}/recent-logs`)).body
+    await expect.poll(attempted, { interval: 10, timeout: 10_000 }).toHaveLength(1)
+    expect(await attempted()).toEqual([
+      {
+        tenantId: 'default',
+        id: expect.any(String),
+        key: 'TriggerHook.User.Created',
+        payload: {
+          key: 'TriggerHook.User.Created',
+          result: 'Success',
+          hookId: hook.id,
+          hookRequest: { body: arrived.body },
+          response: { statusCode: 204, body: '' },
+        },
+        createdAt: expect.any(Number),
+      },
+    ])
+    const deliveries = await issuer.api('GET', `/hooks/${hook.id}/deliveries?page=1&page_size=10`)
+    expect(deliveries.headers.get('total-number')).toBe('1')
+    expect(deliveries.body).toEqual([
+      {
+        id: expect.stringMatching(/^\d+$/),
+        hookId: hook.id,
+        eventId: arrived.headers['webhook-id'],
+        event: 'User.Created',
+        entity: { kind: 'user', id: user.body.id },
+        version: 1,
+        state: 'succeeded',
+        attempts: 1,
+        nextAttemptAt: null,
+        createdAt: expect.any(Number),
+        lastStatus: 204,
+        lastError: null,
+      },
+    ])
+    const listed = await issuer.api('GET', '/hooks?includeExecutionStats=true')
+    expect(listed.body).toEqual([{ ...hook, executionStats: { successCount: 1, requestCount: 1 } }])
+  })
+})
+
+test('a disabled hook’s events are held and delivered once it is enabled; a deleted one’s are cancelled', async () => {
+  const before = receiver.received.length
+  await withRelay(async (wake) => {
+    const hook = await create({ events: ['User.Data.Updated'], config: { url: receiver.url }, enabled: false })
+    await issuer.database.transaction((query) => recordEvent(query, userUpdated('held')))
+    wake()
+    const states = async () =>
+      (await issuer.api('GET', `/hooks/${hook.id}/deliveries`)).body.map((row: { state: string }) => row.state)
+    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['held'])
+    expect(receiver.received).toHaveLength(before)
+    await issuer.api('PATCH', `/hooks/${hook.id}`, { enabled: true })
+    await receiver.until((received) => received.length === before + 1)
+    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['succeeded'])
+
+    await issuer.api('PATCH', `/hooks/${hook.id}`, { enabled: false })
+    await issuer.database.transaction((query) => recordEvent(query, userUpdated('held')))
+    wake()
+    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['held', 'succeeded'])
+    await issuer.api('DELETE', `/hooks/${hook.id}`)
+    const { rows } = await issuer.database.pool.query('SELECT state FROM deliveries ORDER BY id')
+    expect(rows).toEqual([{ state: 'succeeded' }, { state: 'cancelled' }])
+    expect((await issuer.database.pool.query('SELECT * FROM lanes')).rows).toEqual([])
+  })
+})

@@ -1,0 +1,71 @@
+import type { LookupAddress } from 'node:dns'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createOutboundAgent, createTargetPolicy, type OutboundAgent } from '../../platform/outbound.ts'
+
+let server: Server
+let port: number
+let hits: number
+let agents: OutboundAgent[]
+beforeEach(async () => {
+  hits = 0
+  agents = []
+  server = createServer((_request, response) => {
+    hits += 1
+    response.end('reached')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+})
+afterEach(async () => {
+  for (const agent of agents) await agent.close()
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 })
+const agentWith = (allowedNetworks: string[], resolve?: (name: string) => Promise<LookupAddress[]>) => {
+  const agent = createOutboundAgent({ policy: createTargetPolicy({ allowedNetworks, allowHttp: true, resolve }) })
+  agents.push(agent)
+  return agent
+}
+const get = async ({ dispatcher }: OutboundAgent, host: string) => {
+  const { statusCode, body } = await dispatcher.request({ origin: `http://${host}:${port}`, path: '/', method: 'GET' })
+  await body.dump()
+  return statusCode
+}
+
+test('an address in the URL is checked at connect, though it is never looked up', async () => {
+  const agent = agentWith([])
+  for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]'])
+    await expect(get(agent, host)).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
+  expect(hits).toBe(0)
+})
+
+test('every address of a name is checked: only allowed ones are tried', async () => {
+  const loopbackOnly = agentWith(['127.0.0.0/8'], async () => [address('10.255.255.1'), address('127.0.0.1')])
+  expect(await get(loopbackOnly, 'mixed.test')).toBe(200)
+  expect(loopbackOnly.addressOf(`http://mixed.test:${port}`)).toBe('127.0.0.1')
+  const none = agentWith([], async () => [address('127.0.0.1'), address('::1')])
+  await expect(get(none, 'inside.test')).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
+  expect(hits).toBe(1)
+})
+
+test('a name that moves to a private address after it was accepted is refused at the next connection', async () => {
+  let answer = [address('127.0.0.1')]
+  const resolve = async () => answer
+  const policy = createTargetPolicy({ allowedNetworks: ['127.0.0.1'], allowHttp: true, resolve })
+  expect(await policy.refusal(`http://rebinding.test:${port}/`)).toBeUndefined()
+  const first = agentWith(['127.0.0.1'], resolve)
+  expect(await get(first, 'rebinding.test')).toBe(200)
+  answer = [address('127.0.0.2')]
+  const next = agentWith(['127.0.0.1'], resolve)
+  await expect(get(next, 'rebinding.test')).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
+  expect(hits).toBe(1)
+})
+
+test('a name without addresses fails like one that does not exist', async () => {
+  const agent = agentWith([], async () => [])
+  await expect(get(agent, 'nothing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+})

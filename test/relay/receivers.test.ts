@@ -1,0 +1,232 @@
+import type { AddressInfo } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { userUpdated } from '../support/event-factory.ts'
+import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+let ledger: TestLedger
+let receiver: WebhookReceiver
+let raw: Server[]
+beforeEach(async () => {
+  ledger = await startTestLedger()
+  receiver = await startWebhookReceiver()
+  raw = []
+})
+afterEach(async () => {
+  await ledger.close()
+  await receiver.close()
+  for (const server of raw) await new Promise((resolve) => server.close(resolve))
+})
+
+/** A receiver that speaks TCP only: says and does what it is told once a request has begun to arrive. */
+const rawReceiver = async (answer: (socket: Socket) => void) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    socket.once('data', () => answer(socket))
+  })
+  const close = server.close.bind(server)
+  server.close = (callback) => {
+    for (const socket of sockets) socket.destroy()
+    return close(callback)
+  }
+  raw.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+const attemptsMade = (count: number) =>
+  ledger
+    .untilTrue(`SELECT count(*) >= ${count} FROM delivery_attempts`)
+    .then(() =>
+      ledger.rows(
+        `SELECT succeeded, status, error, octet_length(response_body) AS size FROM delivery_attempts ORDER BY id`,
+      ),
+    )
+const hurried = { ...testRelayConfig, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [3_600_000] }
+
+test('a redirect is a failure and is not followed', async () => {
+  const elsewhere = await startWebhookReceiver()
+  receiver.answerWith((_received, response) => void response.writeHead(307, { location: elsewhere.url }).end())
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: hurried })
+  await ledger.record(userUpdated('u1'))
+  expect(await attemptsMade(1)).toEqual([
+    { succeeded: false, status: 307, error: 'The receiver answered 307.', size: 0 },
+  ])
+  expect(elsewhere.received).toEqual([])
+  await elsewhere.close()
+})
+
+test('a receiver that accepts and never answers is a failure when the time is up', async () => {
+  await ledger.hook({ url: await rawReceiver(() => {}) })
+  await ledger.relay({ config: hurried })
+  await ledger.record(userUpdated('u1'))
+  expect(await attemptsMade(1)).toEqual([
+    { succeeded: false, status: null, error: 'There was no answer within 300 ms.', size: null },
+  ])
+})
+
+test('dripping headers end with the deadline', async () => {
+  const url = await rawReceiver((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n')
+    const drip = setInterval(() => socket.write('x-a: b\r\n'), 20)
+    socket.on('close', () => clearInterval(drip))
+  })
+  await ledger.hook({ url })
+  await ledger.relay({ config: hurried })
+  await ledger.record(userUpdated('u1'))
+  expect(await attemptsMade(1)).toMatchObject([{ succeeded: false, error: 'There was no answer within 300 ms.' }])
+})
+
+test('a dripping body ends with the deadline; its status has decided', async () => {
+  let closed = false
+  const url = await rawReceiver((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
+    const drip = setInterval(() => socket.write('.'), 20)
+    socket.on('close', () => {
+      closed = true
+      clearInterval(drip)
+    })
+  })
+  await ledger.hook({ url })
+  await ledger.relay({ config: hurried })
+  await ledger.record(userUpdated('u1'))
+  const [attempt] = await attemptsMade(1)
+  expect(attempt).toMatchObject({ succeeded: true, status: 200, error: null })
+  await expect.poll(() => closed).toBe(true)
+})
+
+test('an endless body is cut at 16 kB', async () => {
+  const url = await rawReceiver((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    const pour = () => {
+      while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 'x')));
+    }
+    socket.on('drain', pour)
+    pour()
+  })
+  await ledger.hook({ url })
+  await ledger.relay({ config: { ...hurried, attemptTimeoutMs: 5_000, leaseMs: 15_000 } })
+  await ledger.record(userUpdated('u1'))
+  expect(await attemptsMade(1)).toEqual([{ succeeded: true, status: 200, error: null, size: 16_384 }])
+})
+
+test('a connection that is refused, reset, or answers nonsense is a failure with its reason', async () => {
+  const gone = await startWebhookReceiver()
+  await gone.close()
+  await ledger.hook({ url: gone.url })
+  await ledger.hook({ url: await rawReceiver((socket) => socket.destroy()) })
+  await ledger.hook({ url: await rawReceiver((socket) => socket.end('ERR unknown command\r\n')) })
+  await ledger.hook({
+    url: await rawReceiver((socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`)),
+  })
+  await ledger.relay({ config: hurried })
+  await ledger.record(userUpdated('u1'))
+  const attempts = await attemptsMade(4)
+  expect(attempts.map(({ error, status }) => [status, error]).toSorted()).toEqual(
+    [
+      [null, 'The connection was refused.'],
+      [null, 'The connection was closed without an answer.'],
+      [null, 'The answer is not HTTP.'],
+      [null, 'The answer has too many or too large header fields.'],
+    ].toSorted(),
+  )
+})
+
+test('a host that is not allowed is refused at connect, whatever was accepted at registration', async () => {
+  await ledger.hook({ url: `http://rebinding.test:${receiver.port}/` })
+  await ledger.relay({
+    config: hurried,
+    resolve: async () => [{ address: '10.0.0.1', family: 4 }],
+  })
+  await ledger.record(userUpdated('u1'))
+  expect(await attemptsMade(1)).toEqual([
+    {
+      succeeded: false,
+      status: null,
+      error: 'The host rebinding.test has no address that is allowed: it is a private address.',
+      size: null,
+    },
+  ])
+  expect(receiver.received).toEqual([])
+})
+
+test('a retry has the same id and bytes, and a signature of its own time', async () => {
+  let time = Date.parse('2026-01-02T03:04:05Z')
+  receiver.answerWith((_received, response) => {
+    time += 60_000
+    response.writeHead(receiver.received.length < 3 ? 500 : 200).end()
+  })
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: { ...testRelayConfig, retrySchedule: [10, 10] }, now: () => new Date(time) })
+  await ledger.record(userUpdated('u1'))
+  await ledger.untilTrue(`SELECT state = 'succeeded' AND attempts = 3 FROM deliveries`)
+  const { received } = receiver
+  expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+  expect(new Set(received.map(({ raw: bytes }) => bytes.toString())).size).toBe(1)
+  expect(new Set(received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(3)
+  expect(new Set(received.map(({ headers }) => headers['webhook-signature'])).size).toBe(3)
+})
+
+test('a delivery that is given up leaves a gap that its successor tells of', async () => {
+  receiver.answerWith(({ body }, response) => void response.writeHead(body.version === 1 ? 500 : 204).end())
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: { ...testRelayConfig, retrySchedule: [10] } })
+  await ledger.record(userUpdated('u1'), userUpdated('u1'), userUpdated('u1'))
+  await receiver.until((received) => received.length === 4)
+  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  expect(receiver.received.map(({ body, headers }) => [body.version, headers['surrogate-gap']])).toEqual([
+    [1, undefined],
+    [1, undefined],
+    [2, 'true'],
+    [3, undefined],
+  ])
+  expect(await ledger.rows(`SELECT version, state, attempts, last_status FROM deliveries ORDER BY version`)).toEqual([
+    { version: 1, state: 'dead', attempts: 2, last_status: 500 },
+    { version: 2, state: 'succeeded', attempts: 1, last_status: 204 },
+    { version: 3, state: 'succeeded', attempts: 1, last_status: 204 },
+  ])
+})
+
+test('410 disables the hook; what it misses waits for it', async () => {
+  receiver.answerWith((_received, response) => void response.writeHead(410).end())
+  const hook = await ledger.hook({ url: receiver.url })
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  await ledger.untilTrue(`SELECT NOT enabled FROM hooks`)
+  expect(await ledger.rows(`SELECT disabled_reason, disabled_at IS NOT NULL AS dated FROM hooks`)).toEqual([
+    { disabled_reason: 'The receiver answered 410 Gone.', dated: true },
+  ])
+  await ledger.record(userUpdated('u1'), userUpdated('u2'))
+  await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries`)
+  expect(receiver.received).toHaveLength(1)
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  await ledger.rows(`UPDATE hooks SET enabled = true WHERE id = $1`, hook.id)
+  await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries WHERE state = 'succeeded'`)
+  expect(
+    receiver.received
+      .slice(1)
+      .map(({ body }) => `${body.data['id']} ${body.version}`)
+      .toSorted(),
+  ).toEqual(['u1 1', 'u1 2', 'u2 1'])
+})
+
+test('429 with Retry-After silences the whole hook', async () => {
+  receiver.answerWith((_received, response) => void response.writeHead(429, { 'retry-after': '3600' }).end())
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  await ledger.untilTrue(`SELECT paused_until > now() + interval '59 minutes' FROM hooks`)
+  await ledger.record(userUpdated('u2'), userUpdated('u3'))
+  await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries`)
+  const other = await startWebhookReceiver()
+  await ledger.hook({ url: other.url })
+  await ledger.record(userUpdated('u4'))
+  await other.until((received) => received.length === 1)
+  expect(receiver.received).toHaveLength(1)
+  await other.close()
+})
