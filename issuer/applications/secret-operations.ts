@@ -7,6 +7,7 @@ import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { endClientAccess } from '../revocations/access.ts'
 import { confidentialTypes } from './application.ts'
 import { findApplication, lockApplication } from './application-store.ts'
 import { type ApplicationSecret, type NewSecret, type SecretPatch, secretLength, toSecret } from './secret.ts'
@@ -75,10 +76,14 @@ export const secretOperations = ({
       })
     },
 
+    /** Whoever knew the secret has nothing left: the application's tokens end with it, unless it had expired by itself. */
     delete: (context: OperationContext, applicationId: string, secretName: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
         await lockFor(trx, context.caller, applicationId)
-        if ((await deleteSecret(trx, applicationId, secretName)) === 0) throw new AppError('entity.not_found')
+        const row = await lockSecret(trx, applicationId, secretName)
+        if (row === undefined) throw new AppError('entity.not_found')
+        await deleteSecret(trx, applicationId, secretName)
+        if (row.expires_at === null || row.expires_at > now()) await endClientAccess({ trx }, applicationId)
       }),
   }
 }
