@@ -5,11 +5,12 @@ import { accessTokenType, startTestIssuer, type TestIssuer, tokenExchange } from
 import type { TestApplication } from '../../support/issuer-data.ts'
 
 let issuer: TestIssuer
+let woken = 0
 let orders: string
 let client: TestApplication
 let customer: { id: string }
 beforeAll(async () => {
-  issuer = await startTestIssuer()
+  issuer = await startTestIssuer({ events: { wake: () => void woken++ } })
   orders = await issuer.createResource({ scopes: ['read:orders', 'write:orders'], ttl: 1200 })
   client = await issuer.createApplication()
   customer = await issuer.createUser()
@@ -408,4 +409,58 @@ test('an exchange leaves one audit row that names everybody, and no token anywhe
     expect(dump!.text).not.toContain(token)
     expect(issuer.logged()).not.toContain(token)
   }
+})
+
+test('the start of an impersonation is an event, recorded with the session and only with it', async () => {
+  const events = () =>
+    issuer.sql<{ payload: string }>(
+      `SELECT entity_kind, entity_id, convert_from(payload, 'UTF8') AS payload FROM outbox WHERE type = 'Impersonation.Started' ORDER BY id`,
+    )
+  const agent = await issuer.createUser()
+  const actor_token = await issuer.actorToken(client, agent.id)
+  const subjectToken = await issuer.subjectToken(customer.id, {
+    context: { channel: 'phone' },
+    reason: 'wrong invoice',
+    ticket: 'T-3',
+  })
+  const before = (await events()).length
+  await issuer.exchange(client, subjectToken, { ...wanted(), scope: 'read' })
+  expect(await events()).toHaveLength(before)
+  woken = 0
+
+  const form = { ...wanted(), actor_token, actor_token_type: accessTokenType }
+  const { sid, iat, exp } = await issuer.verify(
+    (await issuer.exchange(client, subjectToken, form)).body.access_token,
+    orders,
+  )
+  const recorded = (await events()).slice(before)
+  expect(recorded).toMatchObject([{ entity_kind: 'impersonation', entity_id: sid }])
+  const payload = JSON.parse(recorded[0]!.payload)
+  expect(payload).toMatchObject({
+    event: 'Impersonation.Started',
+    version: 1,
+    ip: '127.0.0.1',
+    method: 'POST',
+    path: '/oidc/token',
+    status: 200,
+    data: {
+      id: sid,
+      subjectId: customer.id,
+      actorId: agent.id,
+      actorVia: 'subject_token',
+      clientId: client.id,
+      creatorId: issuer.bootstrap.id,
+      resource: orders,
+      scopes: ['read:orders'],
+      context: { channel: 'phone' },
+      reason: 'wrong invoice',
+      ticket: 'T-3',
+      expiresAt: exp! * 1000,
+      endedAt: null,
+      endedBy: null,
+    },
+  })
+  expect(Math.floor(payload.data.startedAt / 1000)).toBe(iat)
+  expect(woken).toBe(1)
+  for (const token of [subjectToken, actor_token]) expect(recorded[0]!.payload).not.toContain(token)
 })
