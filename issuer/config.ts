@@ -4,6 +4,7 @@ import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/out
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
+import { type Retention, retentionSettings } from './retention/retention.ts'
 
 /** What the issuer is told by its environment. */
 export interface IssuerConfig {
@@ -26,6 +27,8 @@ export interface IssuerConfig {
   bootstrapClientSecret: Secret | undefined
   /** Which webhook URLs may be registered; the relay holds the same. Default: public addresses over https. */
   webhookTargets?: Pick<TargetPolicyOptions, 'allowedNetworks' | 'allowHttp'> | undefined
+  /** In ms. Default: `retentionDefaults`. */
+  retention?: Retention | undefined
 }
 
 const baseUrl = setting
@@ -49,6 +52,7 @@ export const issuerSettings = z.object({
   SIGNING_ALGORITHM: z.enum(signingAlgorithmNames).default('ES256'),
   SUBJECT_TOKEN_TTL: subjectTokenTtl.default(600),
   MANAGEMENT_API_INDICATORS: setting.list().default([]),
+  ...retentionSettings,
   // Characters that mean the same with and without form-encoding, so that every client's Basic header is read alike.
   BOOTSTRAP_CLIENT_ID: z
     .string()
@@ -79,6 +83,13 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
     managementApiIndicators: settings.MANAGEMENT_API_INDICATORS,
     bootstrapClientId: settings.BOOTSTRAP_CLIENT_ID,
     bootstrapClientSecret: settings.BOOTSTRAP_CLIENT_SECRET,
+    retention: {
+      subjectTokens: settings.RETENTION_SUBJECT_TOKENS,
+      opaqueTokens: settings.RETENTION_OPAQUE_TOKENS,
+      sessions: settings.RETENTION_SESSIONS,
+      logs: settings.RETENTION_LOGS,
+      revocations: settings.RETENTION_REVOCATIONS,
+    },
     webhookTargets: { allowedNetworks: settings.WEBHOOK_ALLOWED_NETWORKS, allowHttp: settings.WEBHOOK_ALLOW_HTTP },
   }
 }

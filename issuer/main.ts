@@ -28,6 +28,7 @@ import { createMetadataEndpoint } from './oauth/metadata.ts'
 import { createAuthenticateRequest } from './oauth/registered-client.ts'
 import { createRevocationEndpoint } from './oauth/revocation.ts'
 import { createTokenEndpoint } from './oauth/token-endpoint.ts'
+import { createRetentionJob, retentionDefaults } from './retention/retention.ts'
 import { createRevocationFeed } from './revocations/feed.ts'
 import { createFeedEndpoint } from './revocations/feed-endpoint.ts'
 import { requireLive } from './revocations/require-live.ts'
@@ -160,6 +161,10 @@ const wire = async (
   const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
   const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })
   const revocations = createFeedEndpoint({ feed, authenticate, logger })
+  const { retention = retentionDefaults } = config
+  const retentionJob = createRetentionJob({ database, retention, logger, metrics })
+  onStop('retention', () => retentionJob.close())
+  retentionJob.start()
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants })
   const endpoints = { token, introspection, revocation, revocations, jwks, metadata, management }
