@@ -1,7 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { eventTypes } from '../../events/catalogue.ts'
 import { bootstrap } from '../../issuer/bootstrap.ts'
 import { createClientAddress } from '../../issuer/client-address.ts'
+import { hooksRoutes } from '../../issuer/hooks/router.ts'
+import { createImpersonationPolicy } from '../../issuer/impersonation/policy.ts'
+import { impersonationRoutes } from '../../issuer/impersonation/router.ts'
+import { impersonationSessionsRoutes } from '../../issuer/impersonation/sessions-router.ts'
 import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
 import { createMutate } from '../../issuer/management/mutate.ts'
@@ -11,6 +16,7 @@ import { systemClock, toSeconds } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { listen } from '../../platform/http-server.ts'
 import { createLogger } from '../../platform/logger.ts'
+import { createTargetPolicy } from '../../platform/outbound.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 export interface Answer {
@@ -42,7 +48,7 @@ export interface ManagementTest {
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   /** Calls and expects this status; answers the body. */
   expect(status: number, method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer['body']>
-  /** The events recorded since it was last asked, as receivers would get them. */
+  /** The events recorded since it was last asked, as receivers would get them, held against the catalogue. */
   events(): Promise<StoredEvent[]>
   /** How often the publisher was woken. */
   wakes(): number
@@ -69,19 +75,31 @@ export const startManagement = async (): Promise<ManagementTest> => {
     level: 'trace',
     destination: { write: (line: string) => void lines.push(line) },
   })
-  const keys = await createSigningKeys({
-    database,
-    envelope: createEnvelope({ current: randomBytes(32) }),
-    algorithm: 'ES256',
-    logger,
-  })
+  const envelope = createEnvelope({ current: randomBytes(32) })
+  const keys = await createSigningKeys({ database, envelope, algorithm: 'ES256', logger })
   const issuer = `${baseUrl}/oidc`
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer })
 
   let wakes = 0
   const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
-  const routes = managementRoutes({ database, mutate, indicators, now: systemClock })
+  // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
+  const routes = [
+    ...managementRoutes({ database, mutate, indicators, now: systemClock }),
+    ...impersonationRoutes({
+      mutate,
+      policy: createImpersonationPolicy({ policies: undefined, logger }),
+      ttl: 600,
+      now: systemClock,
+    }),
+    ...impersonationSessionsRoutes({ database, mutate }),
+    ...hooksRoutes({
+      database,
+      mutate,
+      envelope,
+      targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
+    }),
+  ]
   const app = createManagementApi({
     routes,
     indicators,
@@ -140,7 +158,9 @@ export const startManagement = async (): Promise<ManagementTest> => {
         [seen],
       )
       seen = rows.at(-1)?.seq ?? seen
-      return rows.map(({ payload }) => JSON.parse(payload.toString()) as StoredEvent)
+      const events = rows.map(({ payload }) => JSON.parse(payload.toString()) as StoredEvent)
+      for (const { event, data } of events) eventTypes.get(event)!.data.parse(data)
+      return events
     },
     wakes: () => wakes,
     logged: () => lines.join(''),
