@@ -11,9 +11,9 @@ import { sendError, sendJson } from './answers.ts'
 import { authenticateClient, readClientCredentials } from './client-authentication.ts'
 import { parseParameters, refuseParametersInUrl } from './parameters.ts'
 import { readBody } from './request-body.ts'
-import { isIndicator, malformedResource, nearestIndicator, unknownResource } from './resource.ts'
-import { isOidcOnly, parseScope, requireDefined } from './scope.ts'
-import { findTokenRequestFacts, registeredIndicators, type TokenRequestFacts } from './token-request-store.ts'
+import { isOidcOnly, parseScope } from './scope.ts'
+import { targetOf } from './target.ts'
+import { findTokenRequestFacts } from './token-request-store.ts'
 
 export interface TokenEndpointDependencies {
   database: Pick<Database, 'query' | 'transaction'>
@@ -55,7 +55,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       scopes,
       clientScopes: facts!.clientScopes,
       requestedResource,
-      target: targetOf(requestedResource, scopes, facts!),
+      target: targetOf(database.query, requestedResource, scopes, facts!) as TokenRequest['target'],
       origin: originOf(request),
       now: now(),
     }
@@ -72,22 +72,6 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     const grant = grants.get(grantType)
     if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant type is not supported.')
     return { grantType, grant }
-  }
-
-  const targetOf = (requested: string | undefined, scopes: readonly string[], facts: TokenRequestFacts) =>
-    (async ({ required }: { required: boolean }) => {
-      const { resource } = facts
-      if (!resource) {
-        if (requested !== undefined) throw await wrongResource(requested)
-        if (required) throw new OAuthError('invalid_target', 'A resource is needed: there is no default resource.')
-      }
-      requireDefined(scopes, facts.definedScopes, resource?.indicator)
-      return resource
-    }) as TokenRequest['target']
-
-  const wrongResource = async (requested: string): Promise<OAuthError> => {
-    if (!isIndicator(requested)) return malformedResource()
-    return unknownResource(nearestIndicator(requested, await registeredIndicators(database.query)))
   }
 
   const answerOf = (prepared: PreparedToken) => ({

@@ -1,7 +1,7 @@
 import { OAuthError } from '../../../platform/problem.ts'
 
 /** Why an exchange is refused: the stable `reason` of the answer, and a sentence for the person who reads it. */
-const refusals = {
+export const refusals = {
   subject_token_unknown: 'The subject token is not known.',
   subject_token_expired: 'The subject token has expired.',
   subject_token_consumed: 'The subject token has been used already.',

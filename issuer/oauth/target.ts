@@ -1,0 +1,23 @@
+import type { Query } from '../../platform/database.ts'
+import { OAuthError } from '../../platform/problem.ts'
+import { isIndicator, malformedResource, nearestIndicator, unknownResource } from './resource.ts'
+import { requireDefined } from './scope.ts'
+import { registeredIndicators, type TokenRequestFacts } from './token-request-store.ts'
+
+/** `TokenRequest.target`: told when the grant asks, so that each grant decides which of several faults comes first. */
+export const targetOf =
+  (query: Query, requested: string | undefined, scopes: readonly string[], facts: TokenRequestFacts) =>
+  async ({ required }: { required: boolean }) => {
+    const { resource, definedScopes } = facts
+    if (!resource) {
+      if (requested !== undefined) throw await wrongResource(query, requested)
+      if (required) throw new OAuthError('invalid_target', 'A resource is needed: there is no default resource.')
+    }
+    requireDefined(scopes, definedScopes, resource?.indicator)
+    return resource
+  }
+
+const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
+  if (!isIndicator(requested)) return malformedResource()
+  return unknownResource(nearestIndicator(requested, await registeredIndicators(query)))
+}
