@@ -14,16 +14,17 @@ export interface TokenRequestFacts {
   clientScopes: readonly string[]
 }
 
-// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays.
-// Scopes are looked up by name and their roles by scope, so the cost does not grow with the number of roles a client has.
+// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Scopes are looked up by name and their
+// roles by scope, so the cost does not grow with the number of roles a client has. The client is joined last and optional, so that an
+// unknown one takes the same look-ups as a wrong secret.
 const select = statement(
   'token-request',
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
      (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
-      WHERE s.application_id = a.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
+      WHERE s.application_id = asked.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
      r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted
-   FROM applications a
+   FROM (SELECT $1::text AS id) asked
    LEFT JOIN resources r ON r.id = CASE
      WHEN $2::text IS NOT NULL THEN (SELECT id FROM resources WHERE indicator = $2)
      WHEN $3::boolean THEN (SELECT id FROM resources WHERE is_default) END
@@ -31,13 +32,14 @@ const select = statement(
      SELECT string_agg(s.name, ' ') AS defined,
        string_agg(s.name, ' ') FILTER (WHERE EXISTS (
          SELECT FROM role_scopes rs JOIN application_roles ar ON ar.role_id = rs.role_id
-         WHERE rs.scope_id = s.id AND ar.application_id = a.id)) AS granted
+         WHERE rs.scope_id = s.id AND ar.application_id = asked.id)) AS granted
      FROM scopes s WHERE s.resource_id = r.id AND s.name = ANY ($4::text[])
    ) found ON true
-   WHERE a.id = $1`,
+   LEFT JOIN applications a ON a.id = asked.id`,
 )
 
-interface Row extends Client {
+interface Row extends Omit<Client, 'id'> {
+  id: string | null
   secrets: string | null
   resourceId: string | null
   indicator: string
@@ -53,7 +55,7 @@ export const findTokenRequestFacts = async (
   asked: { clientId: string; resource: string | undefined; useDefaultResource: boolean; scopes: readonly string[] },
 ): Promise<TokenRequestFacts | undefined> => {
   const [row] = await query<Row>(select, [asked.clientId, asked.resource, asked.useDefaultResource, asked.scopes])
-  if (!row) return undefined
+  if (!row || row.id === null) return undefined
   const { id, name, type, isThirdParty, allowTokenExchange, resourceId, indicator, accessTokenTtl } = row
   const digests = words(row.secrets).map((digest) => Buffer.from(digest, 'hex'))
   return {
