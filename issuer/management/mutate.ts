@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
 import { insertLog } from '../logs/log-store.ts'
@@ -22,8 +24,9 @@ export interface MutateDependencies {
   events: { wake(): void }
 }
 
-// Two writers that meet in opposite order: Postgres ends one of them, and it simply goes again.
-const deadlockAttempts = 3
+// Two writers that meet in opposite order: Postgres ends one of them, which goes again when the other had time to pass.
+const deadlockAttempts = 4
+const pauseMs = () => randomInt(10, 60)
 
 /**
  * Runs `work` in a transaction, writes the audit row beside it, commits, and wakes the publisher when there is something to publish.
@@ -53,8 +56,8 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
       try {
         return await attempt(context, work)
       } catch (error) {
-        if (isDeadlock(error) && tries < deadlockAttempts) continue
-        throw constraintError(error)
+        if (!isDeadlock(error) || tries === deadlockAttempts) throw constraintError(error)
+        await delay(pauseMs())
       }
     }
   }
