@@ -70,7 +70,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && performance.now() < until
     let gap = false
     for (const open of deliveries) {
-      const delivery = gap ? { ...open, gap } : open
+      const delivery: OpenDelivery = gap ? { ...open, gap } : open
       const result = await load.inTurn(async () =>
         mayStart() ? deliver(lease, target, delivery, abandoning.signal) : undefined,
       )
