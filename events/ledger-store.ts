@@ -2,6 +2,7 @@ import { type Query, statement } from '../platform/database.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 
+// Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
   `SELECT id, entity_kind || ':' || entity_id AS key, version, EXISTS (
@@ -9,7 +10,7 @@ const lockEvents = statement(
      WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
        AND earlier.version = event.version - 1 AND earlier.ingested_at IS NULL) AS follows
    FROM outbox AS event WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
-   ORDER BY seq FOR UPDATE SKIP LOCKED`,
+   ORDER BY seq FOR UPDATE`,
 )
 
 // The upsert of lanes locks those that exist: whoever is releasing one waits or is waited for, so that no delivery is left without a

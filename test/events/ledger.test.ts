@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type AttemptRecord, claimLanes, type Lease, openDeliveries, recordAttempts } from '../../events/lane-store.ts'
+import { removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { recordEvent } from '../../events/outbox.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { userUpdated } from '../support/event-factory.ts'
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.close())
+beforeEach(async () => {
+  await db.database.pool.query('TRUNCATE outbox, entity_versions, hooks CASCADE')
+  await db.database.pool.query('TRUNCATE deliveries, lanes, delivery_attempts')
+  await db.database.pool.query(
+    `INSERT INTO hooks (id, name, events, url) VALUES ('h1', '', '{User.Data.Updated}', 'https://receiver.test')`,
+  )
+})
+
+const record = async (...userIds: string[]) => {
+  const ids: string[] = []
+  for (const userId of userIds)
+    ids.push((await db.database.transaction((query) => recordEvent(query, userUpdated(userId)))).id)
+  return ids
+}
+const takeIn = (ids: readonly string[]) => db.database.transaction((query) => takeEventsIn(query, ids))
+const claim = (leaseMs = 30_000) =>
+  claimLanes(db.database.query, {
+    relayId: '00000000-0000-4000-8000-000000000001',
+    leaseMs,
+    limit: 100,
+    perHook: 10,
+    room: new Map(),
+  })
+const heads = async (leases: readonly Lease[]) =>
+  [...(await openDeliveries(db.database.query, leases, 8)).values()].flat().map(({ version }) => version)
+const succeeded = async (lease: Lease): Promise<AttemptRecord> => {
+  const [delivery] = (await openDeliveries(db.database.query, [lease], 1)).get(lease.fence)!
+  return {
+    lease,
+    deliveryId: delivery!.id,
+    at: new Date(),
+    durationMs: 1,
+    state: 'succeeded',
+    retryInMs: 0,
+    requestHeaders: {},
+    status: 200,
+    responseHeaders: {},
+    responseBody: Buffer.from([0]),
+    error: null,
+    address: null,
+  }
+}
+const store = (results: AttemptRecord[], released: Lease[]) =>
+  db.database.transaction((query) => recordAttempts(query, results, released))
+
+test('events are taken in once and in order; what has no predecessor yet is left', async () => {
+  const [first, second, third, other] = (await record('a', 'a', 'a', 'b')) as [string, string, string, string]
+  expect(await takeIn([third, second, other])).toEqual({ taken: 1, deliveries: 1, deferred: 2 })
+  expect(await takeIn([second, first])).toEqual({ taken: 2, deliveries: 2, deferred: 0 })
+  expect(await takeIn([first, second, third])).toEqual({ taken: 1, deliveries: 1, deferred: 0 })
+  expect(await takeIn([first, second, third, other])).toEqual({ taken: 0, deliveries: 0, deferred: 0 })
+})
+
+test('while one relay takes an event in, another cannot take its successor in', async () => {
+  const [first, second] = (await record('a', 'a')) as [string, string]
+  await db.database.transaction(async (query) => {
+    expect(await takeEventsIn(query, [first])).toMatchObject({ taken: 1 })
+    expect(await takeIn([second])).toEqual({ taken: 0, deliveries: 0, deferred: 1 })
+  })
+  expect(await takeIn([second])).toMatchObject({ taken: 1 })
+})
+
+test('a lane is claimed by one relay until it gives it back; a new event does not open it again', async () => {
+  await takeIn(await record('a', 'b'))
+  const leases = await claim()
+  expect(leases.map(({ entityId }) => entityId).toSorted()).toEqual(['a', 'b'])
+  expect(await claim()).toEqual([])
+  await takeIn(await record('a'))
+  expect(await claim()).toEqual([])
+  const lease = leases.find(({ entityId }) => entityId === 'a')!
+  expect(await heads([lease])).toEqual([1, 2])
+  expect(await store([await succeeded(lease)], [lease])).toEqual({ fenced: 0 })
+  const [again, ...others] = await claim()
+  expect(others).toEqual([])
+  expect(await heads([again!])).toEqual([2])
+})
+
+test('an event that is taken in while a lane is given back still finds a lane', async () => {
+  await takeIn(await record('a'))
+  const [lease] = await claim()
+  const [later] = await record('a')
+  const result = await succeeded(lease!)
+  await Promise.all([takeIn([later!]), store([result], [lease!])])
+  expect(await heads(await claim())).toEqual([2])
+})
+
+test('after its lease has passed to another, a relay writes nothing', async () => {
+  await takeIn(await record('a'))
+  const [late] = await claim(-1)
+  const [current] = await claim()
+  expect(current!.fence).toBeGreaterThan(late!.fence)
+  const result = await succeeded(late!)
+  expect(await store([{ ...result, state: 'dead' }], [late!])).toEqual({ fenced: 1 })
+  expect(await claim()).toEqual([])
+  expect(await store([await succeeded(current!)], [current!])).toEqual({ fenced: 0 })
+  const { rows } = await db.database.pool.query('SELECT state, attempts FROM deliveries')
+  expect(rows).toEqual([{ state: 'succeeded', attempts: 1 }])
+})
+
+test('an empty lane disappears; paused and disabled hooks are not claimed', async () => {
+  await takeIn(await record('a'))
+  await db.database.pool.query(`UPDATE hooks SET paused_until = now() + interval '1 hour'`)
+  expect(await claim()).toEqual([])
+  await db.database.pool.query(`UPDATE hooks SET paused_until = NULL, enabled = false`)
+  expect(await claim()).toEqual([])
+  await db.database.pool.query(`UPDATE hooks SET enabled = true`)
+  const [lease] = await claim()
+  await store([await succeeded(lease!)], [lease!])
+  expect((await db.database.pool.query('SELECT * FROM lanes')).rows).toEqual([])
+})
+
+test('retention removes what is old and done, nothing that is still to be taken in or delivered', async () => {
+  const [done, open, untaken] = (await record('done', 'open', 'untaken')) as [string, string, string]
+  await takeIn([done])
+  const [lease] = await claim()
+  await store([await succeeded(lease!)], [lease!])
+  await takeIn([open])
+  await db.database.pool.query(
+    `UPDATE outbox SET created_at = now() - interval '15 days';
+     UPDATE deliveries SET created_at = now() - interval '15 days', finished_at = finished_at - interval '15 days';
+     UPDATE delivery_attempts SET at = now() - interval '15 days'`,
+  )
+  await db.database.transaction((query) => removeExpired(query, 14 * 86_400_000))
+  const { rows } = await db.database.pool.query(`SELECT id FROM outbox ORDER BY seq`)
+  expect(rows).toEqual([{ id: open }, { id: untaken }])
+  expect((await db.database.pool.query(`SELECT entity_id FROM deliveries`)).rows).toEqual([{ entity_id: 'open' }])
+  expect((await db.database.pool.query(`SELECT * FROM delivery_attempts`)).rows).toEqual([])
+})

@@ -1,0 +1,110 @@
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { userUpdated } from '../support/event-factory.ts'
+import { startProcess, type TestProcess } from '../support/process.ts'
+import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+let ledger: TestLedger
+let receiver: WebhookReceiver
+let processes: TestProcess[]
+beforeEach(async () => {
+  ledger = await startTestLedger()
+  receiver = await startWebhookReceiver()
+  processes = []
+})
+afterEach(async () => {
+  for (const relay of processes) {
+    relay.signal('SIGKILL')
+    await relay.exited
+  }
+  await receiver.close()
+  await ledger.close()
+})
+
+const config = { ...testRelayConfig, attemptTimeoutMs: 1_000, leaseMs: 2_500, retrySchedule: [50, 50, 50] }
+const script = fileURLToPath(new URL('../support/relay-process.ts', import.meta.url))
+
+const relayProcess = async (): Promise<TestProcess> => {
+  const { connection, key } = ledger
+  const options = JSON.stringify({ connection, key: key.toString('hex'), config })
+  const relay = startProcess(process.execPath, [script, options], { cwd: process.cwd() })
+  processes.push(relay)
+  await relay.waitFor(/started/)
+  return relay
+}
+
+test('a relay that is killed between POST and result: another delivers again, with the same id and bytes', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await relayProcess()
+  receiver.answerWith(() => relay.signal('SIGKILL'))
+  const [event] = await ledger.record(userUpdated('u1', { round: 1 }))
+  await relay.exited
+  expect(await ledger.rows('SELECT state, attempts FROM deliveries')).toEqual([{ state: 'pending', attempts: 0 }])
+
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  await ledger.record(userUpdated('u1', { round: 2 }))
+  await ledger.relay({ config })
+  await ledger.untilTrue(`SELECT count(*) = 2 FROM deliveries WHERE state = 'succeeded'`)
+  expect(receiver.received.map(({ body }) => body.version)).toEqual([1, 1, 2])
+  const [first, again] = receiver.received
+  expect([first!.headers['webhook-id'], again!.headers['webhook-id']]).toEqual([event!.id, event!.id])
+  expect(first!.raw.equals(again!.raw)).toBe(true)
+})
+
+test('a relay that is killed before it takes events in loses none of them', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await relayProcess()
+  relay.signal('SIGKILL')
+  await relay.exited
+  await ledger.record(userUpdated('u1'), userUpdated('u2'))
+  await relayProcess()
+  await receiver.until((received) => received.length === 2)
+})
+
+test('killed again and again under load: every event arrives, first deliveries in order', async () => {
+  await ledger.hook({ url: receiver.url })
+  const first = new Map<string, number[]>()
+  receiver.answerWith(({ body }, response) => {
+    const id = String(body.data['id'])
+    const versions = first.get(id) ?? []
+    if (!versions.includes(body.version)) versions.push(body.version)
+    first.set(id, versions)
+    response.writeHead(204).end()
+  })
+  const entities = Array.from({ length: 20 }, (_, index) => `u${index}`)
+  let relay = await relayProcess()
+  for (let round = 1; round <= 4; round += 1) {
+    const before = receiver.received.length
+    for (let version = 0; version < 5; version += 1) await ledger.record(...entities.map((id) => userUpdated(id)))
+    await receiver.until((received) => received.length > before + 10)
+    relay.signal('SIGKILL')
+    await relay.exited
+    relay = await relayProcess()
+  }
+  await ledger.untilTrue(`SELECT count(*) = 400 FROM deliveries WHERE state = 'succeeded'`)
+  const inOrder = Array.from({ length: 20 }, (_, index) => index + 1)
+  expect([...first.keys()].toSorted()).toEqual(entities.toSorted())
+  for (const versions of first.values()) expect(versions).toEqual(inOrder)
+})
+
+test('a relay that sleeps through its lease may not write when it wakes up', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await relayProcess()
+  receiver.answerWith((_received, response) => {
+    relay.signal('SIGSTOP')
+    response.writeHead(500).end()
+  })
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  await ledger.relay({ config })
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM deliveries WHERE state = 'succeeded'`)
+
+  relay.signal('SIGCONT')
+  await relay.waitFor(/lanes were lost/)
+  expect(await ledger.rows(`SELECT state, attempts, last_status FROM deliveries`)).toEqual([
+    { state: 'succeeded', attempts: 1, last_status: 204 },
+  ])
+  expect(await ledger.rows(`SELECT status FROM delivery_attempts`)).toEqual([{ status: 204 }])
+})

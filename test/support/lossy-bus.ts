@@ -1,0 +1,48 @@
+import { EventEmitter } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BusEvent, EventBus, PublishResult } from '../../events/bus.ts'
+
+/** A broker at its worst: it refuses, loses, repeats and reorders as told, and remembers nothing. */
+export const createLossyBus = (misbehave: {
+  /** This event is refused. */
+  refuses?: (event: BusEvent) => boolean
+  /** This event is confirmed and then lost. */
+  loses?: (event: BusEvent) => boolean
+  /** Batches arrive backwards, and twice. */
+  scrambles?: boolean
+}) => {
+  const emitter = new EventEmitter().setMaxListeners(0)
+  const published: BusEvent[] = []
+  let queue: string[] = []
+  const publishOne = (event: BusEvent): PublishResult => {
+    if (misbehave.refuses?.(event)) return { outcome: 'error', error: new Error('refused') }
+    published.push(event)
+    if (!misbehave.loses?.(event)) queue.push(event.id)
+    return { outcome: 'ok' }
+  }
+  const bus: EventBus = {
+    transport: 'broker',
+    publish: async (batch) => batch.map(publishOne),
+    async consume(handler, { signal }) {
+      while (!signal.aborted) {
+        const taken = queue
+        queue = []
+        if (taken.length > 0) {
+          const eventIds = misbehave.scrambles ? [...taken.toReversed(), ...taken] : taken
+          const { deferred, committed } = await handler({ eventIds })
+          committed?.()
+          if (deferred > 0) queue.push(...taken)
+        }
+        await delay(2)
+      }
+    },
+    wake: () => void emitter.emit('wake'),
+    onWake(listener) {
+      emitter.on('wake', listener)
+      return () => emitter.off('wake', listener)
+    },
+    health: async () => ({ ok: true }),
+    close: async () => {},
+  }
+  return { bus, published }
+}
