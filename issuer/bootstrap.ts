@@ -10,7 +10,7 @@ import {
   lockBootstrap,
   setBootstrapSecret,
 } from './bootstrap-store.ts'
-import { managementScopes } from './management/authorization.ts'
+import { managementRole, managementScopes } from './management/authorization.ts'
 
 export interface BootstrapOptions {
   database: Pick<Database, 'transaction'>
@@ -27,8 +27,6 @@ export interface BootstrapCredentials {
   clientSecret: string
 }
 
-const role = { name: 'Management API access', description: 'Holds every permission of the Management API' }
-
 /**
  * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds `all`, and one
  * application with that role. Safe to run at every start of every instance; returns credentials only when it made them up.
@@ -40,7 +38,7 @@ export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentia
     for (const indicator of options.indicators) {
       scopeIds.push((await ensureResource(query, indicator, managementScopes)).allScopeId)
     }
-    const roleId = await ensureRole(query, { ...role, scopeIds })
+    const roleId = await ensureRole(query, { ...managementRole, scopeIds })
 
     const existing = await findBootstrapApplication(query, options.clientId)
     const clientId = existing ?? options.clientId ?? newId()

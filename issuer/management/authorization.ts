@@ -20,6 +20,12 @@ export const managementScopes = {
 
 export type ManagementScope = keyof typeof managementScopes
 
+/** The role that every start gives all of the Management API (`bootstrap.ts`): whoever could take its name would be given that too. */
+export const managementRole = {
+  name: 'Management API access',
+  description: 'Holds every permission of the Management API',
+}
+
 /** The scopes of which one is enough for the route, the narrowest first. */
 export const fittingScopes = ({
   method,

@@ -72,6 +72,7 @@ const createServe = (options: ManagementApiOptions) => {
   return (definition: Route): RequestHandler =>
     async (request, response) => {
       const caller = await authenticate(request.headers.authorization)
+      response.locals['clientId'] = caller.clientId
       authorize(definition, caller)
       const context = await readContext(definition, caller, request, options.clientAddress(request))
       const result = (await definition.handle(context)) ?? undefined
@@ -166,7 +167,8 @@ const identify =
       const { method } = request
       const path = request.originalUrl.split('?', 1)[0]
       const ms = Math.round(performance.now() - started)
-      requestLogger.info({ method, path, status: response.statusCode, ms }, 'management request')
+      const { clientId } = response.locals
+      requestLogger.info({ method, path, status: response.statusCode, ms, clientId }, 'management request')
     })
     next()
   }

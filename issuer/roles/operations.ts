@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
-import { refuseClimbing } from '../management/authorization.ts'
+import { managementRole, refuseClimbing } from '../management/authorization.ts'
 import { carriedByRoles, carriedByScopes } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
@@ -44,7 +44,7 @@ export const roleOperations = ({
     },
 
     async create(context: OperationContext, input: NewRole): Promise<Role> {
-      refuseInternalName(input.name)
+      refuseReservedName(context.caller, input.name)
       return mutate(context, async ({ trx, record }) => {
         const scopes = await acceptScopes(trx, context.caller, input.type, input.scopeIds)
         const columns = {
@@ -66,7 +66,7 @@ export const roleOperations = ({
     },
 
     async update(context: OperationContext, id: string, patch: RolePatch): Promise<Role> {
-      if (patch.name !== undefined) refuseInternalName(patch.name)
+      if (patch.name !== undefined) refuseReservedName(context.caller, patch.name)
       return mutate(context, async ({ trx, record }) => {
         const row = await lockRole(trx, id)
         if (row === undefined) throw new AppError('entity.not_exists', { data: { id } })
@@ -114,8 +114,11 @@ export const roleOperations = ({
 
 export const unknownRole = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
 
-const refuseInternalName = (name: string) => {
+const refuseReservedName = (caller: Caller, name: string) => {
   if (name.startsWith('#internal:')) throw new AppError('role.internal_role_violation')
+  if (name === managementRole.name && !caller.scopes.has('all')) {
+    throw new AppError('auth.forbidden', { detail: 'This role name needs the scope all.', data: { scopes: ['all'] } })
+  }
 }
 
 const byAge = (left: ScopeRow, right: ScopeRow) =>
