@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { catalogue } from '../../events/catalogue.ts'
+import { webhookSecretOf } from '../../events/hook-secrets.ts'
+import { userUpdated } from '../support/event-factory.ts'
+import { startProcess } from '../support/process.ts'
+import { startTestLedger, type TestLedger } from '../support/relay.ts'
+
+const page = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
+
+let ledger: TestLedger
+let folder: string
+beforeEach(async () => {
+  ledger = await startTestLedger()
+  folder = await mkdtemp(join(tmpdir(), 'surrogate-recipe-'))
+})
+afterEach(async () => {
+  await ledger.close()
+  await rm(folder, { recursive: true })
+})
+
+const freePort = async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+const untilItAnswers = (url: string) => expect.poll(() => fetch(url).then(({ status }) => status)).toBe(401)
+
+test('the receiver printed on the webhooks page takes what we send and refuses what others send', async () => {
+  const [, code] = /```js\n([\s\S]*?)```/.exec(page)!
+  const script = join(folder, 'receiver.mjs')
+  await writeFile(script, code!)
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}/`
+  const hook = await ledger.hook({ url, oldKeys: ['x'.repeat(32)] })
+  // Still holds the old key.
+  const env = { PORT: String(port), WEBHOOK_SECRET: webhookSecretOf('x'.repeat(32)) }
+  const receiver = startProcess(process.execPath, [script], { cwd: folder, env })
+  try {
+    await untilItAnswers(url)
+    await ledger.relay()
+    await ledger.record(userUpdated('u1', { name: 'Zoë' }))
+    await receiver.waitFor(/User\.Data\.Updated 1 \{ id: 'u1', name: 'Zoë' \}/)
+    await ledger.untilTrue(`SELECT state = 'succeeded' FROM deliveries`)
+    const forged = await fetch(url, {
+      method: 'POST',
+      body: '{}',
+      headers: {
+        'webhook-id': 'x',
+        'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+        'webhook-signature': 'v1,AAAA',
+      },
+    })
+    expect(forged.status).toBe(401)
+    expect(hook.signingKey).not.toBe('x'.repeat(32))
+  } finally {
+    receiver.signal('SIGKILL')
+    await receiver.exited
+  }
+})
+
+test('the webhooks page lists every event of the catalogue', () => {
+  for (const { type, entity, occurs } of catalogue) expect(page).toContain(`| \`${type}\` | ${entity} | ${occurs} |`)
+})
