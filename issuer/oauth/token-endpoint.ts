@@ -6,6 +6,7 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../../platform/problem.ts'
 import type { PreparedToken, RequestOrigin, TokenRequest } from '../grants/grant.ts'
 import type { Grants } from '../grants/index.ts'
+import { issueTime } from '../revocations/issue-time.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
 import { sendError, sendJson } from './answers.ts'
 import { authenticateClient, readClientCredentials } from './client-authentication.ts'
@@ -57,7 +58,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       requestedResource,
       target: targetOf(database.query, requestedResource, scopes, facts!) as TokenRequest['target'],
       origin: originOf(request),
-      now: now(),
+      now: issueTime(now(), facts!.clientRevokedUntil),
     }
     const prepared = await grant.prepare(input, tokenRequest)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.

@@ -1,7 +1,12 @@
 import { type Query, statement } from '../../platform/database.ts'
+import { revokedUntil } from '../revocations/revocation-store.ts'
 import type { Client } from './client.ts'
 import type { ClientSecrets } from './client-authentication.ts'
 import type { Resource } from './resource.ts'
+
+/** A condition. OFFSET 0 keeps the planner from turning it into a join that starts with every role that has the scope. */
+export const roleHolds = (roleId: string, scopeId: string): string =>
+  `EXISTS (SELECT FROM role_scopes rs WHERE rs.role_id = ${roleId} AND rs.scope_id = ${scopeId} OFFSET 0)`
 
 /** What every token request needs to know, in one round trip: the client with its secrets, the resource, and the scopes asked for. */
 export interface TokenRequestFacts {
@@ -12,10 +17,12 @@ export interface TokenRequestFacts {
   definedScopes: readonly string[]
   /** Of those, what the client itself holds through its machine-to-machine roles. */
   clientScopes: readonly string[]
+  /** Until when the tokens of the client are revoked, in seconds; see `issueTime`. */
+  clientRevokedUntil: number | null
 }
 
 // Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Scopes are looked up by name and their
-// roles by scope, so the cost does not grow with the number of roles a client has. The client is joined last and optional, so that an
+// scopes by key from the client's own roles, so the cost does not grow with the number of roles there are. The client is joined last and optional, so that an
 // unknown one takes the same look-ups as a wrong secret.
 const select = statement(
   'token-request',
@@ -23,7 +30,8 @@ const select = statement(
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
      (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
       WHERE s.application_id = asked.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
-     r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted
+     r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted,
+     ${revokedUntil('client', 'ARRAY[asked.id]')} AS "clientRevokedUntil"
    FROM (SELECT $1::text AS id) asked
    LEFT JOIN resources r ON r.id = CASE
      WHEN $2::text IS NOT NULL THEN (SELECT id FROM resources WHERE indicator = $2)
@@ -31,8 +39,7 @@ const select = statement(
    LEFT JOIN LATERAL (
      SELECT string_agg(s.name, ' ') AS defined,
        string_agg(s.name, ' ') FILTER (WHERE EXISTS (
-         SELECT FROM role_scopes rs JOIN application_roles ar ON ar.role_id = rs.role_id
-         WHERE rs.scope_id = s.id AND ar.application_id = asked.id)) AS granted
+         SELECT FROM application_roles ar WHERE ar.application_id = asked.id AND ${roleHolds('ar.role_id', 's.id')})) AS granted
      FROM scopes s WHERE s.resource_id = r.id AND s.name = ANY ($4::text[])
    ) found ON true
    LEFT JOIN applications a ON a.id = asked.id`,
@@ -46,6 +53,7 @@ interface Row extends Omit<Client, 'id'> {
   accessTokenTtl: number
   defined: string | null
   granted: string | null
+  clientRevokedUntil: number | null
 }
 
 const words = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '))
@@ -63,6 +71,7 @@ export const findTokenRequestFacts = async (
     resource: resourceId === null ? undefined : { id: resourceId, indicator, accessTokenTtl },
     definedScopes: words(row.defined),
     clientScopes: words(row.granted),
+    clientRevokedUntil: row.clientRevokedUntil,
   }
 }
 

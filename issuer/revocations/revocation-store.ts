@@ -93,6 +93,10 @@ const last = statement('revocations-last', `SELECT COALESCE(max(seq), 0) AS seq 
 /** The highest number that has been committed and is kept. */
 export const lastRevocation = async (query: Query): Promise<number> => (await query<{ seq: number }>(last, []))[0]!.seq
 
+/** An SQL expression: the last second whose tokens are revoked for one of `values` (an array), or NULL. See `issueTime`. */
+export const revokedUntil = (kind: 'sub' | 'client', values: string): string =>
+  `(SELECT ${seconds('max(issued_before)')} FROM revocations WHERE kind = '${kind}' AND value = ANY (${values}))`
+
 /** SQL expressions of what a token carries; `people` is an array: the subject and everybody in the `act` chain. `iat` is a timestamp. */
 export interface TokenColumns {
   jti: string

@@ -3,8 +3,9 @@ import { type Query, statement } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { ImpersonationSession } from '../../impersonation/session.ts'
 import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
+import { roleHolds } from '../../oauth/token-request-store.ts'
 import { actorsOf } from '../../revocations/people.ts'
-import { revokedCondition } from '../../revocations/revocation-store.ts'
+import { revokedCondition, revokedUntil } from '../../revocations/revocation-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
 import type { PresentedActor } from './actor.ts'
 import type { PresentedSubject } from './subject.ts'
@@ -47,6 +48,8 @@ export interface ExchangeFacts {
   actorSessionEnded: boolean | null
   /** A revocation concerns the actor token, by itself or by anybody in its `act` chain; null when there is no actor token. */
   actorRevoked: boolean | null
+  /** Until when the tokens of the subject or of somebody who acts are revoked, in seconds; see `issueTime`. */
+  peopleRevokedUntil: number | null
   actorId: string | null
   actorSuspended: boolean
   actorRoles: string[] | null
@@ -67,10 +70,11 @@ const subjectRevoked = `CASE WHEN os.digest IS NOT NULL OR $3::text IS NOT NULL 
   client: 'COALESCE(os.client_id, $4)',
   iat: 'COALESCE(os.created_at, to_timestamp($12::float8))',
 })} END`
+const actors = `$16::text[] || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}') || people.actor_id::text`
 const actorRevoked = `CASE WHEN oa.digest IS NOT NULL OR $6::text IS NOT NULL THEN ${revokedCondition({
   jti: '$13',
   sid: 'COALESCE(oa.session_id, $7)',
-  people: `$16::text[] || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}') || people.actor_id::text`,
+  people: actors,
   client: 'COALESCE(oa.client_id, $15)',
   iat: 'COALESCE(oa.created_at, to_timestamp($14::float8))',
 })} END`
@@ -94,12 +98,11 @@ const select = statement(
      CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
        'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act) END AS "opaqueActor",
      (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
-     ${actorRevoked} AS "actorRevoked",
+     ${actorRevoked} AS "actorRevoked", ${revokedUntil('sub', `${actors} || people.subject_id::text`)} AS "peopleRevokedUntil",
      a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
      (SELECT string_agg(s.name, ' ') FROM scopes s
       WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND EXISTS (
-        SELECT FROM role_scopes rs JOIN user_roles ur ON ur.role_id = rs.role_id
-        WHERE rs.scope_id = s.id AND ur.user_id = u.id)) AS granted
+        SELECT FROM user_roles ur WHERE ur.user_id = u.id AND ${roleHolds('ur.role_id', 's.id')})) AS granted
    FROM (SELECT COALESCE((SELECT user_id FROM token), (SELECT user_id FROM opaque_subject), $3) AS subject_id,
            COALESCE((SELECT user_id FROM opaque_actor), $6) AS actor_id) people
    LEFT JOIN token t ON true LEFT JOIN opaque_subject os ON true LEFT JOIN opaque_actor oa ON true
