@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isRunning, runProcess, startProcess, type TestProcess } from '../support/process.ts'
+import { isRunning, startProcess, type TestProcess } from '../support/process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const leftOut = new Set(['.git', 'node_modules', '.surrogate', 'dist', 'coverage'])
@@ -26,8 +26,8 @@ export const createCheckout = async () => {
   return { path, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** The number of an account that exists nowhere, for root to start things as somebody ordinary. */
-const ordinaryUser = 54_321
+/** `nobody`, for root to start things as somebody ordinary: PostgreSQL wants an account. */
+const ordinaryUser = 65_534
 
 export interface Settings {
   checkout: string
@@ -80,13 +80,7 @@ export const npmStart = (settings: Settings): TestProcess =>
 
 /** The command line without npm in between, so that exit codes and signals are its own. */
 export const startSurrogate = (settings: Settings, ...args: string[]): TestProcess =>
-  startProcess(...command(settings, node(settings), ['bin/surrogate.ts', ...args]), {
-    cwd: settings.checkout,
-    env: settings.env,
-  })
-
-export const runSurrogate = (settings: Settings, ...args: string[]) =>
-  runProcess(...command(settings, node(settings), ['bin/surrogate.ts', ...args]), {
+  startProcess(...command(settings, node(settings), ['-r', './bin/require-node.cjs', 'bin/surrogate.ts', ...args]), {
     cwd: settings.checkout,
     env: settings.env,
   })

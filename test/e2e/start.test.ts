@@ -1,6 +1,6 @@
-import { chmod, stat } from 'node:fs/promises'
+import { chmod, rmdir, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { isRunning, runProcess, type TestProcess } from '../support/process.ts'
 import {
@@ -11,7 +11,6 @@ import {
   demoOf,
   npmStart,
   ready,
-  runSurrogate,
   type Settings,
   startSurrogate,
 } from './stack.ts'
@@ -29,6 +28,13 @@ afterEach(() => cleanUp(settings, ...running.splice(0)))
 const started = (child: TestProcess) => {
   running.push(child)
   return child
+}
+
+/** A command that ends by itself. */
+const run = async (...command: Parameters<typeof startSurrogate>) => {
+  const child = started(startSurrogate(...command))
+  const { code } = await child.exited
+  return { code, output: child.output() }
 }
 
 describe('surrogate start --demo', { timeout: 180_000 }, () => {
@@ -86,7 +92,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     const second = started(startSurrogate(settings, 'start', '--demo'))
     await second.waitFor(ready)
     expect(await demoOf(settings)).toEqual(made)
-    const demo = await runSurrogate(settings, 'demo')
+    const demo = await run(settings, 'demo')
     expect(demo.output).toContain('Every step was as expected.')
 
     second.signal('SIGINT')
@@ -98,7 +104,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     settings = await createSettings(checkout.path)
     const first = started(startSurrogate(settings, 'start', '--demo'))
     await first.waitFor(ready)
-    const second = await runSurrogate(settings, 'start', '--demo')
+    const second = await run(settings, 'start', '--demo')
     expect(second.output).toMatch(/in use|already running/i)
     expect(second.output).not.toMatch(/^\s+at /m)
     expect(second.code).not.toBe(0)
@@ -118,7 +124,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     const other = createServer()
     const port = Number(settings.env[name])
     await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve))
-    const child = await runSurrogate({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
+    const child = await run({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
     await new Promise((resolve) => other.close(resolve))
     expect(child.output.trim().split('\n')).toEqual([
       expect.stringMatching(new RegExp(`^Port ${port} is in use: ${part} cannot listen`)),
@@ -130,8 +136,9 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
 
   test('a data folder that cannot be written gives two lines', async () => {
     settings = await createSettings(checkout.path, { ordinary: true })
-    await chmod(settings.dataDir, 0o500)
-    const child = await runSurrogate({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
+    await rmdir(settings.dataDir)
+    await chmod(dirname(settings.dataDir), 0o500)
+    const child = await run({ ...settings, env: { ...settings.env, LOG_LEVEL: 'silent' } }, 'start', '--demo')
     expect(child.output).toContain(settings.dataDir)
     expect(child.output).toContain('SURROGATE_DATA_DIR')
     expect(child.output.trim().split('\n')).toHaveLength(2)
@@ -143,7 +150,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     [{ NODE_ENV: 'production' }, 'NODE_ENV'],
   ])('the demo refuses %o', async (env, name) => {
     settings = await createSettings(checkout.path, { env })
-    const child = await runSurrogate(settings, 'start', '--demo')
+    const child = await run(settings, 'start', '--demo')
     expect(child.output).toContain(name)
     expect(child.code).toBe(2)
   })
@@ -152,7 +159,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
 describe('the command line', () => {
   test('lists its commands', async () => {
     settings = await createSettings(checkout.path)
-    const help = await runSurrogate(settings, '--help')
+    const help = await run(settings, '--help')
     expect(help.output).toMatch(
       /Usage: surrogate <command>[\s\S]*start \[--demo\][\s\S]*gateway check <file>[\s\S]*migrate/,
     )
@@ -161,8 +168,8 @@ describe('the command line', () => {
 
   test('an unknown command or option is a usage error', async () => {
     settings = await createSettings(checkout.path)
-    expect(await runSurrogate(settings, 'strat')).toMatchObject({ code: 2, output: expect.stringContaining('"strat"') })
-    expect(await runSurrogate(settings, 'start', '--dmeo')).toMatchObject({
+    expect(await run(settings, 'strat')).toMatchObject({ code: 2, output: expect.stringContaining('"strat"') })
+    expect(await run(settings, 'start', '--dmeo')).toMatchObject({
       code: 2,
       output: expect.stringContaining('--dmeo'),
     })
@@ -170,7 +177,7 @@ describe('the command line', () => {
 
   test('npm run demo without a stack says what to do', async () => {
     settings = await createSettings(checkout.path)
-    const demo = await runSurrogate(settings, 'demo')
+    const demo = await run(settings, 'demo')
     expect(demo.output).toContain('npm start')
     expect(demo.code).toBe(3)
   })

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 
 /** A program under test: what it printed so far, conditions on that, and a stop that cannot be forgotten. */
 export interface TestProcess {
@@ -89,11 +90,18 @@ export const runProcess = async (command: string, args: readonly string[], optio
   return { code, output: child.output() }
 }
 
+/** A process that has ended but was not yet collected by its parent (a zombie) does not run. */
 export const isRunning = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+  if (process.platform !== 'linux') return true
+  try {
+    // proc(5): the state follows the command, which is in parentheses.
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }
