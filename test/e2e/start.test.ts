@@ -1,4 +1,4 @@
-import { chmod, rmdir, stat } from 'node:fs/promises'
+import { chmod, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -142,6 +142,19 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     expect(child.output).toContain(settings.dataDir)
     expect(child.output).toContain('SURROGATE_DATA_DIR')
     expect(child.output.trim().split('\n')).toHaveLength(2)
+    expect(child.code).toBe(2)
+  })
+
+  test('rules that were changed and no compiler for them: the file and what to do', async () => {
+    settings = await createSettings(checkout.path, { env: { OPA_BIN: '/nowhere/opa' } })
+    const rule = join(checkout.path, 'policies', 'gateway', 'decision.rego')
+    const shipped = await readFile(rule, 'utf8')
+    await writeFile(rule, `${shipped}\n# changed\n`)
+    const child = await run(settings, 'start', '--demo')
+    await writeFile(rule, shipped)
+    expect(child.output).toMatch(/gateway\/decision\.rego was changed/)
+    expect(child.output).toContain('OPA_BIN')
+    expect(child.output).not.toMatch(/^\s+at /m)
     expect(child.code).toBe(2)
   })
 
