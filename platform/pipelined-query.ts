@@ -29,8 +29,15 @@ export const createPipelinedQuery = ({
   const lines = Array.from({ length: connections }, (): Line => ({ client: undefined, inFlight: 0 }))
 
   const open = (line: Line): Promise<pg.Client> => {
-    // Whoever waits for a lock holds up those behind it, so not for long.
-    const client = new pg.Client({ ...settings, pipeline: true, lock_timeout: 5_000, statement_timeout: 15_000 })
+    const client = new pg.Client({
+      ...settings,
+      pipeline: true,
+      // Whoever waits for a lock holds up those behind it, so not for long.
+      lock_timeout: 5_000,
+      statement_timeout: 15_000,
+      // These statements look rows up by key: one plan is right for all values, and planning anew takes several times what they take.
+      options: '-c plan_cache_mode=force_generic_plan',
+    })
     const opened = client.connect().then(() => client)
     const forget = () => {
       if (line.client === opened) line.client = undefined

@@ -21,9 +21,9 @@ export interface TokenRequestFacts {
   clientRevokedUntil: number | null
 }
 
-// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Scopes are looked up by name and their
-// scopes by key from the client's own roles, so the cost does not grow with the number of roles there are. The client is joined last and optional, so that an
-// unknown one takes the same look-ups as a wrong secret.
+// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held is looked up from
+// the client's own roles, so the cost does not grow with the number of roles there are. The client is joined last and may be missing, so
+// that an unknown one takes the same look-ups as a wrong secret.
 const select = statement(
   'token-request',
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
