@@ -88,6 +88,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     try {
       sendJson(response, 200, await issue(request, progress))
       counter.inc({ grant: progress.grant, outcome: 'issued' })
+      logger.debug({ requestId, grant: progress.grant }, 'token issued')
     } catch (cause) {
       const { error, reason } = sendError(response, cause, logger, requestId)
       counter.inc({ grant: progress.grant, outcome: error })
