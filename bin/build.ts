@@ -4,8 +4,9 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
+import { z } from 'zod'
 import { importGraph, namingEmittedFiles } from './build/emitted-imports.ts'
-import { publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
+import { commandLine, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
 
 /**
  * `npm run build [-- --output <folder>]` makes `dist/`: the package for publishing, plain JavaScript with the files that it reads at
@@ -35,19 +36,26 @@ const areas = ['bin', 'events', 'gateway', 'issuer', 'migrations', 'platform', '
 const ships = /\.(rego|json|yaml|tar\.gz)$|^bin\/surrogate\.cjs$/
 const staysHere = /\.ts$|^bin\/require-node\.cjs$|(^|\/)\./
 
-/** Only what an earlier build made is replaced. */
+/** Only what an earlier build made is replaced; the sources have another `bin`. */
 const requireReplaceable = async (target: string): Promise<void> => {
-  const found = await readdir(target).catch((): string[] => [])
-  const built = found.includes('package.json') && !found.includes('tsconfig.json') && !found.includes('node_modules')
-  if (found.length > 0 && !built) throw new Error(`${target} holds something else than a built package.`)
+  const found = await readdir(target).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const text = await readFile(join(target, 'package.json'), 'utf8').catch(() => '{}')
+  const { bin } = z.object({ bin: z.unknown().optional() }).parse(JSON.parse(text))
+  if (found.length > 0 && JSON.stringify(bin) !== JSON.stringify(commandLine))
+    throw new Error(`${target} holds something else than a built package.`)
 }
 
 const compile = async (output: string): Promise<void> => {
   const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
   const args = [compiler, '--project', join(root, 'tsconfig.build.json'), '--outDir', output]
-  await promisify(execFile)(process.execPath, args, { cwd: root }).catch((error: { stdout: string }) => {
-    throw new Error(`The sources do not compile.\n${error.stdout}`)
-  })
+  await promisify(execFile)(process.execPath, args, { cwd: root }).catch(
+    (error: { stdout: string; stderr: string }) => {
+      throw new Error(`The sources do not compile.\n${error.stdout}${error.stderr}`)
+    },
+  )
 }
 
 const copyAssets = async (output: string): Promise<void> => {

@@ -11,6 +11,9 @@ export const publicEntries: Readonly<Record<string, string>> = {
  */
 const engines = { node: '>=22.19.0' }
 
+/** What `npx surrogate` runs. */
+export const commandLine = { surrogate: 'bin/surrogate.cjs' }
+
 const versions = z.record(z.string(), z.string())
 export const sourceManifest = z.object({
   name: z.string(),
@@ -45,7 +48,7 @@ export const publishedManifest = (
     license,
     type: 'module',
     engines,
-    bin: { surrogate: 'bin/surrogate.cjs' },
+    bin: commandLine,
     exports: {
       ...Object.fromEntries(
         Object.entries(publicEntries).map(([specifier, file]) => [

@@ -3,6 +3,7 @@ import { StartupError } from '../../platform/startup-error.ts'
 import { demoFilePath, readDemoFile } from '../demo/demo-file.ts'
 import { createNarrator, UnexpectedAnswer } from '../demo/narrator.ts'
 import { walk } from '../demo/walk.ts'
+import { howToRun } from '../how-to-run.ts'
 import { parseOptions } from '../options.ts'
 import { settings } from '../settings.ts'
 
@@ -13,7 +14,7 @@ export const demoCommand = async (args: readonly string[]): Promise<number> => {
   const demo = await readDemoFile(SURROGATE_DATA_DIR)
   if (demo?.data === undefined)
     throw new StartupError(`There is no demo yet: ${demoFilePath(SURROGATE_DATA_DIR)} does not tell of one.`, {
-      hint: 'Start it with "npm start" in another terminal, then run this again.',
+      hint: `Start it with "${howToRun.start}" in another terminal, then run this again.`,
       exitCode: 3,
     })
   const print = (line: string) => process.stdout.write(`${line}\n`)

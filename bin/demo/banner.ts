@@ -1,3 +1,4 @@
+import { howToRun } from '../how-to-run.ts'
 import { curlLines } from './curl-lines.ts'
 import { type DemoFile, demoFilePath } from './demo-file.ts'
 
@@ -33,7 +34,7 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
     ]),
     ...rows(`Credentials (client id : secret), kept in ${demoFilePath(dataDir)}`, credentials ?? []),
     '',
-    'The impersonation flow: paste line by line, or run "npm run demo" in another terminal',
+    `The impersonation flow: paste line by line, or run "${howToRun.demo}" in another terminal`,
     ...curlLines(demo).flatMap(({ about, line }) => [`  # ${about}`, `  ${line}`]),
     '',
     'Ctrl-C stops everything.',

