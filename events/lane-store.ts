@@ -169,6 +169,7 @@ const lockLanes = statement(
    FOR UPDATE OF lanes`,
 )
 
+// Open deliveries are told by finished_at: a condition on state would lure the planner into reading the whole index of open ones.
 const record = statement(
   'ledger-record',
   `WITH result AS (
@@ -181,7 +182,7 @@ const record = statement(
        state = result.state, attempts = attempts + 1, last_status = result.status, last_error = result.error,
        next_attempt_at = now() + result."retryInMs" * interval '1 millisecond',
        finished_at = CASE WHEN result.state = 'retrying' THEN NULL ELSE now() END
-     FROM result WHERE deliveries.id = result."deliveryId" AND deliveries.state IN ('pending', 'retrying')
+     FROM result WHERE deliveries.id = result."deliveryId" AND deliveries.finished_at IS NULL
    )
    INSERT INTO delivery_attempts (delivery_id, hook_id, at, duration_ms, succeeded, request_headers, status, response_headers,
                                   response_body, error, address)

@@ -12,7 +12,8 @@ export interface HookLoad {
   /** Grows when the receiver asks for silence or is gone; lanes claimed before are then given back unsent. */
   readonly epoch: number
   begin(): void
-  end(): void
+  /** True when there is room again for a worthwhile claim. */
+  end(): boolean
   /** Runs `work` once fewer than `perHook` others run. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Learns from an attempt. */
@@ -34,6 +35,8 @@ export const createHookLoads = ({ perHook }: { perHook: number }): HookLoads => 
     let posts = 0
     let epoch = 0
     const waiting: (() => void)[] = []
+    // A quarter at a time: a claim costs the same for one lane as for thirty.
+    const room = () => ((window - lanes) * 4 >= window ? window - lanes : 0)
     return {
       get epoch() {
         return epoch
@@ -41,12 +44,13 @@ export const createHookLoads = ({ perHook }: { perHook: number }): HookLoads => 
       get idle() {
         return lanes === 0
       },
-      room: () => Math.max(window - lanes, 0),
+      room,
       begin() {
         lanes += 1
       },
       end() {
         lanes -= 1
+        return room() > 0
       },
       async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
         if (posts >= perHook) await new Promise<void>((resolve) => waiting.push(resolve))

@@ -96,8 +96,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
-      load.end()
-      wakeup.wake()
+      if (load.end()) wakeup.wake()
     }
   }
 
