@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createRevocationFeed, type RevocationFeed } from '../../../issuer/revocations/feed.ts'
 import { type RevocationPage, revoke } from '../../../issuer/revocations/revocation-store.ts'
+import type { Query } from '../../../platform/database.ts'
+import { silentLogger } from '../../../platform/logger.ts'
 import { type Answer, basic, request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
@@ -27,9 +30,6 @@ const revokeTokens = (...ids: string[]) =>
     ),
   )
 const valuesOf = ({ entries }: RevocationPage) => entries.map(({ value }) => value)
-
-/** Resolves when a reader of the feed waits: its connection to the server is there and it has not been answered. */
-const waiters = (...answers: Promise<Answer>[]) => Promise.race([...answers, new Promise((done) => setImmediate(done))])
 
 test('everything that has not expired is read from the start, in pages, and then what came since', async () => {
   await revokeTokens('a', 'b')
@@ -134,7 +134,6 @@ test('numbers that are taken without the lock would make the reader miss the lat
 
 test('a waiting reader is answered as soon as something is revoked on any instance', async () => {
   const waiting = [read('?wait=30'), read('?wait=30', { instance: 1 }), read('?wait=30', { instance: 1 })]
-  await waiters(...waiting)
   await revokeTokens('now')
   for (const answer of await Promise.all(waiting)) {
     expect(answer.status).toBe(200)
@@ -198,4 +197,52 @@ test('credentials in the URL are refused, not read', async () => {
     body: { error: 'invalid_request' },
   })
   expect(issuer.logged()).not.toContain(gateway.secret!)
+})
+
+test('what concerns a user is kept as long as a token of that user can live', async () => {
+  const days = async () => {
+    await issuer.sql('DELETE FROM revocations')
+    await issuer.database.transaction((query) => revoke(query, [{ kind: 'sub', value: 'u1' }]))
+    const [entry] = (await pageOf()).entries
+    return Math.floor((entry!.expiresAt * 1000 - Date.now()) / 86_400_000)
+  }
+  expect(await days()).toBe(7)
+  await issuer.createResource({ ttl: 30 * 86_400 })
+  expect(await days()).toBe(30)
+})
+
+test('while instances cannot wake each other, one look a second serves everybody who waits', async () => {
+  let looks = 0
+  const query: Query = (statement, values) => {
+    if (statement.name === 'revocations-last') looks++
+    return issuer.database.query(statement, values)
+  }
+  const notifier = { onNotify: () => () => {}, connected: false }
+  const feed = createRevocationFeed({ database: { query }, notifier, logger: silentLogger })
+  const { signal } = new AbortController()
+  const waiting = Array.from({ length: 20 }, () => feed.read(0, 60_000, signal))
+  await revokeTokens('polled')
+  for (const page of await Promise.all(waiting)) expect(valuesOf(page)).toEqual(['polled'])
+  expect(looks).toBeLessThan(waiting.length)
+  feed.close()
+})
+
+test.each([
+  ['goes away', (_feed: RevocationFeed, reader: AbortController) => reader.abort()],
+  ['is still there when the issuer stops', (feed: RevocationFeed) => feed.close()],
+])('a reader that %s is let go at once, with nothing', async (_name, end) => {
+  const { promise: looked, resolve } = Promise.withResolvers<void>()
+  const query: Query = async (statement, values) => {
+    const rows = await issuer.database.query(statement, values)
+    setImmediate(resolve)
+    return rows as never
+  }
+  const notifier = { onNotify: () => () => {}, connected: true }
+  const feed = createRevocationFeed({ database: { query }, notifier, logger: silentLogger })
+  const reader = new AbortController()
+  const waiting = feed.read(3, 600_000, reader.signal)
+  await looked
+  end(feed, reader)
+  expect(await waiting).toEqual({ entries: [], cursor: 3, more: false })
+  feed.close()
 })
