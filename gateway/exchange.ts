@@ -23,8 +23,8 @@ export interface Exchange {
   /** authorize */
   input: PolicyInput | undefined
   decision: Decision | undefined
-  /** forward; ends the upstream request when the client goes away */
-  abort: (() => void) | undefined
+  /** forward */
+  answer: UpstreamAnswer | undefined
   /** why it was refused or failed */
   error: AppError | undefined
 }
@@ -49,6 +49,12 @@ export interface CanonicalRequest {
   readonly forwardedFor: string
 }
 
+/** What is being fetched from the upstream. */
+export interface UpstreamAnswer {
+  /** Ends the upstream request, since the client went away. */
+  cancel(): void
+}
+
 /** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise when it must wait. */
 export type Stage = (exchange: Exchange) => void | Promise<void>
 
@@ -64,6 +70,6 @@ export const newExchange = (incoming: IncomingMessage, response: ServerResponse)
   principal: undefined,
   input: undefined,
   decision: undefined,
-  abort: undefined,
+  answer: undefined,
   error: undefined,
 })

@@ -3,7 +3,7 @@ import { type Dispatcher, errors } from 'undici'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
-import type { Upstream } from './upstreams.ts'
+import type { Upstream, Waiting } from './upstreams.ts'
 
 /** Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no upstream connection. */
 const readAheadBytes = 16_384
@@ -19,15 +19,17 @@ export interface ForwardParts {
  * fields are those that the first stage let through plus our own.
  */
 export const createForward = ({ upstreams, fail }: ForwardParts): Stage => {
-  const dispatch = (exchange: Exchange, upstream: Upstream, body: unknown) => {
+  const dispatch = (exchange: Exchange, upstream: Upstream, wholeBody: Buffer | null | undefined) => {
     const answer = new Answer(exchange, upstream, fail)
-    exchange.abort = () => answer.cancel()
+    exchange.answer = answer
+    const body = wholeBody === undefined ? chunksOf(exchange.incoming, exchange.route!.bodySize, answer) : wholeBody
     upstream.pool.dispatch(
       {
         path: upstreamPath(exchange, upstream),
         method: exchange.request!.method as Dispatcher.HttpMethod,
         headers: upstreamHeaders(exchange),
-        body: body as Dispatcher.DispatchOptions['body'] & {},
+        // undici takes any iterable of chunks, which its type does not say.
+        body: body as Buffer | null,
       },
       answer,
     )
@@ -39,11 +41,11 @@ export const createForward = ({ upstreams, fail }: ForwardParts): Stage => {
     const route = exchange.route!
     const upstream = upstreams.get(route.upstream)!
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
-    if (upstream.running >= upstream.maxRequests) throw new AppError('server.unavailable')
+    if (upstream.running.size >= upstream.maxRequests) throw new AppError('server.unavailable')
     if (exchange.headers!.expect !== undefined) response.writeContinue()
     if (bodyLength === 0) return dispatch(exchange, upstream, null)
     if (bodyLength === undefined || bodyLength > readAheadBytes) {
-      return dispatch(exchange, upstream, chunksOf(incoming, route.bodySize))
+      return dispatch(exchange, upstream, undefined)
     }
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -57,13 +59,17 @@ export const createForward = ({ upstreams, fail }: ForwardParts): Stage => {
 const tooLarge = () => new AppError('content_too_large')
 
 /** The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must still get there. */
-async function* chunksOf(incoming: IncomingMessage, limit: number): AsyncGenerator<Buffer> {
+async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answer): AsyncGenerator<Buffer> {
   let size = 0
+  answer.waitsForClient = true
   for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > limit) throw tooLarge()
+    answer.waitsForClient = false
     yield chunk
+    answer.waitsForClient = true
   }
+  answer.waitsForClient = false
 }
 
 const upstreamPath = (exchange: Exchange, { basePath }: Upstream): string => {
@@ -94,8 +100,6 @@ const upstreamHeaders = (exchange: Exchange): string[] => {
 /** What an error of undici or of the network means for the caller. */
 const meanings: Record<string, ProblemCode> = {
   UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
-  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
   ETIMEDOUT: 'upstream_timeout',
   UND_ERR_HEADERS_OVERFLOW: 'upstream_protocol_error',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_protocol_error',
@@ -114,38 +118,57 @@ const upstreamError = (cause: Error): AppError => {
 const clientGone = new Error('the client went away')
 
 /** A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request. */
-class Answer implements Dispatcher.DispatchHandler {
+class Answer implements Dispatcher.DispatchHandler, Waiting {
+  since: number
+  waitsForClient = false
   readonly #exchange: Exchange
   readonly #response: ServerResponse
   readonly #upstream: Upstream
   readonly #fail: (exchange: Exchange, error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #cancelled = false
-  #ended = false
+  #begun = false
 
   constructor(exchange: Exchange, upstream: Upstream, fail: (exchange: Exchange, error: unknown) => void) {
     this.#exchange = exchange
     this.#response = exchange.response
     this.#upstream = upstream
     this.#fail = fail
-    upstream.running++
+    this.since = upstream.now
+    upstream.running.add(this)
   }
 
   /** The client went away: nobody waits for the answer. */
   cancel(): void {
-    if (this.#ended) return
     this.#cancelled = true
-    this.#controller?.abort(clientGone)
+    this.#abort(clientGone)
   }
 
-  #end(): void {
-    if (!this.#ended) this.#upstream.running--
-    this.#ended = true
+  #abort(reason: Error): void {
+    // Before undici has a connection for it there is no controller; `onRequestStart` looks again.
+    if (this.#upstream.running.has(this)) this.#controller?.abort(reason)
+  }
+
+  patience(): number {
+    if (this.waitsForClient || this.#controller === undefined || this.#controller.paused) {
+      this.since = this.#upstream.now
+      return 0
+    }
+    return this.#begun ? this.#upstream.idleTimeout : this.#upstream.headersTimeout
+  }
+
+  giveUp(): void {
+    this.#abort(new AppError('upstream_timeout'))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.since = this.#upstream.now
     if (this.#cancelled) controller.abort(clientGone)
+  }
+
+  onBodySent(): void {
+    this.since = this.#upstream.now
   }
 
   onResponseStart(
@@ -153,8 +176,10 @@ class Answer implements Dispatcher.DispatchHandler {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
+    this.since = this.#upstream.now
     // Interim answers (RFC 9110 §15.2) concern this hop.
     if (status < 200) return
+    this.#begun = true
     const flat = answerHeaders(headers)
     flat.push('x-request-id', this.#exchange.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
@@ -163,18 +188,19 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.since = this.#upstream.now
     if (this.#response.write(chunk)) return
     controller.pause()
     this.#response.once('drain', () => controller.resume())
   }
 
   onResponseEnd(): void {
-    this.#end()
+    this.#upstream.running.delete(this)
     this.#response.end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#end()
+    this.#upstream.running.delete(this)
     if (!this.#cancelled) this.#fail(this.#exchange, upstreamError(error))
   }
 }

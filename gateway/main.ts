@@ -69,7 +69,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
   const upstreams = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
   )
-  for (const { name, pool } of upstreams.values()) lifecycle.onStop(`upstream ${name}`, () => pool.destroy())
+  for (const { name, close } of upstreams.values()) lifecycle.onStop(`upstream ${name}`, close)
 
   const decisionLog =
     config.decisionLog &&
@@ -83,7 +83,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 
   metrics.onCollect(() => {
     const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
-    for (const { name, running } of upstreams.values()) gauge.set({ upstream: name }, running)
+    for (const { name, running } of upstreams.values()) gauge.set({ upstream: name }, running.size)
   })
   const count = createRequestMetrics(metrics)
   const cache = createVerifiedTokenCache()

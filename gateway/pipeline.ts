@@ -82,7 +82,7 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: P
   return (incoming: IncomingMessage, response: ServerResponse): void => {
     const exchange = newExchange(incoming, response)
     response.once('close', () => {
-      if (!response.writableFinished) exchange.abort?.()
+      if (!response.writableFinished) exchange.answer?.cancel()
       onFinish(exchange)
     })
     run(exchange, 0)
