@@ -21,7 +21,9 @@ const takeIn = statement(
      UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
      RETURNING id, seq, type, entity_kind, entity_id, version
    ),
-   listening AS (SELECT id, events FROM hooks FOR KEY SHARE),
+   listening AS (
+     SELECT id, events FROM hooks WHERE events && ARRAY(SELECT DISTINCT type FROM taken) FOR KEY SHARE
+   ),
    queued AS (
      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
      SELECT listening.id, taken.id, taken.type, taken.entity_kind, taken.entity_id, taken.version
