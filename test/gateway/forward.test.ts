@@ -208,6 +208,28 @@ describe('an upstream that fails', () => {
     expect(await problemOf(await fetch(gateway.url))).toEqual([504, 'upstream_timeout'])
   })
 
+  test('is not to blame for a client that sends slowly', async () => {
+    let received = ''
+    const gateway = await gatewayBefore(
+      (incoming, response) => {
+        if (incoming.method === 'GET') return
+        incoming.on('data', (chunk) => {
+          received += chunk
+        })
+        incoming.on('end', () => response.end(received))
+      },
+      { headersTimeout: '100ms' },
+    )
+    const outgoing = request(gateway.url, { method: 'POST' })
+    outgoing.write('one ')
+    await vi.waitFor(() => expect(received).toBe('one '))
+    // Another request runs into the timeout meanwhile, twice: the upload has been waiting for longer than that.
+    for (let round = 0; round < 2; round++) expect((await fetch(gateway.url)).status).toBe(504)
+    outgoing.end('two')
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+    expect([answer.statusCode, (await answer.setEncoding('utf8').toArray()).join('')]).toEqual([200, 'one two'])
+  })
+
   test('stops within its answer: the client sees it broken, never whole', async () => {
     const bytes = 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'
     const gateway = await gatewayTo(await rawUpstream((socket) => socket.once('data', () => socket.end(bytes))))

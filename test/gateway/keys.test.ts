@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTokenIssuer } from '../support/token-issuer.ts'
+
+const running: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of running.splice(0).reverse()) await one.close()
+})
+
+const start = async (options?: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> => {
+  const gateway = await startTestGateway(options)
+  running.push(gateway)
+  return gateway
+}
+
+/** Time stands still until the test moves it. */
+const movableClock = () => {
+  let time = Date.now()
+  return {
+    now: () => new Date(time),
+    advance: (ms: number) => {
+      time += ms
+    },
+  }
+}
+
+const answerOf = async (response: Response) => [response.status, ((await response.json()) as { code: string }).code]
+
+test('before there are keys: not ready, and 503 for tokens but not for routes without', async () => {
+  const silent = await startTokenIssuer()
+  silent.answer = { status: 503 }
+  running.push(silent)
+  const gateway = await start({ config: () => ({ issuers: [{ issuer: silent.issuer }] }) })
+  const token = await silent.sign({ scope: 'read:orders' })
+
+  expect(await answerOf(await gateway.call('/orders', { token }))).toEqual([503, 'keys_unavailable'])
+  expect((await fetch(`${gateway.url}/public`)).status).toBe(200)
+  expect((await gateway.health.ready()).ok).toBe(false)
+
+  silent.answer = {}
+  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true), { timeout: 10_000 })
+  expect((await gateway.call('/orders', { token })).status).toBe(200)
+})
+
+test('a new key is found by the first token that names it; then unknown ones cost nothing for a while', async () => {
+  const clock = movableClock()
+  const gateway = await start({ now: clock.now })
+  expect((await gateway.call('/orders')).status).toBe(200)
+  await gateway.issuer.rotate()
+  clock.advance(10_000)
+  expect((await gateway.call('/orders')).status).toBe(200)
+
+  const fetches = gateway.issuer.requests.length
+  const unpublished = await gateway.issuer.rotate({ publish: false })
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const token = await gateway.issuer.sign({ jti: String(attempt) }, {}, unpublished)
+    expect(await answerOf(await gateway.call('/orders', { token }))).toEqual([401, 'invalid_token'])
+  }
+  expect(gateway.issuer.requests.length).toBe(fetches)
+})
+
+test('a token that was accepted is refused once its key has left', async () => {
+  const clock = movableClock()
+  const gateway = await start({ now: clock.now })
+  const token = await gateway.issuer.sign({ scope: 'read:orders' })
+  expect((await gateway.call('/orders', { token })).status).toBe(200)
+
+  await gateway.issuer.rotate({ drop: true })
+  expect((await gateway.call('/orders', { token })).status, 'nobody has noticed yet').toBe(200)
+  clock.advance(10_000)
+  expect((await gateway.call('/orders')).status, 'a token of the new key makes the gateway look').toBe(200)
+  expect((await gateway.call('/orders', { token })).status).toBe(401)
+})
+
+test('with the issuer down its tokens are served for an hour past max-age, cached ones too, then 503', async () => {
+  const clock = movableClock()
+  const gateway = await start({ now: clock.now })
+  const inTwoHours = Math.floor(Date.now() / 1000) + 10_000
+  const token = await gateway.issuer.sign({ scope: 'read:orders', exp: inTwoHours })
+  expect((await gateway.call('/orders', { token })).status).toBe(200)
+  gateway.issuer.answer = { status: 500 }
+
+  clock.advance(300_000)
+  const fresh = await gateway.issuer.sign({ scope: 'read:orders', jti: 'fresh', exp: inTwoHours })
+  expect((await gateway.call('/orders', { token: fresh })).status).toBe(200)
+  clock.advance(3_600_000)
+  for (const one of [token, fresh]) {
+    expect(await answerOf(await gateway.call('/orders', { token: one }))).toEqual([503, 'keys_unavailable'])
+  }
+})
+
+test('a cached token ends with its exp, to the second of the skew', async () => {
+  const clock = movableClock()
+  const gateway = await start({ now: clock.now })
+  const token = await gateway.issuer.sign({ scope: 'read:orders', exp: Math.floor(clock.now().getTime() / 1000) + 60 })
+  expect((await gateway.call('/orders', { token })).status).toBe(200)
+  clock.advance(60_000)
+  expect((await gateway.call('/orders', { token })).status, 'within the skew of 5 s').toBe(200)
+  clock.advance(6_000)
+  expect((await gateway.call('/orders', { token })).status).toBe(401)
+})
+
+describe('several issuers', () => {
+  test("each one's tokens are verified with its own keys only", async () => {
+    const other = await startTokenIssuer({ alg: 'EdDSA' })
+    running.push(other)
+    const gateway = await start({
+      config: ({ issuer }) => ({ issuers: [{ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }] }),
+    })
+    const call = async (token: Promise<string>) => (await gateway.call('/orders', { token: await token })).status
+    const scope = 'read:orders'
+    expect(await call(gateway.issuer.sign({ scope }))).toBe(200)
+    expect(await call(other.sign({ scope }, { typ: 'JWT' }))).toBe(200)
+    expect(await call(other.sign({ scope }, { typ: 'at+jwt' })), 'its own types').toBe(401)
+    expect(await call(other.sign({ scope, nonce: 'n' }, { typ: 'JWT' })), 'an ID token').toBe(401)
+    expect(await call(other.sign({ scope, iss: gateway.issuer.issuer })), "another's name").toBe(401)
+    expect(await call(gateway.issuer.sign({ scope, iss: other.issuer }, { typ: 'JWT' }))).toBe(401)
+  })
+})
