@@ -45,8 +45,10 @@ const readBytes = async (request: IncomingMessage): Promise<Buffer> => {
 }
 
 /** RFC 8259 §8.1: JSON is UTF-8, so another charset is refused instead of guessed at. */
-const isJson = (contentType = '') =>
-  /^application\/(?:[\w!#$&^.+-]+\+)?json *(?:; *charset="?utf-8"?)? *;?$/i.test(contentType)
+const isJson = (contentType = '') => {
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase())
+  return type === 'application/json' && parameters.every((text) => text === '' || /^charset="?utf-8"?$/.test(text))
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -180,7 +180,7 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       scope: 'rbac',
       params,
       query: listQuery(roleSearchFields, {}),
-      paged: 'optional',
+      paged: 'always',
       status: 200,
       response: z.array(role),
       problems: ['entity.not_found'],

@@ -106,6 +106,7 @@ export const toUser = (row: UserRow): User => ({
 
 export const userSearchFields = ['id', 'username', 'primaryEmail', 'primaryPhone', 'name'] as const
 
+// The pattern of an address backtracks, so a text too long must not reach it.
 const identity = {
   username: clearable(
     z
@@ -116,7 +117,7 @@ const identity = {
   primaryEmail: clearable(
     z
       .string()
-      .max(128)
+      .max(128, { abort: true })
       .regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be an email address'),
   ),
   primaryPhone: clearable(z.string().max(128).regex(/^\d+$/, 'must consist of digits')),

@@ -103,6 +103,14 @@ describe('the body', () => {
     })
   })
 
+  test.each(['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8" ;'])(
+    'of type %s is read',
+    async (type) => {
+      const answer = await api.call('POST', '/users', '[]', { token: api.token(), headers: { 'content-type': type } })
+      expect(answer).toMatchObject({ status: 400, body: { code: 'guard.invalid_input' } })
+    },
+  )
+
   test('that is not UTF-8 is refused', async () => {
     const bytes = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xff]), Buffer.from('"}')])
     expect(await post(bytes)).toMatchObject({ status: 400, body: { code: 'guard.invalid_json' } })

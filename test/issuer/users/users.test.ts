@@ -115,6 +115,8 @@ describe('creating', () => {
     [{ avatar: 'not a url' }, 400, 'guard.invalid_input'],
     [{ customData: [] }, 400, 'guard.invalid_input'],
     [{ name: 'a'.repeat(129) }, 400, 'guard.invalid_input'],
+    // Half a million characters on which a backtracking pattern would take minutes.
+    [{ primaryEmail: `a@${'.a'.repeat(250_000)}@` }, 400, 'guard.invalid_input'],
   ])('refuses %o', async (body, status, code) => {
     await api.events()
     expect(await api.call('POST', '/users', body)).toMatchObject({ status, body: { code } })
