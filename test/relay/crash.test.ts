@@ -108,3 +108,21 @@ test('a relay that sleeps through its lease may not write when it wakes up', asy
   ])
   expect(await ledger.rows(`SELECT status FROM delivery_attempts`)).toEqual([{ status: 204 }])
 })
+
+test('when the database cuts every connection, deliveries go on by themselves', async () => {
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config })
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  await ledger
+    .rows(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    )
+    .catch(() => {})
+  // The writer may meet a connection that is dead already; its transaction is then rolled back, and it tries again.
+  const record = () => ledger.record(userUpdated('u1'), userUpdated('u2'))
+  await expect.poll(() => record().then(Boolean, () => false)).toBe(true)
+  await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries WHERE state = 'succeeded'`)
+  const arrived = receiver.received.map(({ body }) => `${body.data['id']} ${body.version}`)
+  expect(new Set(arrived)).toEqual(new Set(['u1 1', 'u1 2', 'u2 1']))
+})
