@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { inputReadsSchema } from './input-reads.ts'
@@ -9,7 +10,7 @@ export interface Bundle {
   revision: string
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
-  /** What `compile.ts` recorded; absent from bundles that were made by other tools. */
+  /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
   built?: BuiltFrom
 }
 
@@ -22,13 +23,16 @@ const builtFrom = z.object({
 })
 export type BuiltFrom = z.infer<typeof builtFrom>
 
+/** `contents` ties the record to the files beside it: with others, what it says about rules and reads would be wrong. */
+const stampSchema = builtFrom.extend({ contents: z.string() })
+
 const manifestFile = '.manifest'
 const wasmFile = 'policy.wasm'
 
 const manifestSchema = z.looseObject({
   revision: z.string().default(''),
   wasm: z.array(z.looseObject({ entrypoint: z.string(), module: z.string() })).min(1),
-  metadata: z.looseObject({ surrogate: builtFrom.optional() }).optional(),
+  metadata: z.looseObject({ surrogate: z.unknown() }).optional(),
 })
 
 /** Bytes of a bundle, unpacked. */
@@ -45,7 +49,9 @@ export const readBundle = (bytes: Uint8Array): Bundle => {
   if (modules.some(({ module }) => module.replace(/^\//, '') !== wasmFile)) {
     throw new PolicyError(`the bundle holds more modules than ${wasmFile}; one is supported`)
   }
-  return { revision, wasm, data: dataOf(files), ...(metadata?.surrogate && { built: metadata.surrogate }) }
+  const stamp = stampSchema.safeParse(metadata?.surrogate)
+  const genuine = stamp.success && stamp.data.contents === contentsOf(files)
+  return { revision, wasm, data: dataOf(files), ...(genuine && { built: stamp.data }) }
 }
 
 /** The same bundle with a revision and its origin in the manifest, and with the same bytes whenever the contents are the same. */
@@ -55,10 +61,16 @@ export const stampBundle = (bytes: Uint8Array, stamp: { revision: string; built:
   const stamped = {
     ...manifest,
     revision: stamp.revision,
-    metadata: { ...manifest.metadata, surrogate: stamp.built },
+    metadata: { ...manifest.metadata, surrogate: { ...stamp.built, contents: contentsOf(files) } },
   }
   files.set(manifestFile, new TextEncoder().encode(`${JSON.stringify(stamped, null, 2)}\n`))
   return gzipSync(writeTar(files), { level: 9 })
+}
+
+/** SHA-256 (hex) of all files but the manifest. */
+const contentsOf = (files: ReadonlyMap<string, Uint8Array>): string => {
+  const others = new Map([...files].filter(([name]) => name !== manifestFile))
+  return createHash('sha256').update(writeTar(others)).digest('hex')
 }
 
 /** The files of a bundle by name. */
@@ -83,20 +95,25 @@ const jsonFile = (files: ReadonlyMap<string, Uint8Array>, name: string): unknown
 /** `a/b/data.json` is the document at `data.a.b`; deeper files are merged into shallower ones. */
 const dataOf = (files: ReadonlyMap<string, Uint8Array>): unknown => {
   const names = [...files.keys()].filter((name) => name === 'data.json' || name.endsWith('/data.json'))
-  const root: Record<string, unknown> = Object.create(null)
+  const root: Record<string, unknown> = {}
   for (const name of names.sort((a, b) => a.split('/').length - b.split('/').length)) {
     const document = jsonFile(files, name)
     let at = root
     for (const key of name.split('/').slice(0, -1)) {
-      const next = at[key] ?? Object.create(null)
+      if (!Object.hasOwn(at, key)) setMember(at, key, {})
+      const next = at[key]
       if (!isObject(next)) throw new PolicyError(`${name} in the bundle overlaps other data`)
-      at[key] = next
       at = next
     }
     if (!isObject(document)) throw new PolicyError(`${name} in the bundle is not a JSON object`)
-    Object.assign(at, document)
+    for (const [key, value] of Object.entries(document)) setMember(at, key, value)
   }
   return root
+}
+
+/** An assignment to `__proto__` would not make a member. */
+const setMember = (object: object, key: string, value: unknown): void => {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { assetUrl } from '../../platform/module-url.ts'
 import { stampBundle, unpack } from './bundle.ts'
+import { endlessCalls } from './endless-calls.ts'
 import { inputReads } from './input-reads.ts'
 import { runOpa } from './opa-binary.ts'
 import { type CompileIssue, issueLine, PolicyError } from './policy-error.ts'
@@ -42,14 +43,16 @@ export const compilePolicies = (options: {
       return readFile(output)
     }
     const wasm = await compile('wasm')
-    const plan = unpack(await compile('plan')).get('plan.json')
+    const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(await compile('plan')).get('plan.json')))
+    const endless = capabilities === null ? [] : endlessCalls(plan)
+    if (endless.length > 0) throw doNotCompile(endless)
     const sources = hashSources(options.sources)
     return stampBundle(wasm, {
       revision: options.revision ?? fingerprint(sources),
       built: {
         compiler: await compilerOf(options.opa),
         sources,
-        reads: inputReads(JSON.parse(new TextDecoder().decode(plan))),
+        reads: inputReads(plan),
       },
     })
   })
@@ -98,8 +101,11 @@ const explain = async (opa: string, folder: string, prose: string): Promise<Poli
   })
   const found = check.code === 0 ? [] : checkIssues(check)
   const issues = found.length > 0 ? found : [{ message: prose.trim().replace(/^error: /, '') }]
-  return new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
+  return doNotCompile(issues)
 }
+
+const doNotCompile = (issues: CompileIssue[]): PolicyError =>
+  new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
 
 const compilerOf = async (opa: string): Promise<string> => {
   const { stdout } = await runOpa(opa, ['version'])

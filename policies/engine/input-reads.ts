@@ -34,7 +34,9 @@ export const projectInput = (input: unknown, reads: InputReads): unknown => {
   return part
 }
 
+/** An assignment to `__proto__` would not make a member, so a rule that reads it gets all of them. */
 const pick = (value: Record<string, unknown>, members: readonly string[]): Record<string, unknown> => {
+  if (members.includes('__proto__')) return value
   const part: Record<string, unknown> = {}
   for (const member of members) if (Object.hasOwn(value, member)) part[member] = value[member]
   return part
@@ -95,7 +97,7 @@ const readsOf = (start: Routine, functions: ReadonlyMap<string, Routine>, string
   }
 
   const runStatement = (type: string, { block, blocks, ...fields }: Fields, before: Holdings): Holdings => {
-    if (type === 'WithStmt' || type === 'CallDynamicStmt') throw wholeInput
+    if (!understood.has(type)) throw wholeInput
     const called = type === 'CallStmt' ? functions.get(String(fields['func'])) : undefined
     if (called) reached.add(called)
     const step = constantStep(type, fields, strings)
@@ -160,6 +162,18 @@ const constantStep = (
   if (type !== 'DotStmt' || from === undefined || name === undefined) return undefined
   return { from, key: name, target: Number(fields['target']) }
 }
+
+/**
+ * Statements whose variables stand where `localsUsed` looks for them. `WithStmt` gives rules another input and `CallDynamicStmt` calls
+ * rules by computed names, so they are not among them; nor is what a later OPA may add.
+ */
+const understood = new Set(
+  ['ArrayAppend', 'AssignInt', 'AssignVar', 'AssignVarOnce', 'Block', 'Break', 'Call', 'Dot', 'Equal', 'IsArray']
+    .concat(['IsDefined', 'IsObject', 'IsSet', 'IsUndefined', 'Len', 'MakeArray', 'MakeNull', 'MakeNumberInt'])
+    .concat(['MakeNumberRef', 'MakeObject', 'MakeSet', 'Nop', 'Not', 'NotEqual', 'ObjectInsert', 'ObjectInsertOnce'])
+    .concat(['ObjectMerge', 'ResetLocal', 'ResultSetAdd', 'ReturnLocal', 'Scan', 'SetAdd'])
+    .map((name) => `${name}Stmt`),
+)
 
 /** Numbers in a statement that are no variables, or ones that are only written. */
 const notRead = new Set(['target', 'result', 'index', 'Index', 'capacity', 'file', 'row', 'col'])

@@ -29,7 +29,8 @@ export const readTar = (archive: Uint8Array): Map<string, Uint8Array<ArrayBuffer
       if (files.has(name)) throw new TarError(`the archive holds ${name} twice`)
       files.set(name, new Uint8Array(content))
       longName = undefined
-    } else if (type !== '5') throw new TarError('the archive holds something that is neither a file nor a folder')
+    } else if (type === '5') longName = undefined
+    else throw new TarError('the archive holds something that is neither a file nor a folder')
   }
   throw new TarError('the archive is cut off')
 }
