@@ -36,12 +36,12 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage =>
     exchange.headers = headers
     // Node's parser reads no further request from a connection after one that asks for another protocol.
     if (headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
-    checkLimits(incoming, headers, limits)
+    checkLimits(exchange.target, headers, limits)
     const bodyLength = framing(incoming, headers)
     const method = incoming.method!
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
-    const { path, segments, query, encodedSlash } = canonicalTarget(incoming.url!)
+    const { path, segments, query, encodedSlash } = canonicalTarget(exchange.target)
     exchange.request = {
       method,
       scheme,
@@ -58,8 +58,8 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage =>
   }
 }
 
-const checkLimits = (incoming: IncomingMessage, headers: RequestHeaders, limits: RequestLimits): void => {
-  if (incoming.url!.length > limits.targetLength) throw new AppError('uri_too_long')
+const checkLimits = (target: string, headers: RequestHeaders, limits: RequestLimits): void => {
+  if (target.length > limits.targetLength) throw new AppError('uri_too_long')
   if (headers.count > limits.headerCount) throw new AppError('header_fields_too_large')
 }
 

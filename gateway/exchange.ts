@@ -9,6 +9,10 @@ import type { Route } from './routes.ts'
 export interface Exchange {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
+  /** The request target as received, also where a framework has cut off the part it mounted us under. */
+  readonly target: string
+  /** For use as middleware: goes on with what is behind the guard. */
+  readonly next: ((exchange: Exchange) => void) | undefined
   /** `performance.now()` at the start. */
   readonly startedAt: number
   /** readRequest */
@@ -58,9 +62,16 @@ export interface UpstreamAnswer {
 /** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise when it must wait. */
 export type Stage = (exchange: Exchange) => void | Promise<void>
 
-export const newExchange = (incoming: IncomingMessage, response: ServerResponse): Exchange => ({
+export const newExchange = (
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  target: string = incoming.url!,
+  next?: (exchange: Exchange) => void,
+): Exchange => ({
   incoming,
   response,
+  target,
+  next,
   startedAt: performance.now(),
   id: '',
   request: undefined,

@@ -14,7 +14,8 @@ import { type PolicySet, watchPolicies } from '../policies/decide.ts'
 import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
-import { createFail, createPipeline, proxyStages } from './pipeline.ts'
+import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { createFail, createPipeline, proxyStages, type StageParts } from './pipeline.ts'
 import { rawProblem } from './problem-response.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
@@ -40,11 +41,15 @@ export interface GatewayOptions {
   now?: Clock
   /** The setting OPA_BIN, for rules that must be compiled. */
   opaBin?: string
+  /** Default: those of the proxy. */
+  stages?: (parts: StageParts) => readonly Stage[]
 }
 
 export interface Gateway {
   /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
   handler: RequestListener
+  /** The same for an exchange that was made elsewhere. */
+  start: (exchange: Exchange) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
   checks: Record<string, () => { ok: boolean; detail?: string }>
@@ -89,7 +94,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
   const cache = createVerifiedTokenCache()
   metrics.onCollect(() => metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens').set(cache.size))
 
-  const stages = proxyStages({
+  const stages = (options.stages ?? proxyStages)({
     limits: config.limits,
     trust: createProxyTrust(config.trustedProxies),
     router: createRouter(config.routes),
@@ -103,16 +108,19 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     fail: createFail({ logger }),
   })
 
+  const start = createPipeline(stages, {
+    logger,
+    onFinish: decisionLog
+      ? (exchange) => {
+          count(exchange)
+          decisionLog.write(exchange)
+        }
+      : count,
+  })
+
   return {
-    handler: createPipeline(stages, {
-      logger,
-      onFinish: decisionLog
-        ? (exchange) => {
-            count(exchange)
-            decisionLog.write(exchange)
-          }
-        : count,
-    }),
+    handler: (incoming, response) => start(newExchange(incoming, response)),
+    start,
     ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
       () => {},
     ),

@@ -1,10 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../platform/logger.ts'
 import { AppError } from '../platform/problem.ts'
 import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
 import { type AuthorizeParts, createAuthorize } from './authorize.ts'
 import { createReadRequest, type ReadRequestParts } from './canonical-request.ts'
-import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import type { Exchange, Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
 import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
 import { sendProblem } from './problem-response.ts'
@@ -21,6 +20,16 @@ export const proxyStages = (parts: StageParts): readonly Stage[] => [
   createCheckRevoked(parts), // 401, 503
   createAuthorize(parts), //    policy: 401 for a missing scope, else 403
   createForward(parts), //      413, 502, 503, 504
+]
+
+/** The same as middleware: what is behind the guard takes the place of the upstream. */
+export const guardStages = (parts: Omit<StageParts, keyof ForwardParts>): readonly Stage[] => [
+  createReadRequest(parts),
+  createMatchRoute(parts),
+  createAuthenticate(parts),
+  createCheckRevoked(parts),
+  createAuthorize(parts),
+  (exchange) => exchange.next?.(exchange),
 ]
 
 export type StageParts = ReadRequestParts &
@@ -79,8 +88,8 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: P
     }
   }
 
-  return (incoming: IncomingMessage, response: ServerResponse): void => {
-    const exchange = newExchange(incoming, response)
+  return (exchange: Exchange): void => {
+    const { response } = exchange
     response.once('close', () => {
       if (!response.writableFinished) exchange.answer?.cancel()
       onFinish(exchange)
