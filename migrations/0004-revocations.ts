@@ -19,7 +19,7 @@ CREATE TABLE revocations (
   CONSTRAINT revocations_issued_before CHECK ((issued_before IS NOT NULL) = (kind IN ('sub', 'client')))
 );
 ALTER SEQUENCE revocation_numbers OWNED BY revocations.seq;
-CREATE INDEX revocations_by_value ON revocations (kind, value);
+CREATE INDEX revocations_by_value ON revocations (value, kind);
 -- One token or session is revoked once, however often it is asked for.
 CREATE UNIQUE INDEX revocations_once ON revocations (kind, value) WHERE issued_before IS NULL;
 CREATE INDEX revocations_by_expiry ON revocations (expires_at);

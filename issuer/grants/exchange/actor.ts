@@ -6,6 +6,7 @@ import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { ExchangeFacts } from './exchange-store.ts'
 import { refused } from './refusal.ts'
 import type { ExchangeRequest } from './request.ts'
+import { isActorRevoked } from './revoked.ts'
 
 /** What was presented as actor token. */
 export type PresentedActor =
@@ -55,7 +56,7 @@ const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
   if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
   if (facts.actorSuspended) throw refused('actor_suspended')
   // After suspension, which revokes too and is the better answer.
-  if (facts.actorRevoked) throw refused('actor_token_invalid')
+  if (isActorRevoked(presented, facts)) throw refused('actor_token_invalid')
   const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
   const chain = chainOf(act)
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')

@@ -4,10 +4,11 @@ import { newId } from '../../../platform/ids.ts'
 import type { ImpersonationSession } from '../../impersonation/session.ts'
 import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
 import { roleHolds } from '../../oauth/token-request-store.ts'
-import { actorsOf } from '../../revocations/people.ts'
-import { revokedCondition, revokedUntil } from '../../revocations/revocation-store.ts'
+import type { FoundRevocation } from '../../revocations/concerns.ts'
+import { revocationsOf } from '../../revocations/revocation-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
 import type { PresentedActor } from './actor.ts'
+import { revocableValues } from './revoked.ts'
 import type { PresentedSubject } from './subject.ts'
 
 /** What is asked of the database for one exchange; digests find stored tokens, the rest comes from verified JWTs. */
@@ -33,9 +34,7 @@ export interface ExchangeFacts {
   reason: string | null
   ticket: string | null
 
-  opaqueSubject: { expired: boolean; expiresAt: number; sessionId: string | null; act: Act | null } | null
-  /** A revocation concerns the subject access token; null when a subject token was presented. */
-  subjectRevoked: boolean | null
+  opaqueSubject: (OpaqueTokenFacts & { expiresAt: number }) | null
   /** Whether the client that a subject access token was issued to is third-party; null when there is no such client. */
   subjectClientIsThirdParty: boolean | null
 
@@ -44,40 +43,35 @@ export interface ExchangeFacts {
   subjectRoles: string[] | null
   subjectCustomData: Record<string, unknown> | null
 
-  opaqueActor: { expired: boolean; scope: string; sessionId: string | null; act: Act | null } | null
+  opaqueActor: (OpaqueTokenFacts & { scope: string }) | null
   actorSessionEnded: boolean | null
-  /** A revocation concerns the actor token, by itself or by anybody in its `act` chain; null when there is no actor token. */
-  actorRevoked: boolean | null
-  /** Until when the tokens of the subject or of somebody who acts are revoked, in seconds; see `issueTime`. */
-  peopleRevokedUntil: number | null
   actorId: string | null
   actorSuspended: boolean
   actorRoles: string[] | null
 
+  /** Those that may concern a presented token or somebody it speaks for. */
+  revocations: FoundRevocation[] | null
+
   /** Of the scopes asked for, what the subject's roles hold on the resource; space-separated. */
   granted: string | null
+}
+
+/** A stored token. Times in seconds. */
+export interface OpaqueTokenFacts {
+  expired: boolean
+  sessionId: string | null
+  act: Act | null
+  clientId: string
+  issuedAt: number
 }
 
 const roleNames = (user: string) =>
   `CASE WHEN $10::boolean THEN ARRAY(
      SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name) END`
 
-// Not looked for where there is nothing to revoke. An opaque token was issued when its row was made.
-const subjectRevoked = `CASE WHEN os.digest IS NOT NULL OR $3::text IS NOT NULL THEN ${revokedCondition({
-  jti: '$11',
-  sid: 'os.session_id',
-  people: 'ARRAY[people.subject_id]',
-  client: 'COALESCE(os.client_id, $4)',
-  iat: 'COALESCE(os.created_at, to_timestamp($12::float8))',
-})} END`
-const actors = `$16::text[] || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}') || people.actor_id::text`
-const actorRevoked = `CASE WHEN oa.digest IS NOT NULL OR $6::text IS NOT NULL THEN ${revokedCondition({
-  jti: '$13',
-  sid: 'COALESCE(oa.session_id, $7)',
-  people: actors,
-  client: 'COALESCE(oa.client_id, $15)',
-  iat: 'COALESCE(oa.created_at, to_timestamp($14::float8))',
-})} END`
+// What presented tokens carry that may be revoked; of JWTs it is known ($11). The `act` of an actor token goes on in the new one.
+const revocable = `$11::text[] || ARRAY[people.subject_id, people.actor_id, os.client_id, os.session_id, oa.client_id, oa.session_id]::text[]
+  || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}')`
 
 // One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise.
 // One column, because the driver takes longer to read two dozen than to parse their JSON.
@@ -90,15 +84,16 @@ const select = statement(
      t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
      t.reason, t.ticket,
      CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
-       'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act) END AS "opaqueSubject",
-     ${subjectRevoked} AS "subjectRevoked",
+       'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act,
+       'clientId', os.client_id, 'issuedAt', extract(epoch FROM os.created_at)) END AS "opaqueSubject",
      (SELECT is_third_party FROM applications WHERE id = COALESCE(os.client_id, $4)) AS "subjectClientIsThirdParty",
      u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended",
      ${roleNames('u.id')} AS "subjectRoles", CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
      CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
-       'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act) END AS "opaqueActor",
+       'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act,
+       'clientId', oa.client_id, 'issuedAt', extract(epoch FROM oa.created_at)) END AS "opaqueActor",
      (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
-     ${actorRevoked} AS "actorRevoked", ${revokedUntil('sub', `${actors} || people.subject_id::text`)} AS "peopleRevokedUntil",
+     ${revocationsOf(revocable)} AS revocations,
      a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
      (SELECT string_agg(s.name, ' ') FROM scopes s
       WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND EXISTS (
@@ -125,10 +120,7 @@ export const findExchangeFacts = async (
     resourceId,
     scopes,
     forPolicy,
-    ...(subject.kind === 'jwt' ? [subject.claims.jti, subject.claims.iat] : [null, null]),
-    ...(actor?.kind === 'jwt'
-      ? [actor.claims.jti, actor.claims.iat, actor.claims.client_id, actorsOf(actor.act)]
-      : [null, null, null, []]),
+    revocableValues(subject, actor),
   ])
   return row!.facts
 }

@@ -3,6 +3,7 @@ import { newId, randomToken } from '../../../platform/ids.ts'
 import { type ImpersonationSession, sessionStarted } from '../../impersonation/session.ts'
 import type { AuditEntry } from '../../logs/log-store.ts'
 import type { Resource } from '../../oauth/resource.ts'
+import { peopleRevokedUntil } from '../../revocations/concerns.ts'
 import { issueTime } from '../../revocations/issue-time.ts'
 import { newTokenId } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
@@ -40,7 +41,7 @@ const opaqueTokenTtl = 3600
 
 export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const { request, facts, subject, subjectId, actor, resource, scopes, maxTtl } = checked
-  const iat = toSeconds(issueTime(request.now, facts.peopleRevokedUntil))
+  const iat = toSeconds(issueTime(request.now, peopleRevokedUntil(facts.revocations ?? [])))
   const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
   const exp = Math.min(iat + ttl, latestExpiry(subject, facts))
   // The verifier allows our clocks a few seconds.

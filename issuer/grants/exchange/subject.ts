@@ -6,6 +6,7 @@ import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { ExchangeFacts } from './exchange-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, tokenTypes } from './request.ts'
+import { isSubjectRevoked } from './revoked.ts'
 
 /** What was presented as subject token. */
 export type PresentedSubject =
@@ -49,7 +50,7 @@ export const checkSubject = (subject: PresentedSubject, facts: ExchangeFacts, cl
   else checkAccessToken(subject, facts)
   if (facts.subjectId === null || facts.subjectSuspended) throw refused('subject_suspended')
   // After suspension, which revokes too and is the better answer.
-  if (facts.subjectRevoked) throw refused('subject_token_expired')
+  if (isSubjectRevoked(subject, facts)) throw refused('subject_token_expired')
   return facts.subjectId
 }
 
