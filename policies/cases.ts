@@ -160,9 +160,9 @@ const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, token, now
 }
 
 const queryLists = (query: string): Record<string, string[]> => {
-  const lists: Record<string, string[]> = {}
-  for (const [name, value] of new URLSearchParams(query)) lists[name] = [...(lists[name] ?? []), value]
-  return lists
+  const lists = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(query)) lists.set(name, [...(lists.get(name) ?? []), value])
+  return Object.fromEntries(lists)
 }
 
 const pick = (headers: Record<string, string[]>, names: readonly string[]): Record<string, string[]> => {

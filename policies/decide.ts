@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { depthOf } from '../platform/validate.ts'
 import { isPermittedHeader } from './decision-headers.ts'
 import { PolicyError } from './engine/policy-error.ts'
 import type { PolicyInput } from './input.ts'
@@ -51,6 +52,8 @@ const describe = (error: PolicyError): string =>
 
 const policyError = (error: string): Decision => ({ allow: false, reason: 'policy_error', headers: {}, error })
 
+const deepestLog = 32
+
 const characters = (text: string): number => [...text].length
 
 /** What a rule may return, apart from a bare `true`. Strict: a misspelt member must not silently do nothing. */
@@ -75,7 +78,11 @@ export const decisionSchema = z.strictObject({
     .refine((headers) => Object.entries(headers).every(isPermittedHeader), 'a header that a policy may not set')
     .refine((headers) => Object.keys(headers).length === Object.keys(lowerCased(headers)).length, 'a header set twice')
     .optional(),
-  log: z.record(z.string(), z.unknown()).optional(),
+  // Whoever writes the log recurses: a text that a caller sent, parsed by a rule, must not overflow its stack.
+  log: z
+    .record(z.string(), z.unknown())
+    .refine((log) => depthOf(log) <= deepestLog, `at most ${deepestLog} levels deep`)
+    .optional(),
 })
 
 const decisionOf = (result: unknown): Decision => {

@@ -35,6 +35,13 @@ export const supportedAlgorithms: readonly string[] = Object.keys(algorithms)
 export const defaultAlgorithm = (kty: string, crv: string | undefined): string | undefined =>
   Object.entries(algorithms).find(([, row]) => row.kty === kty && row.crv === (kty === 'RSA' ? undefined : crv))?.[0]
 
-/** RFC 7518 §3.3: 2048 bits at least. */
-export const isStrong = (key: KeyObject): boolean =>
-  key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+/**
+ * RFC 7518 §3.3: 2048 bits at least. RFC 8017 §3.1: the exponent is odd and at least 3; with 1 every message would be its own signature.
+ * Upper bounds (FIPS 186-5 §5.1 for the exponent) keep one verification from taking milliseconds.
+ */
+export const isStrong = (key: KeyObject): boolean => {
+  if (key.asymmetricKeyType !== 'rsa') return true
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const soundExponent = publicExponent >= 3n && publicExponent % 2n === 1n && publicExponent < 2n ** 256n
+  return modulusLength >= 2048 && modulusLength <= 16_384 && soundExponent
+}

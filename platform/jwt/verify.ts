@@ -62,12 +62,14 @@ const checkType = ({ header, claims }: ParsedJwt, options: VerifyOptions) => {
   if ('nonce' in claims || 'at_hash' in claims) throw new JwtError('type', 'An ID token is not an access token.')
 }
 
-const checkSignature = ({ header, signingInput, signature }: ParsedJwt, { alg, key }: VerificationKey) => {
+/** Whether the signature holds: with this key, by the key's own algorithm, which must be the one the header names. */
+export const verifySignature = ({ header, signingInput, signature }: ParsedJwt, { alg, key }: VerificationKey) => {
   const row = algorithms[alg]!
-  const valid =
+  return (
     (row.signatureLength === undefined || signature.length === row.signatureLength) &&
-    verify(row.digest, Buffer.from(signingInput), row.options ? { key, ...row.options } : key, signature)
-  if (!valid || header.alg !== alg) throw new JwtError('signature', 'The signature of the token is not valid.')
+    verify(row.digest, Buffer.from(signingInput), row.options ? { key, ...row.options } : key, signature) &&
+    header.alg === alg
+  )
 }
 
 const isTime = (value: unknown): value is number =>
@@ -127,7 +129,7 @@ export const verifyJwt = (jwt: ParsedJwt, key: VerificationKey, options: VerifyO
     throw new JwtError('algorithm', 'The token is signed with an algorithm that is not accepted.')
   }
   checkType(jwt, options)
-  checkSignature(jwt, key)
+  if (!verifySignature(jwt, key)) throw new JwtError('signature', 'The signature of the token is not valid.')
   checkClaims(jwt.claims, options)
   return jwt.claims as VerifiedClaims
 }

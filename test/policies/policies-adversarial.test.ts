@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { decide } from '../../policies/decide.ts'
 import { readBundle, unpack } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
 import { inputReads, projectInput } from '../../policies/engine/input-reads.ts'
@@ -7,6 +8,7 @@ import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { PolicyError } from '../../policies/engine/policy-error.ts'
 import { readTar, writeTar } from '../../policies/engine/tar.ts'
 import { createWasmEngine } from '../../policies/engine/wasm-engine.ts'
+import { decisionOf, policyInput } from './rule-folder.ts'
 
 const bytes = (value: string) => new TextEncoder().encode(value)
 
@@ -93,6 +95,16 @@ describe('a call that may never end', () => {
     const engine = createWasmEngine({ wasm, data })
     expect(engine.evaluate('test/decision', { a: 'abc', b: '' })).toEqual(['axc', 'axbxc'])
   })
+})
+
+test('a log that is nested without end is an error, since nobody could write it down', async () => {
+  const set = await decisionOf('decision := {"allow": true, "log": {"said": json.unmarshal(input.request.host)}}')
+  const decided = (host: string) =>
+    decide(set, 'test/decision', policyInput({ request: { ...policyInput().request, host } }))
+  expect(decided('[[1]]')).toEqual({ allow: true, headers: {}, log: { said: [[1]] } })
+  for (const depth of [100, 3000, 20_000]) {
+    expect(decided('['.repeat(depth) + ']'.repeat(depth))).toMatchObject({ allow: false, reason: 'policy_error' })
+  }
 })
 
 describe('an archive', () => {

@@ -72,6 +72,38 @@ describe('signatures of tokens made by another implementation', () => {
   })
 })
 
+describe('signatures at the edges of their curve', () => {
+  const order = {
+    ES256: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
+    // RFC 8032 §5.1.7: little-endian.
+    EdDSA: 2n ** 252n + 27742317777372353535851937790883648493n,
+  }
+  const bigEndian = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
+
+  test('ES256 with r or s zero, the order, or beyond it verifies nothing', async () => {
+    const key = await newSigningKey()
+    const [header, claims] = (await signed(key)).split('.')
+    const edges = [0n, 1n, order.ES256 - 1n, order.ES256, order.ES256 + 1n, 2n ** 256n - 1n]
+    for (const [r, s] of edges.flatMap((r) => edges.map((s) => [r, s] as const))) {
+      const token = `${header}.${claims}.${Buffer.concat([bigEndian(r), bigEndian(s)]).toString('base64url')}`
+      expect(
+        reasonOf(() => verifyJwt(parseJwt(token), publicKey(key), options)),
+        `${r}, ${s}`,
+      ).toBe('signature')
+    }
+  })
+
+  test('Ed25519 has one spelling a signature: S plus the order is refused', async () => {
+    const key = await newSigningKey('EdDSA')
+    const [header, claims, signature] = (await signed(key)).split('.')
+    const bytes = Buffer.from(signature!, 'base64url')
+    const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`)
+    const other = Buffer.concat([bytes.subarray(0, 32), bigEndian(s + order.EdDSA).reverse()])
+    const token = `${header}.${claims}.${other.toString('base64url')}`
+    expect(reasonOf(() => verifyJwt(parseJwt(token), publicKey(key), options))).toBe('signature')
+  })
+})
+
 describe('algorithm confusion', () => {
   test('none, HS256 keyed with the public key, and an algorithm of another key are refused', async () => {
     const key = await newSigningKey('RS256')
@@ -249,6 +281,20 @@ describe('key sets', () => {
       ['no-alg', 'RS256'],
       ['verifies', 'ES256'],
     ])
+  })
+
+  test('RSA keys with an exponent that signs nothing, or takes long, are left out', async () => {
+    const { jwk } = await newSigningKey('RS256', 'rsa')
+    const usable = (e: Buffer) => importJwks({ keys: [{ ...jwk, e: e.toString('base64url') }] }).size === 1
+    expect([[3], [1, 0, 1]].map((e) => usable(Buffer.from(e)))).toEqual([true, true])
+    expect([[], [0], [1], [2], [1, 0, 2]].map((e) => usable(Buffer.from(e)))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ])
+    expect(usable(Buffer.alloc(250, 0xff))).toBe(false)
   })
 
   test.each([[null], [[]], [{}], [{ keys: {} }], ['keys']])('%j is no key set', (value) => {
