@@ -74,14 +74,13 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
   if (policies.path !== undefined && policies.bundle !== undefined) {
     report(['policies', 'bundle'], 'name a path or a bundle, not both')
   }
-  for (const [index, { issuer, client, revocations, typ }] of issuers.entries()) {
+  for (const [index, { issuer, client, revocations }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
       report(['issuers', index, 'issuer'], 'this issuer is listed twice')
     }
     if (revocations?.mode === 'feed' && !client) {
       report(['issuers', index, 'revocations'], 'the revocation feed needs a client to read it with')
     }
-    if (typ.some((one) => one.toLowerCase() === 'none')) report(['issuers', index, 'typ'], 'none is no type')
   }
   for (const [index, entry] of routes.entries()) {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)

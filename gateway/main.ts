@@ -3,12 +3,10 @@ import type { Socket } from 'node:net'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Health } from '../platform/health.ts'
 import { listen } from '../platform/http-server.ts'
-import { uuidv7 } from '../platform/ids.ts'
 import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
-import { AppError } from '../platform/problem.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type PolicySet, watchPolicies } from '../policies/decide.ts'
 import { createProxyTrust } from './client-address.ts'
@@ -16,10 +14,10 @@ import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
 import { createFail, createPipeline, proxyStages, type StageParts } from './pipeline.ts'
-import { rawProblem } from './problem-response.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import { createRouter } from './routes.ts'
+import { refuseConnect, refuseUnreadable } from './unreadable.ts'
 import { createUpstream } from './upstreams.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
@@ -203,9 +201,7 @@ export const startGateway = async (
   server.maxHeadersCount = 0
   server.on('checkContinue', gateway.handler)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
-  server.on('connect', (_request, socket) => {
-    socket.end(rawProblem(new AppError('invalid_request', { detail: 'The method CONNECT is not served.' }), uuidv7()))
-  })
+  server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   let draining = false
   server.prependListener('request', (_request, response) => {
     if (draining) response.shouldKeepAlive = false
@@ -222,19 +218,4 @@ export const startGateway = async (
       await gateway.close()
     },
   }
-}
-
-const unreadable: Record<string, AppError> = {
-  HPE_HEADER_OVERFLOW: new AppError('header_fields_too_large'),
-  ERR_HTTP_REQUEST_TIMEOUT: new AppError('request_timeout'),
-}
-
-/** Node's parser gave up, or the request did not arrive in time. */
-const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent
-  if (error.code === 'ECONNRESET' || !socket.writable || answering) return void socket.destroy()
-  const problem =
-    unreadable[error.code ?? ''] ??
-    new AppError('invalid_request', { detail: 'The request is not HTTP as RFC 9112 has it.' })
-  socket.end(rawProblem(problem, uuidv7()))
 }
