@@ -22,7 +22,13 @@ export const impersonationInputSchema = z.strictObject({
   actor: z
     .strictObject({
       ...person,
-      via: z.string().optional().describe('subject_token when the actor token itself came from a subject token.'),
+      via: z
+        .string()
+        .optional()
+        .describe(
+          'At exchange: sign_in, or what the actor token itself came from: subject_token or personal_access_token.',
+        ),
+      clientId: z.string().optional().describe('At exchange: the application that the actor token was issued to.'),
       chain: z.array(z.string()),
     })
     .optional(),

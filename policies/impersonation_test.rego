@@ -2,10 +2,36 @@ package surrogate.impersonation_test
 
 import data.surrogate.impersonation
 
+# What other files add to the three sets is left out: these tests hold beside any rules of yours.
+asked(stage) := {"version": 1, "stage": stage, "subject": {"id": "u1"}, "scopes": ["read:orders", "write:orders"]}
+
 test_allows_minting if {
-	impersonation.decision == {"allow": true} with input as {"version": 1, "stage": "mint", "subject": {"id": "u1"}}
+	impersonation.decision == {"allow": true} with input as asked("mint")
+		with impersonation.deny as set()
+		with impersonation.withheld as set()
+		with impersonation.max_ttl as set()
 }
 
 test_allows_exchange if {
-	impersonation.decision == {"allow": true} with input as {"version": 1, "stage": "exchange", "subject": {"id": "u1"}}
+	impersonation.decision == {"allow": true} with input as asked("exchange")
+		with impersonation.deny as set()
+		with impersonation.withheld as set()
+		with impersonation.max_ttl as set()
+}
+
+test_tells_the_first_reason_to_refuse if {
+	impersonation.decision == {"allow": false, "reason": "a"} with input as asked("mint")
+		with impersonation.deny as {"b", "a"}
+}
+
+test_steps_down_and_shortens_the_life if {
+	impersonation.decision == {"allow": true, "scopes": ["read:orders"], "maxTtl": 300} with input as asked("exchange")
+		with impersonation.deny as set()
+		with impersonation.withheld as {"write:orders"}
+		with impersonation.max_ttl as {300, 900}
+}
+
+test_gives_no_decision_on_an_input_it_does_not_know if {
+	not impersonation.decision with input as {"version": 2, "stage": "mint"}
+		with impersonation.deny as set()
 }

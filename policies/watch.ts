@@ -6,6 +6,8 @@ export interface WatchedPolicies {
   current(): PolicySet
   /** `lastError`: why what is on disk now is not what runs; absent when it is. */
   status(): { revision: string; lastError?: string }
+  /** Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when. */
+  reload(): Promise<void>
   /** Stops watching; the last good set keeps working. */
   close(): Promise<void>
 }
@@ -31,7 +33,7 @@ export const watchPolicies = async (
   let set = await loadPolicies(source)
   let lastError: string | undefined
 
-  const reload = async (): Promise<void> => {
+  const load = async (): Promise<void> => {
     try {
       set = await loadPolicies(source)
       lastError = undefined
@@ -44,6 +46,13 @@ export const watchPolicies = async (
         'policies not reloaded; the last good ones keep running',
       )
     }
+  }
+
+  // One at a time and in order, so that an older state never replaces a newer one.
+  let loading: Promise<void> = Promise.resolve()
+  const reload = (): Promise<void> => {
+    loading = loading.then(load)
+    return loading
   }
 
   const stop = new AbortController()
@@ -65,9 +74,11 @@ export const watchPolicies = async (
   return {
     current: () => set,
     status: () => ({ revision: set.revision, ...(lastError !== undefined && { lastError }) }),
+    reload,
     async close() {
       stop.abort()
       await following
+      await loading
     },
   }
 }

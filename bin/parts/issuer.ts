@@ -5,6 +5,7 @@ import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { watchPolicies } from '../../policies/decide.ts'
+import { impersonationEntrypoint } from '../../policies/impersonation.ts'
 import type { Service } from '../serve.ts'
 
 export interface PolicySettings {
@@ -35,5 +36,14 @@ const openPolicies = async ({ lifecycle, logger }: Service, path: string, opaBin
     })
   })
   lifecycle.onStop('impersonation policy', () => policies.close())
+  if (!policies.current().entrypoints.includes(impersonationEntrypoint)) {
+    throw new StartupError(`The policies at ${path} lack the entrypoint ${impersonationEntrypoint}.`, {
+      hint: 'Begin with policies/impersonation.rego; docs/policies.md says how.',
+    })
+  }
+  // Changed files are followed anyway; this is for who wants to say when, and for file systems whose times cannot be trusted.
+  const reload = () => void policies.reload()
+  process.on('SIGHUP', reload)
+  lifecycle.onStop('SIGHUP', () => void process.off('SIGHUP', reload))
   return policies
 }

@@ -86,3 +86,15 @@ test('the first load must succeed', async () => {
     loadPolicies({ path: await ruleFolder({ 'a.rego': rule('nonsense') }), logger: silentLogger }),
   ).rejects.toThrow('a.rego:5:13')
 })
+
+test('a reload on demand takes what is there now, and a broken state never', async () => {
+  const folder = await ruleFolder({ 'a.rego': rule('"first"') })
+  const policies = await watch(folder)
+  await writeFiles(folder, { 'a.rego': rule('"second"') })
+  await policies.reload()
+  expect(policies.current().evaluate('test/decision', {})).toBe('second')
+  await writeFiles(folder, { 'a.rego': rule('nonsense') })
+  await policies.reload()
+  expect(policies.status().lastError).toContain('nonsense')
+  expect(policies.current().evaluate('test/decision', {})).toBe('second')
+})
