@@ -1,6 +1,6 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector } from 'undici'
+import { Agent, buildConnector, Pool } from 'undici'
 import type { z } from 'zod'
 import { type AddressGuard, createAddressGuard, parseNetwork } from './address-guard.ts'
 import { setting } from './config.ts'
@@ -156,6 +156,8 @@ export const createOutboundAgent = ({
     keepAliveTimeout: 30_000,
     keepAliveMaxTimeout: 120_000,
     clientTtl: socketLifeMs,
+    // Only a pool heeds it; with one connection an agent would do without.
+    factory: (origin, poolOptions) => new Pool(origin, poolOptions),
     connect: (options, callback) => {
       const host = options.hostname.includes(':') ? `[${bare(options.hostname)}]` : options.hostname
       const url = new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`)

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createOutboundAgent, createTargetPolicy, type OutboundAgent } from '../../platform/outbound.ts'
 
 let server: Server
@@ -63,6 +63,43 @@ test('a name that moves to a private address after it was accepted is refused at
   const next = agentWith(['127.0.0.1'], resolve)
   await expect(get(next, 'rebinding.test')).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
   expect(hits).toBe(1)
+})
+
+test.each([1, 4])(
+  'a kept connection does not outlive the check of its name for long (%i at most)',
+  async (connections) => {
+    let answer = [address('127.0.0.1')]
+    const policy = createTargetPolicy({ allowedNetworks: ['127.0.0.1'], allowHttp: true, resolve: async () => answer })
+    const agent = createOutboundAgent({ policy, connections })
+    agents.push(agent)
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await get(agent, 'moving.test')).toBe(200)
+    answer = [address('127.0.0.2')]
+    expect(await get(agent, 'moving.test')).toBe(200)
+    vi.setSystemTime(Date.now() + 301_000)
+    await expect(get(agent, 'moving.test')).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
+    expect(hits).toBe(2)
+  },
+)
+
+test('a redirect is an answer, not an order, and a path cannot name another host', async () => {
+  const agent = agentWith(['127.0.0.1'], async () => [address('127.0.0.1')])
+  const seen: string[] = []
+  server.removeAllListeners('request').on('request', (request, response) => {
+    seen.push(request.headers.host!)
+    response.writeHead(307, { location: `http://127.0.0.2:${port}/` }).end()
+  })
+  for (const path of ['/', '//127.0.0.2/', '/@127.0.0.2', 'http://127.0.0.2/']) {
+    const { statusCode, body } = await agent.dispatcher.request({
+      origin: `http://one.test:${port}`,
+      path,
+      method: 'GET',
+    })
+    await body.dump()
+    expect(statusCode).toBe(307)
+  }
+  expect(new Set(seen)).toEqual(new Set([`one.test:${port}`]))
 })
 
 test('a name without addresses fails like one that does not exist', async () => {
