@@ -19,6 +19,8 @@ import { hooksRoutes } from './hooks/router.ts'
 import { createImpersonationPolicy } from './impersonation/policy.ts'
 import { impersonationRoutes } from './impersonation/router.ts'
 import { impersonationSessionsRoutes } from './impersonation/sessions-router.ts'
+import { signingKeysChannel } from './keys/key-store.ts'
+import { keysRoutes } from './keys/router.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from './management/mount.ts'
 import { createMutate } from './management/mutate.ts'
@@ -109,7 +111,10 @@ const wire = async (
   const indicators = [`${baseUrl}/api`, ...config.managementApiIndicators]
   const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
 
-  const keys = await createSigningKeys({ database, envelope, algorithm: config.signingAlgorithm, logger })
+  const algorithm = config.signingAlgorithm
+  const keyNotifier = createNotifier({ database, logger, channel: signingKeysChannel })
+  onStop('signing-key notifier', () => keyNotifier.close())
+  const keys = await createSigningKeys({ database, envelope, algorithm, notifier: keyNotifier, logger })
   onStop('signing keys', () => keys.close())
   const audit = createTokenAudit({ database, logger })
   onStop('token audit', () => audit.close())
@@ -137,6 +142,7 @@ const wire = async (
       ...impersonationRoutes({ mutate, policy, ttl: config.subjectTokenTtl, now }),
       ...impersonationSessionsRoutes({ database, mutate }),
       ...hooksRoutes({ database, mutate, envelope, targets: createTargetPolicy(config.webhookTargets) }),
+      ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
     ],
     verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,

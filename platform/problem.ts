@@ -67,6 +67,9 @@ export const problems = {
   'hook.relay_unavailable': [503, 'No relay is running.'],
   'hook.endpoint_responded_with_error': [422, 'The endpoint answered with an error.'],
   'hook.send_test_payload_failed': [422, 'The endpoint could not be reached.'],
+  'oidc.key_not_found': [404, 'There is no signing key with this id.'],
+  'oidc.key_required': [422, 'The last signing key cannot be deleted.'],
+  'oidc.only_previous_key_can_be_deleted': [422, 'Only a previous signing key can be deleted.'],
   'impersonation.denied': [403, 'The impersonation policy refused this.'],
   'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
   // Gateway (problem+json)

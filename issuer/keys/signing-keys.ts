@@ -1,81 +1,100 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { Notifier } from '../../events/notifier.ts'
 import type { Database } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { VerificationKey } from '../../platform/jwt/keys.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { sha256 } from '../../platform/secret.ts'
-import { ensureActiveKey, publishedKeys, type StoredKey } from './key-store.ts'
+import { privateKeyOf } from './key-pair.ts'
+import { publishedKeys, type StoredKey } from './key-store.ts'
+import { createKeyRotation } from './rotation.ts'
+import { maxAgeAfter, pollSeconds } from './rotation-times.ts'
+import { isAdvanceDue } from './schedule-store.ts'
 import { type SigningAlgorithmName, signingAlgorithms } from './signing-algorithms.ts'
 
 /** The issuer's keys as one instance sees them: what it signs with, what it accepts, what it publishes. */
 export interface SigningKeys {
   /** Signs a JWS signing input; `header` is its first part, ready-made. */
-  active(): { kid: string; algorithm: SigningAlgorithmName; header: string; sign(input: string): Buffer }
+  active(): Signer
   /** A key of ours, for our own tokens. An unknown `kid` looks into the database again, at most once per 10 s. */
   find(kid: string | undefined): Promise<VerificationKey | undefined>
-  /** `/oidc/jwks`: the body and its entity tag. */
-  jwks(): { body: string; etag: string }
+  /** `/oidc/jwks`: the body, its entity tag, and how long it may be kept, in seconds. */
+  jwks(): { body: string; etag: string; maxAge: number }
+  /** Does what is due (`schedule-store.ts`) and reads all keys again. */
   reload(): Promise<void>
-  close(): void
+  /** Reads no more; resolves when a read that is under way has ended. */
+  close(): Promise<void>
 }
 
-const reloadEveryMs = 30_000
-const unknownKeyCooldownMs = 10_000
-
-const sealContext = (kid: string) => `signing-key:${kid}`
-
-/** A new key pair with its RFC 7638 thumbprint as `kid`, the private part sealed. */
-const newKey = (algorithm: SigningAlgorithmName, envelope: Envelope): Omit<StoredKey, 'state'> => {
-  const { generate, thumbprintMembers } = signingAlgorithms[algorithm]
-  const { publicKey, privateKey } = generate()
-  const publicJwk = publicKey.export({ format: 'jwk' })
-  const kid = sha256(JSON.stringify(publicJwk, thumbprintMembers as unknown as string[])).toString('base64url')
-  const privateJwk = envelope.seal(JSON.stringify(privateKey.export({ format: 'jwk' })), sealContext(kid))
-  return { kid, algorithm, publicJwk: { ...publicJwk, kid, alg: algorithm, use: 'sig' }, privateJwk }
+export interface Signer {
+  kid: string
+  algorithm: SigningAlgorithmName
+  header: string
+  sign(input: string): Buffer
 }
 
-const privateKeyOf = ({ kid, privateJwk }: StoredKey, envelope: Envelope): KeyObject =>
-  createPrivateKey({ key: JSON.parse(envelope.open(privateJwk, sealContext(kid)).toString()), format: 'jwk' })
-
-const signerOf = ({ kid, algorithm }: StoredKey, key: KeyObject) => ({
-  kid,
-  algorithm,
-  header: Buffer.from(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid })).toString('base64url'),
-  sign: (input: string) => signingAlgorithms[algorithm].sign(input, key),
-})
-
-/** Makes the first key when there is none, loads all, and follows changes of other instances every 30 s. */
-export const createSigningKeys = async (options: {
-  database: Database
+export interface SigningKeysOptions {
+  database: Pick<Database, 'query' | 'transaction'>
   envelope: Envelope
   /** Of the first key. */
   algorithm: SigningAlgorithmName
   logger: Logger
+  /** On `signingKeysChannel`: changes of other instances are heard of at once. Without it they are found within `pollSeconds`. */
+  notifier?: Pick<Notifier, 'onNotify'> | undefined
+  /** Milliseconds that only go forward. */
   now?: () => number
-}): Promise<SigningKeys> => {
-  const { database, envelope, algorithm, logger, now = Date.now } = options
-  const { created } = await ensureActiveKey(database, () => newKey(algorithm, envelope))
+}
 
-  const load = async () => {
+const unknownKeyCooldownMs = 10_000
+
+const signerOf = ({ kid, algorithm }: StoredKey, key: KeyObject): Signer => ({
+  kid,
+  algorithm,
+  header: Buffer.from(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid })).toString('base64url'),
+  sign: (input) => signingAlgorithms[algorithm].sign(input, key),
+})
+
+const verifierOf = ({ kid, algorithm, publicJwk }: StoredKey): [string, VerificationKey] => [
+  kid,
+  { kid, alg: algorithm, key: createPublicKey({ key: publicJwk, format: 'jwk' }) },
+]
+
+const jwksOf = (stored: readonly StoredKey[]) => {
+  const body = JSON.stringify({ keys: stored.map(({ publicJwk }) => publicJwk) })
+  return { body, etag: `"${sha256(body).toString('base64url').slice(0, 22)}"` }
+}
+
+/** Makes the first key when there is none, loads all, and keeps up with time and with other instances. */
+export const createSigningKeys = async (options: SigningKeysOptions): Promise<SigningKeys> => {
+  const { database, envelope, algorithm, logger, notifier, now = () => performance.now() } = options
+  const rotation = createKeyRotation({ envelope })
+  const isFirst = await database.transaction((query) => rotation.ensure(query, algorithm))
+
+  const advance = async () => {
+    if (!(await isAdvanceDue(database.query))) return
+    const advanced = await database.transaction((query) => rotation.advance(query))
+    if (advanced && advanced.activated.length + advanced.dropped.length > 0)
+      logger.info({ ...advanced }, 'the signing keys went on')
+  }
+
+  const load = async (known?: Signer) => {
+    // Before the question, so that what is published is never taken for newer than it is.
+    const readAt = now()
     const stored = await publishedKeys(database.query)
     const active = stored.find(({ state }) => state === 'active')
-    if (!active) throw new Error('There is no active signing key.')
-    const body = JSON.stringify({ keys: stored.map(({ publicJwk }) => publicJwk) })
+    if (!active?.privateJwk) throw new Error('There is no active signing key.')
+    const { kid, privateJwk } = active
     return {
-      signer: signerOf(active, privateKeyOf(active, envelope)),
-      verifiers: new Map(
-        stored.map(({ kid, algorithm: alg, publicJwk }) => [
-          kid,
-          { kid, alg, key: createPublicKey({ key: publicJwk, format: 'jwk' }) },
-        ]),
-      ),
-      published: { body, etag: `"${sha256(body).toString('base64url').slice(0, 22)}"` },
+      readAt,
+      signer: known?.kid === kid ? known : signerOf(active, privateKeyOf({ kid, privateJwk }, envelope)),
+      verifiers: new Map(stored.map(verifierOf)),
+      published: jwksOf(stored),
     }
   }
 
+  await advance()
   let keys = await load()
-  let lastLookup = Number.NEGATIVE_INFINITY
-  if (created) logger.info({ kid: keys.signer.kid, algorithm }, 'made the first signing key')
+  if (isFirst) logger.info({ kid: keys.signer.kid, algorithm }, 'made the first signing key')
   if (keys.signer.algorithm !== algorithm) {
     logger.warn(
       { kid: keys.signer.kid, algorithm: keys.signer.algorithm, configured: algorithm },
@@ -83,18 +102,27 @@ export const createSigningKeys = async (options: {
     )
   }
 
-  const reload = async () => {
-    const next = await load()
+  const read = async () => {
+    await advance()
+    const next = await load(keys.signer)
     if (next.signer.kid !== keys.signer.kid) logger.info({ kid: next.signer.kid }, 'another signing key is active')
     keys = next
   }
+  // One after the other: what was read earlier never takes the place of what was read later.
+  let last = Promise.resolve()
+  const reload = () => {
+    last = last.catch(() => {}).then(read)
+    return last
+  }
   // A failed reload keeps the keys there are; the next one comes.
-  const timer = setInterval(
-    () => void reload().catch((error) => logger.warn({ err: error }, 'the signing keys could not be reloaded')),
-    reloadEveryMs,
-  )
+  const keepUp = () =>
+    void reload().catch((error) => logger.warn({ err: error }, 'the signing keys could not be reloaded'))
+
+  const stopListening = notifier?.onNotify(keepUp)
+  const timer = setInterval(keepUp, pollSeconds * 1000)
   timer.unref()
 
+  let lastLookup = Number.NEGATIVE_INFINITY
   return {
     active: () => keys.signer,
     async find(kid) {
@@ -105,8 +133,12 @@ export const createSigningKeys = async (options: {
       await reload()
       return keys.verifiers.get(kid)
     },
-    jwks: () => keys.published,
+    jwks: () => ({ ...keys.published, maxAge: maxAgeAfter((now() - keys.readAt) / 1000) }),
     reload,
-    close: () => clearInterval(timer),
+    async close() {
+      clearInterval(timer)
+      stopListening?.()
+      await last.catch(() => {})
+    },
   }
 }

@@ -7,6 +7,7 @@ import { hooksRoutes } from '../../issuer/hooks/router.ts'
 import { createImpersonationPolicy } from '../../issuer/impersonation/policy.ts'
 import { impersonationRoutes } from '../../issuer/impersonation/router.ts'
 import { impersonationSessionsRoutes } from '../../issuer/impersonation/sessions-router.ts'
+import { keysRoutes } from '../../issuer/keys/router.ts'
 import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
 import { createMutate } from '../../issuer/management/mutate.ts'
@@ -99,6 +100,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       envelope,
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
     }),
+    ...keysRoutes({ database, mutate, envelope, keys, algorithm: 'ES256', logger }),
   ]
   const app = createManagementApi({
     routes,
@@ -166,7 +168,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     logged: () => lines.join(''),
     async close() {
       await server.close(0)
-      keys.close()
+      await keys.close()
       await close()
     },
   }

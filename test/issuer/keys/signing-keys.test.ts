@@ -10,12 +10,12 @@ import { request, startTestIssuer } from '../../support/issuer.ts'
 const issuer = 'https://issuer.example.test/oidc'
 const key = randomBytes(32)
 let home: TestDatabase
-const opened: { close(): void }[] = []
+const opened: { close(): Promise<void> }[] = []
 beforeEach(async () => {
   home = await createTestDatabase()
 })
 afterEach(async () => {
-  for (const keys of opened.splice(0)) keys.close()
+  for (const keys of opened.splice(0)) await keys.close()
   await home.close()
 })
 
