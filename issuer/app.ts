@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Logger } from '../platform/logger.ts'
 import { OAuthError } from '../platform/problem.ts'
 import { requestIdHeader, sendError } from './oauth/answers.ts'
+import { type Cors, openPreflight, openToAll } from './oauth/cors.ts'
 import { newTokenId } from './tokens/access-token.ts'
 
 export type Endpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => void | Promise<void>
@@ -10,6 +11,7 @@ export interface IssuerEndpoints {
   token: Endpoint
   introspection: Endpoint
   revocation: Endpoint
+  userinfo: Endpoint
   /** The revocation feed. */
   revocations: Endpoint
   jwks: Endpoint
@@ -19,14 +21,30 @@ export interface IssuerEndpoints {
 }
 
 /** One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request another half. */
-export const createIssuerApp = (endpoints: IssuerEndpoints, { logger }: { logger: Logger }): RequestListener => {
-  const document = { GET: endpoints.metadata, HEAD: endpoints.metadata }
+export const createIssuerApp = (
+  endpoints: IssuerEndpoints,
+  { cors, logger }: { cors: Cors; logger: Logger },
+): RequestListener => {
+  const open = (endpoint: Endpoint) => {
+    const readable = openToAll(endpoint)
+    return { GET: readable, HEAD: readable, OPTIONS: openPreflight }
+  }
+  const forPages = (methods: readonly string[], endpoint: Endpoint) => {
+    const readable = cors.registered(endpoint)
+    return {
+      ...Object.fromEntries(methods.map((method) => [method, readable])),
+      OPTIONS: cors.preflight(methods),
+    }
+  }
+  const document = open(endpoints.metadata)
   const routes: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
-    '/oidc/token': { POST: endpoints.token },
+    '/oidc/token': forPages(['POST'], endpoints.token),
+    // Only for clients that can keep a secret, so for no page.
     '/oidc/token/introspection': { POST: endpoints.introspection },
-    '/oidc/token/revocation': { POST: endpoints.revocation },
+    '/oidc/token/revocation': forPages(['POST'], endpoints.revocation),
+    '/oidc/me': forPages(['GET', 'POST'], endpoints.userinfo),
     '/oidc/revocations': { GET: endpoints.revocations },
-    '/oidc/jwks': { GET: endpoints.jwks, HEAD: endpoints.jwks },
+    '/oidc/jwks': open(endpoints.jwks),
     '/oidc/.well-known/openid-configuration': document,
     '/oidc/.well-known/oauth-authorization-server': document,
     // RFC 8414 §3.1: the well-known part stands before the path of the issuer.

@@ -4,6 +4,7 @@ import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/out
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
+import { type RateLimits, rateLimitSettings } from './rate-limits/rate-limits.ts'
 import { type Retention, retentionSettings } from './retention/retention.ts'
 
 /** What the issuer is told by its environment. */
@@ -29,6 +30,8 @@ export interface IssuerConfig {
   webhookTargets?: Pick<TargetPolicyOptions, 'allowedNetworks' | 'allowHttp'> | undefined
   /** In ms. Default: `retentionDefaults`. */
   retention?: Retention | undefined
+  /** Default: `rateLimitDefaults`. */
+  rateLimits?: RateLimits | undefined
 }
 
 const baseUrl = setting
@@ -53,6 +56,7 @@ export const issuerSettings = z.object({
   SUBJECT_TOKEN_TTL: subjectTokenTtl.default(600),
   MANAGEMENT_API_INDICATORS: setting.list().default([]),
   ...retentionSettings,
+  ...rateLimitSettings,
   // Characters that mean the same with and without form-encoding, so that every client's Basic header is read alike.
   BOOTSTRAP_CLIENT_ID: z
     .string()
@@ -89,6 +93,12 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       sessions: settings.RETENTION_SESSIONS,
       logs: settings.RETENTION_LOGS,
       revocations: settings.RETENTION_REVOCATIONS,
+    },
+    rateLimits: {
+      failedAuthentications: settings.RATE_LIMIT_FAILED_AUTHENTICATIONS,
+      tokens: settings.RATE_LIMIT_TOKENS,
+      tokensPerAddress: settings.RATE_LIMIT_TOKENS_PER_ADDRESS,
+      management: settings.RATE_LIMIT_MANAGEMENT,
     },
     webhookTargets: { allowedNetworks: settings.WEBHOOK_ALLOWED_NETWORKS, allowHttp: settings.WEBHOOK_ALLOW_HTTP },
   }

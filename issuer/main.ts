@@ -24,12 +24,16 @@ import { keysRoutes } from './keys/router.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 import { createManagementApi, managementRoutes } from './management/mount.ts'
 import { createMutate } from './management/mutate.ts'
+import { createAuthenticateClient } from './oauth/authenticate-client.ts'
+import { createCors } from './oauth/cors.ts'
 import { createIntrospectionEndpoint } from './oauth/introspection.ts'
 import { createJwksEndpoint } from './oauth/jwks.ts'
 import { createMetadataEndpoint } from './oauth/metadata.ts'
 import { createAuthenticateRequest } from './oauth/registered-client.ts'
 import { createRevocationEndpoint } from './oauth/revocation.ts'
 import { createTokenEndpoint } from './oauth/token-endpoint.ts'
+import { createUserinfoEndpoint } from './oauth/userinfo-endpoint.ts'
+import { createLimits, rateLimitDefaults } from './rate-limits/rate-limits.ts'
 import { createRetentionJob, retentionDefaults } from './retention/retention.ts'
 import { createRevocationFeed } from './revocations/feed.ts'
 import { createFeedEndpoint } from './revocations/feed-endpoint.ts'
@@ -136,6 +140,13 @@ const wire = async (
     userAgent: request.headers['user-agent'],
   })
 
+  const limits = createLimits({
+    query: database.query,
+    limits: config.rateLimits ?? rateLimitDefaults,
+    now,
+    metrics,
+  })
+
   const management = createManagementApi({
     routes: [
       ...managementRoutes({ database, mutate, indicators, now }),
@@ -148,11 +159,21 @@ const wire = async (
     indicators,
     baseUrl,
     clientAddress,
+    limitClient: limits.managementRequestBy,
     logger,
+  })
+  const authenticateClient = createAuthenticateClient({
+    query: database.query,
+    audiences: [issuer, `${issuer}/token`],
+    limits,
+    addressOf: clientAddress,
+    now,
   })
   const token = createTokenEndpoint({
     database,
     grants,
+    authenticateClient,
+    limits,
     mint,
     originOf,
     now,
@@ -163,7 +184,11 @@ const wire = async (
   onStop('revocation notifier', () => notifier.close())
   const feed = createRevocationFeed({ database, notifier, logger })
   onStop('revocation feed', () => feed.close())
-  const authenticate = createAuthenticateRequest({ query: database.query, indicator: indicators[0]! })
+  const authenticate = createAuthenticateRequest({
+    query: database.query,
+    authenticateClient,
+    indicator: indicators[0]!,
+  })
   const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
   const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })
   const revocations = createFeedEndpoint({ feed, authenticate, logger })
@@ -173,6 +198,8 @@ const wire = async (
   retentionJob.start()
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants })
-  const endpoints = { token, introspection, revocation, revocations, jwks, metadata, management }
-  return { handler: createIssuerApp(endpoints, { logger }), bootstrap: credentials }
+  const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const cors = createCors({ query: database.query, logger })
+  const endpoints = { token, introspection, revocation, userinfo, revocations, jwks, metadata, management }
+  return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
 }

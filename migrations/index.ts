@@ -3,7 +3,15 @@ import { identity } from './0001-identity.ts'
 import { tokens } from './0002-tokens.ts'
 import { events } from './0003-events.ts'
 import { revocations } from './0004-revocations.ts'
+import { clientAssertionsAndLimits } from './0005-client-assertions-and-limits.ts'
 import { keyRotation } from './0007-key-rotation.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
-export const migrations: readonly Migration[] = [identity, tokens, events, revocations, keyRotation]
+export const migrations: readonly Migration[] = [
+  identity,
+  tokens,
+  events,
+  revocations,
+  clientAssertionsAndLimits,
+  keyRotation,
+]

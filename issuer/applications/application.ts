@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { importJwks } from '../../platform/jwt/keys.ts'
 import { id, jsonObject, tenantId, timestamp } from '../management/schemas.ts'
 
 /** A client as the database holds it. */
@@ -36,12 +37,37 @@ const redirectUri = z
 const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
 const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
 
+// RFC 7518 §6.2.2, §6.3.2, §6.4: what only the holder of a key may know.
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** The public keys an application proves itself with (RFC 7517 §5), each with a `kid` of its own. */
+const clientKeys = z
+  .object({
+    keys: z
+      .array(z.looseObject({ kid: z.string() }))
+      .min(1)
+      .max(10),
+  })
+  .refine(
+    ({ keys }) => keys.every((key) => privateMembers.every((member) => !(member in key))),
+    'must hold public keys only: keep the private part to yourself',
+  )
+  .refine(
+    (jwks) => importJwks(jwks).size === jwks.keys.length,
+    'must be EC, RSA (2048 bits or more) or Ed25519 signature keys, each with a kid of its own',
+  )
+
 export const oidcClientMetadata = z.object({
   redirectUris: z.array(redirectUri).max(100).default([]),
   postLogoutRedirectUris: z.array(redirectUri).max(100).default([]),
   backchannelLogoutUri: webUrl.optional(),
   backchannelLogoutSessionRequired: z.boolean().optional(),
   logoUri: webUrl.optional(),
+  /** With `private_key_jwt` no secret is accepted. Absent: what the application has, secrets or keys. */
+  tokenEndpointAuthMethod: z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']).optional(),
+  jwks: clientKeys.optional(),
+  // The issuer opens no connection to addresses that applications name.
+  jwksUri: z.never('is not supported: register the keys themselves as jwks').optional(),
 })
 export type OidcClientMetadata = z.output<typeof oidcClientMetadata>
 

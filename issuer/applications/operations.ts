@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
@@ -5,6 +6,7 @@ import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
+import type { Mutation } from '../management/mutate.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
 import { endClientAccess } from '../revocations/access.ts'
 import {
@@ -47,11 +49,15 @@ export const applicationOperations = ({
     context: OperationContext,
     id: string,
     patchOf: (row: ApplicationRow) => Partial<ApplicationColumns>,
+    changed: (mutation: Mutation, before: ApplicationRow, after: ApplicationRow) => Promise<void> = async () => {},
   ) =>
-    mutate(context, async ({ trx }) => {
-      const row = await lockFor(trx, context.caller, id)
+    mutate(context, async (mutation) => {
+      const row = await lockFor(mutation.trx, context.caller, id)
       const changes = changesOf<ApplicationColumns>(row, patchOf(row))
-      return toApplication(changes ? await updateApplication(trx, id, changes) : row)
+      if (!changes) return toApplication(row)
+      const after = await updateApplication(mutation.trx, id, changes)
+      await changed(mutation, row, after)
+      return toApplication(after)
     })
 
   return {
@@ -85,22 +91,31 @@ export const applicationOperations = ({
           custom_data: input.customData ?? {},
           is_third_party: input.isThirdParty,
         })
-        if (!confidentialTypes.has(input.type)) return toApplication(row)
+        const usesSecrets = input.oidcClientMetadata?.tokenEndpointAuthMethod !== 'private_key_jwt'
+        if (!confidentialTypes.has(input.type) || !usesSecrets) return toApplication(row)
         const { value } = await storeSecret(trx, row.id, { name: defaultSecretName, expiresAt: null })
         return { ...toApplication(row), secret: value }
       }),
 
+    /** Taking a key away ends the application's tokens, as taking a secret away does. */
     update: (context: OperationContext, id: string, patch: ApplicationPatch): Promise<Application> =>
-      change(context, id, (row) => {
-        checkFit(row.type, row.is_third_party, patch)
-        return {
-          name: patch.name,
-          description: patch.description,
-          oidc_client_metadata: patch.oidcClientMetadata,
-          custom_client_metadata: patch.customClientMetadata,
-          custom_data: patch.customData,
-        } as Partial<ApplicationColumns>
-      }),
+      change(
+        context,
+        id,
+        (row) => {
+          checkFit(row.type, row.is_third_party, patch)
+          return {
+            name: patch.name,
+            description: patch.description,
+            oidc_client_metadata: patch.oidcClientMetadata,
+            custom_client_metadata: patch.customClientMetadata,
+            custom_data: patch.customData,
+          } as Partial<ApplicationColumns>
+        },
+        async (mutation, before, after) => {
+          if (losesKey(before, after)) await endClientAccess(mutation, id)
+        },
+      ),
 
     /** Merges at the first level; answers the merged object. */
     mergeCustomData: async (context: OperationContext, id: string, customData: Record<string, unknown>) =>
@@ -126,11 +141,26 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
   if (isThirdParty && input.customClientMetadata?.allowTokenExchange) {
     throw new AppError('application.third_party_application_cannot_enable_token_exchange')
   }
-  const { redirectUris = [], postLogoutRedirectUris = [] } = input.oidcClientMetadata ?? {}
+  const {
+    redirectUris = [],
+    postLogoutRedirectUris = [],
+    tokenEndpointAuthMethod: method,
+    jwks,
+  } = input.oidcClientMetadata ?? {}
+  const refuse = (detail: string) => new AppError('guard.invalid_input', { detail: `oidcClientMetadata: ${detail}` })
+  const isConfidential = confidentialTypes.has(type)
+  if (!isConfidential && jwks) throw refuse('an application of this type cannot keep a key, so it has no jwks.')
+  if (method !== undefined && (method === 'none') === isConfidential) {
+    throw refuse(`an application of this type cannot have the tokenEndpointAuthMethod ${method}.`)
+  }
+  if (method === 'private_key_jwt' && !jwks) throw refuse('private_key_jwt needs jwks.')
   const foreign = [...redirectUris, ...postLogoutRedirectUris].find((uri) => !/^https?:/i.test(uri))
   if (type !== 'Native' && foreign !== undefined) {
-    throw new AppError('guard.invalid_input', {
-      detail: 'oidcClientMetadata: only a native application may use a URI that is not http or https.',
-    })
+    throw refuse('only a native application may use a URI that is not http or https.')
   }
+}
+
+const losesKey = (before: ApplicationRow, after: ApplicationRow): boolean => {
+  const keysOf = ({ oidc_client_metadata: { jwks } }: ApplicationRow) => jwks?.keys ?? []
+  return keysOf(before).some((key) => !keysOf(after).some((other) => isDeepStrictEqual(other, key)))
 }

@@ -39,6 +39,8 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   baseUrl: string
   /** The address a request comes from (`issuer/client-address.ts`). */
   clientAddress: (request: IncomingMessage) => string
+  /** Throws `rate_limit.exceeded`. Absent: no limit. */
+  limitClient?: ((clientId: string) => Promise<void>) | undefined
   logger: Logger
 }
 
@@ -66,13 +68,14 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   return app
 }
 
-/** Authenticate → authorize → read and parse → handle → answer. */
+/** Authenticate → limit → authorize → read and parse → handle → answer. */
 const createServe = (options: ManagementApiOptions) => {
   const authenticate = createAuthenticate(options)
   return (definition: Route): RequestHandler =>
     async (request, response) => {
       const caller = await authenticate(request.headers.authorization)
       response.locals['clientId'] = caller.clientId
+      await options.limitClient?.(caller.clientId)
       authorize(definition, caller)
       const context = await readContext(definition, caller, request, options.clientAddress(request))
       const result = (await definition.handle(context)) ?? undefined

@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Grants } from '../grants/index.ts'
+import { assertionAlgorithms } from './client-assertion.ts'
+import { claimsByScope } from './userinfo-claims.ts'
+
+const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
 /** What this server can do, for clients to discover (RFC 8414, OpenID Connect Discovery 1.0). Only what works is told. */
 export const metadata = ({ issuer, grants }: { issuer: string; grants: Grants }) => ({
@@ -10,12 +14,16 @@ export const metadata = ({ issuer, grants }: { issuer: string; grants: Grants })
   // RFC 8414 §2 wants the member; there is no authorization endpoint.
   response_types_supported: [],
   subject_types_supported: ['public'],
-  scopes_supported: ['openid'],
-  token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  scopes_supported: ['openid', ...Object.keys(claimsByScope)],
+  token_endpoint_auth_methods_supported: [...confidential, 'none'],
+  token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+  userinfo_endpoint: `${issuer}/me`,
   introspection_endpoint: `${issuer}/token/introspection`,
-  introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  introspection_endpoint_auth_methods_supported: confidential,
+  introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
   revocation_endpoint: `${issuer}/token/revocation`,
-  revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
+  revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
 })
 
 export const createMetadataEndpoint = ({ issuer, grants }: { issuer: string; grants: Grants }) => {

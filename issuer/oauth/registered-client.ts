@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Query } from '../../platform/database.ts'
+import type { AuthenticateClient } from './authenticate-client.ts'
 import type { Client } from './client.ts'
-import { authenticateClient, readClientCredentials } from './client-authentication.ts'
 import type { Parameters } from './parameters.ts'
 import { findTokenRequestFacts } from './token-request-store.ts'
 
@@ -15,17 +15,20 @@ export type AuthenticateRequest = (request: IncomingMessage, parameters: Paramet
 
 const permissions = ['revocations', 'all']
 
+export interface AuthenticateRequestDependencies {
+  query: Query
+  authenticateClient: AuthenticateClient
+  /** Of the Management API. */
+  indicator: string
+}
+
 /** One round trip. Throws the `invalid_client` of the token endpoint. */
 export const createAuthenticateRequest =
-  ({ query, indicator }: { query: Query /** Of the Management API. */; indicator: string }): AuthenticateRequest =>
+  ({ query, authenticateClient, indicator }: AuthenticateRequestDependencies): AuthenticateRequest =>
   async (request, parameters) => {
-    const credentials = readClientCredentials(request.headers.authorization, parameters)
-    const facts = await findTokenRequestFacts(query, {
-      clientId: credentials.clientId,
-      resource: indicator,
-      useDefaultResource: false,
-      scopes: permissions,
-    })
-    const client = authenticateClient(credentials, facts?.client)
-    return { ...client, mayReadRevocations: facts!.clientScopes.some((name) => permissions.includes(name)) }
+    const asked = { resource: indicator, useDefaultResource: false, scopes: permissions }
+    const { client, clientScopes } = await authenticateClient(request, parameters, (clientId) =>
+      findTokenRequestFacts(query, { clientId, ...asked }),
+    )
+    return { ...client, mayReadRevocations: clientScopes.some((name) => permissions.includes(name)) }
   }

@@ -6,10 +6,11 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../../platform/problem.ts'
 import type { PreparedToken, RequestOrigin, TokenRequest } from '../grants/grant.ts'
 import type { Grants } from '../grants/index.ts'
+import type { Limits } from '../rate-limits/rate-limits.ts'
 import { issueTime } from '../revocations/issue-time.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
 import { sendError, sendJson } from './answers.ts'
-import { authenticateClient, readClientCredentials } from './client-authentication.ts'
+import type { AuthenticateClient } from './authenticate-client.ts'
 import { parseParameters, refuseParametersInUrl } from './parameters.ts'
 import { readBody } from './request-body.ts'
 import { isOidcOnly, parseScope } from './scope.ts'
@@ -19,6 +20,8 @@ import { findTokenRequestFacts } from './token-request-store.ts'
 export interface TokenEndpointDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   grants: Grants
+  authenticateClient: AuthenticateClient
+  limits: Pick<Limits, 'tokenRequestFrom' | 'tokenRequestBy'>
   mint: MintAccessToken
   originOf(request: IncomingMessage): RequestOrigin
   now: Clock
@@ -28,7 +31,7 @@ export interface TokenEndpointDependencies {
 
 /** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → sign → redeem → 200. */
 export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => {
-  const { database, grants, mint, originOf, now, logger, metrics } = dependencies
+  const { database, grants, authenticateClient, limits, mint, originOf, now, logger, metrics } = dependencies
   const counter = metrics.counter('surrogate_token_requests_total', 'Token requests by grant and outcome.', [
     'grant',
     'outcome',
@@ -37,16 +40,16 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
   const issue = async (request: IncomingMessage, progress: { grant: string }) => {
     refuseParametersInUrl(request.url ?? '')
     const parameters = parseParameters(await readBody(request), request.headers['content-type'])
-    const credentials = readClientCredentials(request.headers.authorization, parameters)
+    const origin = originOf(request)
+    await limits.tokenRequestFrom?.(origin.ip)
     const scopes = parseScope(parameters.get('scope'))
     const requestedResource = parameters.get('resource')
-    const facts = await findTokenRequestFacts(database.query, {
-      clientId: credentials.clientId,
-      resource: requestedResource,
-      useDefaultResource: !isOidcOnly(scopes),
-      scopes,
-    })
-    const client = authenticateClient(credentials, facts?.client)
+    const asked = { resource: requestedResource, useDefaultResource: !isOidcOnly(scopes), scopes }
+    const facts = await authenticateClient(request, parameters, (clientId) =>
+      findTokenRequestFacts(database.query, { clientId, ...asked }),
+    )
+    const { client } = facts
+    await limits.tokenRequestBy?.(client.id)
     const { grantType, grant } = selectGrant(parameters.get('grant_type'))
     progress.grant = grantType
     if (!grant.allows(client)) throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
@@ -54,11 +57,11 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     const tokenRequest: TokenRequest = {
       client,
       scopes,
-      clientScopes: facts!.clientScopes,
+      clientScopes: facts.clientScopes,
       requestedResource,
-      target: targetOf(database.query, requestedResource, scopes, facts!) as TokenRequest['target'],
-      origin: originOf(request),
-      now: issueTime(now(), facts!.clientRevokedUntil),
+      target: targetOf(database.query, requestedResource, scopes, facts) as TokenRequest['target'],
+      origin,
+      now: issueTime(now(), facts.clientRevokedUntil),
     }
     const prepared = await grant.prepare(input, tokenRequest)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.

@@ -1,16 +1,16 @@
 import { type Query, statement } from '../../platform/database.ts'
 import { revokedUntil } from '../revocations/revocation-store.ts'
 import type { Client } from './client.ts'
-import type { ClientSecrets } from './client-authentication.ts'
+import type { ClientProofs } from './client-authentication.ts'
 import type { Resource } from './resource.ts'
 
 /** A condition. OFFSET 0 keeps the planner from turning it into a join that starts with every role that has the scope. */
 export const roleHolds = (roleId: string, scopeId: string): string =>
   `EXISTS (SELECT FROM role_scopes rs WHERE rs.role_id = ${roleId} AND rs.scope_id = ${scopeId} OFFSET 0)`
 
-/** What every token request needs to know, in one round trip: the client with its secrets, the resource, and the scopes asked for. */
+/** What every token request needs to know, in one round trip: the client with what proves it, the resource, and the scopes asked for. */
 export interface TokenRequestFacts {
-  client: Client & ClientSecrets
+  client: Client & ClientProofs
   /** The resource asked for, or the default one where that applies. */
   resource: Resource | undefined
   /** Of the names asked for, those that exist on the resource. */
@@ -28,6 +28,7 @@ const select = statement(
   'token-request',
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
+     a.oidc_client_metadata->>'jwks' AS jwks, a.oidc_client_metadata->>'tokenEndpointAuthMethod' AS "authenticationMethod",
      (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
       WHERE s.application_id = asked.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
      r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted,
@@ -47,6 +48,8 @@ const select = statement(
 
 interface Row extends Omit<Client, 'id'> {
   id: string | null
+  jwks: string | null
+  authenticationMethod: string | null
   secrets: string | null
   resourceId: string | null
   indicator: string
@@ -64,10 +67,21 @@ export const findTokenRequestFacts = async (
 ): Promise<TokenRequestFacts | undefined> => {
   const [row] = await query<Row>(select, [asked.clientId, asked.resource, asked.useDefaultResource, asked.scopes])
   if (!row || row.id === null) return undefined
-  const { id, name, type, isThirdParty, allowTokenExchange, resourceId, indicator, accessTokenTtl } = row
+  const {
+    id,
+    name,
+    type,
+    isThirdParty,
+    allowTokenExchange,
+    jwks,
+    authenticationMethod,
+    resourceId,
+    indicator,
+    accessTokenTtl,
+  } = row
   const digests = words(row.secrets).map((digest) => Buffer.from(digest, 'hex'))
   return {
-    client: { id, name, type, isThirdParty, allowTokenExchange, digests },
+    client: { id, name, type, isThirdParty, allowTokenExchange, digests, jwks, authenticationMethod },
     resource: resourceId === null ? undefined : { id: resourceId, indicator, accessTokenTtl },
     definedScopes: words(row.defined),
     clientScopes: words(row.granted),

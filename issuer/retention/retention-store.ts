@@ -18,9 +18,11 @@ const removals = {
   sessions: removal('impersonation_sessions', `${tooOld('started_at')} AND expires_at < now()`),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),
+  clientAssertions: removal('client_assertions', tooOld('expires_at')),
+  rateLimits: removal('rate_limit_buckets', tooOld('updated_at')),
 }
 
-export type RetentionKind = keyof typeof removals
+export type RemovableKind = keyof typeof removals
 
 const lock = statement('retention-lock', `SELECT pg_try_advisory_xact_lock(7305175) AS mine`)
 
@@ -29,7 +31,7 @@ const lock = statement('retention-lock', `SELECT pg_try_advisory_xact_lock(73051
  */
 export const removeOld = (
   database: Pick<Database, 'transaction'>,
-  kind: RetentionKind,
+  kind: RemovableKind,
   keepMs: number,
   batch: number,
 ): Promise<number | undefined> =>

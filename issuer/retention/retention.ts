@@ -2,9 +2,14 @@ import { setting } from '../../platform/config.ts'
 import type { Database } from '../../platform/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { type RetentionKind, removeOld } from './retention-store.ts'
+import { type RemovableKind, removeOld } from './retention-store.ts'
 
 const day = 86_400_000
+
+/** Kept no longer than they mean something: used assertions until they expire, buckets until they are full again. Not settings. */
+const fixed = { clientAssertions: 0, rateLimits: 120_000 }
+
+export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>
 
 /** How long each kind of row is kept, in ms: after its expiry, or after it was made where it does not expire. Events: the relay's. */
 export const retentionDefaults = {
@@ -59,11 +64,13 @@ export const createRetentionJob = (dependencies: RetentionDependencies): Retenti
   let running: Promise<void> = Promise.resolve()
   let closed = false
 
-  const removeAll = async (kind: RetentionKind) => {
+  const kept: Record<RemovableKind, number> = { ...fixed, ...retention }
+
+  const removeAll = async (kind: RemovableKind) => {
     let total = 0
     let removed: number | undefined
     do {
-      removed = await removeOld(database, kind, retention[kind], batch)
+      removed = await removeOld(database, kind, kept[kind], batch)
       total += removed ?? 0
     } while (removed === batch && !closed)
     counter.inc({ kind }, total)
@@ -72,7 +79,7 @@ export const createRetentionJob = (dependencies: RetentionDependencies): Retenti
 
   const run = async () => {
     // One kind that fails does not keep the others.
-    for (const kind of Object.keys(retention) as RetentionKind[]) {
+    for (const kind of Object.keys(kept) as RemovableKind[]) {
       if (closed) return
       await removeAll(kind).catch((error) => logger.error({ err: error, kind }, 'old rows could not be removed'))
     }

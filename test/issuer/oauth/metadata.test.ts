@@ -14,6 +14,10 @@ const paths = [
   '/.well-known/oauth-authorization-server/oidc',
 ]
 
+const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
+const ecAndEd = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const assertionAlgorithms = [...ecAndEd, 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+
 test.each(paths)('%s tells what works, and nothing else', async (path) => {
   const answer = await request(issuer.url + path)
   expect(answer.status).toBe(200)
@@ -24,12 +28,16 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
     response_types_supported: [],
     subject_types_supported: ['public'],
-    scopes_supported: ['openid'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+    scopes_supported: ['openid', 'profile', 'email', 'phone', 'address', 'custom_data', 'identities', 'roles'],
+    token_endpoint_auth_methods_supported: [...confidential, 'none'],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    userinfo_endpoint: `${issuer.issuer}/me`,
     introspection_endpoint: `${issuer.issuer}/token/introspection`,
-    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    introspection_endpoint_auth_methods_supported: confidential,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint: `${issuer.issuer}/token/revocation`,
-    revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+    revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
   })
   const head = await request(issuer.url + path, { method: 'HEAD' })
   expect(head).toMatchObject({ status: 200, body: '' })

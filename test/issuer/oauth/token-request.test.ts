@@ -27,7 +27,7 @@ const good = () => `grant_type=client_credentials&resource=${encodeURIComponent(
 test('only POST is answered', async () => {
   const answer = await request(`${issuer.url}/oidc/token`)
   expect(answer).toMatchObject({ status: 405, body: { error: 'invalid_request' } })
-  expect(answer.headers.get('allow')).toBe('POST')
+  expect(answer.headers.get('allow')).toBe('POST, OPTIONS')
 })
 
 test('a JSON body means the same as the form', async () => {
