@@ -33,6 +33,7 @@ import { createAuthenticateRequest } from './oauth/registered-client.ts'
 import { createRevocationEndpoint } from './oauth/revocation.ts'
 import { createTokenEndpoint } from './oauth/token-endpoint.ts'
 import { createUserinfoEndpoint } from './oauth/userinfo-endpoint.ts'
+import { createLastUse } from './personal-access-tokens/last-use.ts'
 import { createLimits, rateLimitDefaults } from './rate-limits/rate-limits.ts'
 import { createRetentionJob, retentionDefaults } from './retention/retention.ts'
 import { createRevocationFeed } from './revocations/feed.ts'
@@ -122,6 +123,8 @@ const wire = async (
   onStop('signing keys', () => keys.close())
   const audit = createTokenAudit({ database, logger })
   onStop('token audit', () => audit.close())
+  const lastUse = createLastUse({ database, logger })
+  onStop('last use of personal access tokens', () => lastUse.close())
   const credentials = await bootstrap({
     database,
     indicators,
@@ -132,7 +135,7 @@ const wire = async (
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
-  const grants = createGrants({ database, verifier, policy, events, audit })
+  const grants = createGrants({ database, verifier, policy, events, audit, lastUse })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -150,7 +153,7 @@ const wire = async (
   const management = createManagementApi({
     routes: [
       ...managementRoutes({ database, mutate, indicators, now }),
-      ...impersonationRoutes({ mutate, policy, ttl: config.subjectTokenTtl, now }),
+      ...impersonationRoutes({ mutate, audit, policy, ttl: config.subjectTokenTtl, now }),
       ...impersonationSessionsRoutes({ database, mutate }),
       ...hooksRoutes({ database, mutate, envelope, targets: createTargetPolicy(config.webhookTargets) }),
       ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),

@@ -4,6 +4,7 @@ import { tokens } from './0002-tokens.ts'
 import { events } from './0003-events.ts'
 import { revocations } from './0004-revocations.ts'
 import { clientAssertionsAndLimits } from './0005-client-assertions-and-limits.ts'
+import { personalAccessTokens } from './0006-personal-access-tokens.ts'
 import { keyRotation } from './0007-key-rotation.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -13,5 +14,6 @@ export const migrations: readonly Migration[] = [
   events,
   revocations,
   clientAssertionsAndLimits,
+  personalAccessTokens,
   keyRotation,
 ]

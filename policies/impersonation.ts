@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { storableText } from '../platform/validate.ts'
 import { PolicyError } from './engine/policy-error.ts'
 import type { PolicySet } from './policy-set.ts'
 
@@ -48,7 +49,7 @@ export type ImpersonationInput = z.infer<typeof impersonationInputSchema>
 
 const impersonationDecision = z.strictObject({
   allow: z.boolean(),
-  reason: z.string().max(256).optional(),
+  reason: storableText.max(256).optional(),
   /** Step-down: a subset of the scopes asked for. */
   scopes: z.array(z.string()).optional(),
   /** Seconds. */

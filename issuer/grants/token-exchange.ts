@@ -1,15 +1,15 @@
 import type { Database, Query } from '../../platform/database.ts'
-import type { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../../platform/problem.ts'
 import type { ImpersonationPolicy } from '../impersonation/policy.ts'
+import type { LastUse } from '../personal-access-tokens/last-use.ts'
+import { isGood } from '../personal-access-tokens/personal-access-token-store.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
+import type { TokenAudit } from '../tokens/token-audit.ts'
 import { checkActor, presentActor } from './exchange/actor.ts'
 import { askPolicy } from './exchange/ask-policy.ts'
-import {
-  consumeSubjectToken,
-  findExchangeFacts,
-  recordExchange,
-  subjectTokenStatus,
-} from './exchange/exchange-store.ts'
+import { type ExchangeAttempt, refusedEntry } from './exchange/audit.ts'
+import { findExchangeFacts } from './exchange/exchange-facts-store.ts'
+import { consumeSubjectToken, recordExchange, subjectTokenStatus } from './exchange/exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './exchange/grantable.ts'
 import { type PreparedExchange, planExchange } from './exchange/plan.ts'
 import { refused } from './exchange/refusal.ts'
@@ -23,52 +23,80 @@ export interface ExchangeDependencies {
   policy: ImpersonationPolicy
   /** The publisher of the outbox. */
   events: { wake(): void }
+  /** Of refused exchanges; the row of one that succeeds is written with it. */
+  audit: TokenAudit
+  lastUse: LastUse
 }
 
 /**
- * RFC 8693: a subject token of the Management API (single use, opens an impersonation session) or an access token of this issuer is
- * exchanged for an access token of its subject, bound to one resource; with an actor token it carries `act`.
+ * RFC 8693: a subject token of the Management API (single use, opens an impersonation session), a personal access token or an access token
+ * of this issuer is exchanged for an access token of its subject, bound to one resource; with an actor token it carries `act`.
  */
-export const tokenExchangeGrant = ({ database, verifier, policy, events }: ExchangeDependencies): Grant =>
-  grant<ExchangeRequest, PreparedExchange>({
+export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
+  const { database, verifier, policy, events, audit, lastUse } = dependencies
+
+  // The order of the checks decides which of several faults is told: subject token, subject, resource, scopes, actor, policy.
+  const prepare = async (attempt: ExchangeAttempt): Promise<PreparedExchange> => {
+    const { input, request } = attempt
+    const subject = await presentSubject(input, verifier)
+    const presentedActor = await presentActor(input, verifier)
+    const [target] = await Promise.allSettled([request.target({ required: false })])
+    const facts = await findExchangeFacts(database.query, {
+      subject,
+      actor: presentedActor,
+      resourceId: target.status === 'fulfilled' ? target.value?.id : undefined,
+      scopes: request.scopes,
+      forPolicy: policy.enabled,
+    })
+    attempt.facts = facts
+    const subjectId = checkSubject(subject, facts, request.client)
+    if (target.status === 'rejected') throw target.reason
+    const resource = target.value
+    requireBoundResource(facts, resource)
+    const scopes = grantableScopes(request.scopes, facts, resource)
+    const actor = checkActor(presentedActor, facts)
+    attempt.actor = actor
+    const checked = { input, request, facts, subject, subjectId, actor, resource, scopes }
+    return planExchange({ ...checked, ...askPolicy(policy, checked) })
+  }
+
+  const redeem = async (query: Query, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
+    if (impersonation) {
+      if (!(await consumeSubjectToken(query, impersonation, issue)))
+        throw await lateRefusal(query, impersonation.digest)
+    } else if (!(await recordExchange(query, issue, personalAccessToken?.digest))) {
+      const isGone = personalAccessToken && !(await isGood(query, personalAccessToken.digest))
+      throw refused(isGone ? 'subject_token_unknown' : 'subject_suspended')
+    }
+  }
+
+  /** Who tried and was refused belongs into the trail as well. */
+  const audited = async <Result>(attempt: ExchangeAttempt, step: Promise<Result>): Promise<Result> => {
+    try {
+      return await step
+    } catch (error) {
+      const entry = error instanceof OAuthError ? refusedEntry(attempt, error) : undefined
+      if (entry) audit.record(entry)
+      throw error
+    }
+  }
+
+  return grant<ExchangeRequest, PreparedExchange>({
     type: exchangeGrantType,
     // Absent means allowed, but never for third-party applications.
     allows: ({ isThirdParty, allowTokenExchange }) => !isThirdParty && allowTokenExchange !== false,
     read: readExchangeRequest,
-
-    // The order of the checks decides which of several faults is told: subject token, subject, resource, scopes, actor, policy.
-    async prepare(input, request) {
-      const subject = await presentSubject(input, verifier)
-      const presentedActor = await presentActor(input, verifier)
-      const [target] = await Promise.allSettled([request.target({ required: false })])
-      const facts = await findExchangeFacts(database.query, {
-        subject,
-        actor: presentedActor,
-        resourceId: target.status === 'fulfilled' ? target.value?.id : undefined,
-        scopes: request.scopes,
-        forPolicy: policy.enabled,
-      })
-      const subjectId = checkSubject(subject, facts, request.client)
-      if (target.status === 'rejected') throw target.reason
-      const resource = target.value
-      requireBoundResource(facts, resource)
-      const scopes = grantableScopes(request.scopes, facts, resource)
-      const actor = checkActor(presentedActor, facts)
-      const checked = { input, request, facts, subject, subjectId, actor, resource, scopes }
-      return planExchange({ ...checked, ...askPolicy(policy, checked) })
+    prepare(input, request) {
+      const attempt: ExchangeAttempt = { input, request }
+      return audited(attempt, prepare(attempt))
     },
-
-    async redeem({ query }, { issue, impersonation }) {
-      if (impersonation) {
-        if (!(await consumeSubjectToken(query, impersonation, issue)))
-          throw await lateRefusal(query, impersonation.digest)
-      } else if (!(await recordExchange(query, issue))) {
-        throw refused('subject_suspended')
-      }
+    redeem: ({ query }, prepared) => audited(prepared.attempt, redeem(query, prepared)),
+    issued({ personalAccessToken }) {
+      events.wake()
+      if (personalAccessToken && !personalAccessToken.useNoted) lastUse.record(personalAccessToken.digest)
     },
-
-    issued: () => events.wake(),
   })
+}
 
 /** The subject token was good when it was read and is not any more: another request was faster, or time has passed. */
 const lateRefusal = async (query: Query, digest: Buffer): Promise<OAuthError> => {

@@ -6,6 +6,7 @@ import type { Mutate, Mutation } from '../management/mutate.ts'
 import type { OperationContext, Page } from '../management/route.ts'
 import { id, timestamp } from '../management/schemas.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
+import { actorVias } from './session.ts'
 import { endSession, findSession, listSessions, type SessionFilter, type SessionRow } from './session-store.ts'
 
 /** A row as the Management API and the events show it; times in ms. */
@@ -13,7 +14,7 @@ export const sessionRecord = z.object({
   id: z.string(),
   subjectId: z.string(),
   actorId: z.string().nullable(),
-  actorVia: z.enum(['sign_in', 'subject_token']).nullable(),
+  actorVia: z.enum(actorVias).nullable(),
   clientId: z.string(),
   creatorId: z.string(),
   resource: z.string().nullable(),

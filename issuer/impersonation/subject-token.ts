@@ -3,9 +3,11 @@ import { type Clock, toSeconds } from '../../platform/clock.ts'
 import { randomToken } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import { depthOf, storableText } from '../../platform/validate.ts'
+import type { AuditEntry } from '../logs/log-store.ts'
 import type { Mutate } from '../management/mutate.ts'
 import type { OperationContext } from '../management/route.ts'
 import { isIndicator } from '../oauth/resource.ts'
+import type { TokenAudit } from '../tokens/token-audit.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { ImpersonationPolicy } from './policy.ts'
 import { findMintFacts, insertSubjectToken, type MintFacts } from './subject-token-store.ts'
@@ -29,7 +31,7 @@ const scopeName = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be
 
 /** Members beside `userId` and `context` bind the token: the exchange must match them. */
 export const subjectTokenRequest = z.object({
-  userId: storableText.min(1),
+  userId: storableText.min(1).max(128),
   context: context.default({}),
   clientId: storableText.min(1).max(21).optional(),
   resource: storableText.max(2048).refine(isIndicator, 'must be an absolute URI without a fragment').optional(),
@@ -48,6 +50,8 @@ export const subjectTokenAnswer = z.object({
 
 export interface SubjectTokenDependencies {
   mutate: Mutate
+  /** Of refused requests; the row of one that succeeds is written with it. */
+  audit: TokenAudit
   policy: ImpersonationPolicy
   /** Lifetime in seconds. */
   ttl: number
@@ -55,9 +59,10 @@ export interface SubjectTokenDependencies {
 }
 
 /** Mints subject tokens: `sub_` and 256 random bits, known to us by digest only, for one use within `ttl`. */
-export const subjectTokenOperations = ({ mutate, policy, ttl, now }: SubjectTokenDependencies) => ({
+export const subjectTokenOperations = ({ mutate, audit, policy, ttl, now }: SubjectTokenDependencies) => ({
   mint: (input: SubjectTokenRequest, request: OperationContext): Promise<z.output<typeof subjectTokenAnswer>> =>
-    mutate(request, async ({ trx }) => {
+    mutate(request, async ({ trx, note }) => {
+      note({ userId: input.userId, details: particulars(input) })
       const facts = await findMintFacts(trx, input)
       const { subject } = facts
       if (!subject) {
@@ -73,7 +78,41 @@ export const subjectTokenOperations = ({ mutate, policy, ttl, now }: SubjectToke
         ttl,
       })
       return { subjectToken, expiresIn: ttl }
+    }).catch((error: unknown) => {
+      // Who asked and was refused belongs into the trail; the transaction with the row of the change is gone.
+      if (error instanceof AppError) audit.record(refusedEntry(input, request, error))
+      throw error
     }),
+})
+
+/** Why, and what the token is bound to. */
+const particulars = ({ actorId, clientId, resource, scopes, reason, ticket }: SubjectTokenRequest) => ({
+  actorId,
+  boundClientId: clientId,
+  resource,
+  scopes,
+  reason,
+  ticket,
+})
+
+const refusedEntry = (
+  input: SubjectTokenRequest,
+  { operationId, caller, request }: OperationContext,
+  { code, detail, data }: AppError,
+): AuditEntry => ({
+  key: `Management.${operationId}`,
+  result: 'Error',
+  applicationId: caller.clientId,
+  userId: input.userId,
+  payload: {
+    ip: request.ip,
+    userAgent: request.userAgent,
+    subject: caller.subject,
+    method: request.method,
+    path: request.path,
+    error: { code, message: detail, data },
+    ...particulars(input),
+  },
 })
 
 /** Throws 403 when the policy refuses, 503 when it cannot be asked. Its `scopes` and `maxTtl` count at the exchange, where it is asked again. */

@@ -15,6 +15,7 @@ const constraints: Record<string, ProblemCode> = {
   user_roles_once: 'role.user_exists',
   application_roles_once: 'role.application_exists',
   application_secrets_name: 'application.secret_name_exists',
+  personal_access_tokens_name: 'user.personal_access_token_name_exists',
 }
 
 /** Where no constraint says more: the SQLSTATE (PostgreSQL, appendix A). */

@@ -11,6 +11,13 @@ export interface Mutation {
   trx: Knex.Transaction
   /** Records an event of this request; the publisher is woken after the commit. */
   record(event: Omit<NewEvent, 'request'>): Promise<void>
+  /** What the audit row says besides, where path and events do not tell: whom the change is about, and particulars. Never a secret. */
+  note(about: AuditNote): void
+}
+
+export interface AuditNote {
+  userId?: string
+  details?: Record<string, unknown>
 }
 
 export type Mutate = <Result>(
@@ -35,6 +42,7 @@ const pauseMs = () => randomInt(10, 60)
 export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
   const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {
     const recorded: NewEvent[] = []
+    let noted: AuditNote = {}
     const result = await knex.transaction(async (trx) => {
       const outcome = await work({
         trx,
@@ -43,8 +51,11 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
           await recordEvent(trx, complete)
           recorded.push(complete)
         },
+        note(about) {
+          noted = about
+        },
       })
-      await insertLog(trx, auditEntry(context, recorded))
+      await insertLog(trx, auditEntry(context, recorded, noted))
       return outcome
     })
     if (recorded.length > 0) events.wake()
@@ -63,11 +74,15 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
   }
 }
 
-const auditEntry = ({ operationId, caller, request, fields }: OperationContext, recorded: readonly NewEvent[]) => ({
+const auditEntry = (
+  { operationId, caller, request, fields }: OperationContext,
+  recorded: readonly NewEvent[],
+  { userId, details }: AuditNote,
+) => ({
   key: `Management.${operationId}`,
   result: 'Success' as const,
   applicationId: caller.clientId,
-  userId: request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,
+  userId: userId ?? request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,
   payload: {
     ip: request.ip,
     userAgent: request.userAgent,
@@ -78,5 +93,6 @@ const auditEntry = ({ operationId, caller, request, fields }: OperationContext, 
     // Names only: values may be personal or secret.
     fields,
     events: recorded.map(({ type, entity }) => ({ type, entity })),
+    ...details,
   },
 })

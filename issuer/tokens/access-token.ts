@@ -25,7 +25,15 @@ export interface AccessTokenClaims {
   exp: number
   sid?: string | undefined
   act?: Act | undefined
+  /** RFC 9068 §2.2.1.1: how the subject was authenticated, where that says less than signing in. */
+  amr?: readonly string[] | undefined
 }
+
+/** The `amr` of a token that a personal access token was exchanged for. */
+export const personalAccessTokenAmr = 'pat'
+
+export const cameFromPersonalAccessToken = ({ amr }: VerifiedClaims): boolean =>
+  Array.isArray(amr) && amr.includes(personalAccessTokenAmr)
 
 /** 122 random bits. */
 export const newTokenId = (): string => randomUUID()

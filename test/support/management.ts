@@ -13,6 +13,7 @@ import { createManagementApi, managementRoutes } from '../../issuer/management/m
 import { createMutate } from '../../issuer/management/mutate.ts'
 import type { Route } from '../../issuer/management/route.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
+import { createTokenAudit } from '../../issuer/tokens/token-audit.ts'
 import { systemClock, toSeconds } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { listen } from '../../platform/http-server.ts'
@@ -84,11 +85,13 @@ export const startManagement = async (): Promise<ManagementTest> => {
 
   let wakes = 0
   const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
+  const audit = createTokenAudit({ database, logger })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
   const routes = [
     ...managementRoutes({ database, mutate, indicators, now: systemClock }),
     ...impersonationRoutes({
       mutate,
+      audit,
       policy: createImpersonationPolicy({ policies: undefined, logger }),
       ttl: 600,
       now: systemClock,
@@ -168,6 +171,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     logged: () => lines.join(''),
     async close() {
       await server.close(0)
+      await audit.close()
       await keys.close()
       await close()
     },

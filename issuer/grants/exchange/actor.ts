@@ -1,9 +1,9 @@
 import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import type { ActorVia } from '../../impersonation/session.ts'
-import type { AccessTokenVerifier, Act } from '../../tokens/access-token.ts'
+import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
-import type { ExchangeFacts } from './exchange-store.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import type { ExchangeRequest } from './request.ts'
 import { isActorRevoked } from './revoked.ts'
@@ -17,6 +17,8 @@ export type PresentedActor =
       sessionId: string | undefined
       scope: string
       act: Act | undefined
+      fromPersonalAccessToken: boolean
+      clientId: string | undefined
       claims: VerifiedClaims
     }
 
@@ -28,6 +30,8 @@ export interface Actor {
   act: Act
   /** Their ids, the present one first. */
   chain: string[]
+  /** Whom the actor token was issued to. */
+  clientId: string | undefined
 }
 
 export const presentActor = async (
@@ -39,7 +43,16 @@ export const presentActor = async (
   const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
     throw error instanceof JwtError ? refused('actor_token_invalid') : error
   })
-  return { kind: 'jwt', userId: claims.sub, sessionId: claims.sid, scope: claims.scope ?? '', act: claims.act, claims }
+  return {
+    kind: 'jwt',
+    userId: claims.sub,
+    sessionId: claims.sid,
+    scope: claims.scope ?? '',
+    act: claims.act,
+    fromPersonalAccessToken: cameFromPersonalAccessToken(claims),
+    clientId: claims.client_id,
+    claims,
+  }
 }
 
 /** The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and not none. */
@@ -60,8 +73,12 @@ const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
   const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
   const chain = chainOf(act)
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
-  const via = token.sessionId ? 'subject_token' : 'sign_in'
-  return { id: facts.actorId, via, act, chain }
+  return { id: facts.actorId, via: viaOf(token), act, chain, clientId: token.clientId }
+}
+
+const viaOf = (token: { sessionId?: string | null | undefined; fromPersonalAccessToken: boolean }): ActorVia => {
+  if (token.sessionId) return 'subject_token'
+  return token.fromPersonalAccessToken ? 'personal_access_token' : 'sign_in'
 }
 
 const onlySubjects = ({ sub, act }: Act): Act => (act ? { sub, act: onlySubjects(act) } : { sub })

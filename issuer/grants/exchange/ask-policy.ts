@@ -1,6 +1,8 @@
 import { toSeconds } from '../../../platform/clock.ts'
 import { OAuthError } from '../../../platform/problem.ts'
 import type { ImpersonationPolicy } from '../../impersonation/policy.ts'
+import type { Actor } from './actor.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { CheckedExchange } from './plan.ts'
 
 /** What the policy leaves of the scopes and of the lifetime. Throws `access_denied`, or 503 when the policy is broken. */
@@ -32,7 +34,7 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
     organizations: [],
     customData: facts.subjectCustomData ?? {},
   },
-  ...(actor && { actor: { id: actor.id, roles: facts.actorRoles ?? [], via: actor.via, chain: actor.chain } }),
+  ...(actor && { actor: actorOf(actor, facts) }),
   client: { id: request.client.id, type: request.client.type, name: request.client.name },
   creator: { clientId: facts.creatorId! },
   ...(resource && { resource: resource.indicator }),
@@ -41,4 +43,12 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
   ...(facts.ticket !== null && { ticket: facts.ticket }),
   context: facts.context,
   now: toSeconds(request.now),
+})
+
+const actorOf = ({ id, via, chain, clientId }: Actor, { actorRoles }: ExchangeFacts) => ({
+  id,
+  roles: actorRoles ?? [],
+  via,
+  chain,
+  ...(clientId !== undefined && { clientId }),
 })

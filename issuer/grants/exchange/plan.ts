@@ -1,23 +1,22 @@
 import { toSeconds } from '../../../platform/clock.ts'
 import { newId, randomToken } from '../../../platform/ids.ts'
 import { type ImpersonationSession, sessionStarted } from '../../impersonation/session.ts'
-import type { AuditEntry } from '../../logs/log-store.ts'
 import type { Resource } from '../../oauth/resource.ts'
 import { peopleRevokedUntil } from '../../revocations/concerns.ts'
 import { issueTime } from '../../revocations/issue-time.ts'
-import { newTokenId } from '../../tokens/access-token.ts'
+import { newTokenId, personalAccessTokenAmr } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
-import type { PreparedToken, TokenRequest } from '../grant.ts'
+import type { PreparedToken } from '../grant.ts'
 import type { Actor } from './actor.ts'
-import type { ExchangeFacts, Impersonation, Issue } from './exchange-store.ts'
+import { type ExchangeAttempt, issuedEntry } from './audit.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
+import type { Impersonation, Issue } from './exchange-store.ts'
 import { refused } from './refusal.ts'
-import { type ExchangeRequest, exchangeGrantType, tokenTypes } from './request.ts'
+import { tokenTypes } from './request.ts'
 import { latestExpiry, type PresentedSubject } from './subject.ts'
 
 /** Everything that was checked and decided about one exchange. */
-export interface CheckedExchange {
-  input: ExchangeRequest
-  request: TokenRequest
+export interface CheckedExchange extends ExchangeAttempt {
   facts: ExchangeFacts
   subject: PresentedSubject
   subjectId: string
@@ -34,6 +33,9 @@ export interface PreparedExchange extends PreparedToken {
   issue: Issue
   /** Present when a subject token is used up. */
   impersonation: Impersonation | undefined
+  /** Present when it was the subject token. */
+  personalAccessToken: { digest: Buffer; useNoted: boolean } | undefined
+  attempt: ExchangeAttempt
 }
 
 /** Of an opaque token, in seconds; with a resource, the resource says. */
@@ -53,8 +55,10 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const sid = session?.id
   const act = actor?.act
   const clientId = request.client.id
+  const personal = subject.kind === 'personal-access-token' ? subject : undefined
+  const amr = personal && [personalAccessTokenAmr]
   const token: PreparedToken['token'] = resource
-    ? { claims: { jti, sub: subjectId, aud: resource.indicator, clientId, scope, iat, exp, sid, act } }
+    ? { claims: { jti, sub: subjectId, aud: resource.indicator, clientId, scope, iat, exp, sid, act, amr } }
     : { opaque: randomToken() }
 
   return {
@@ -66,6 +70,8 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       subject.kind === 'subject-token' && session
         ? { digest: subject.digest, session, started: sessionStarted(session, request.origin) }
         : undefined,
+    personalAccessToken: personal && { digest: personal.digest, useNoted: facts.personalAccessToken!.useNoted },
+    attempt: checked,
     issue: {
       userId: subjectId,
       clientId,
@@ -74,7 +80,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
         'opaque' in token
           ? { digest: tokenDigest('opaque-token', token.opaque), scope, sessionId: sid, act, expiresAt }
           : undefined,
-      audit: auditEntry(checked, { scope, tokenId: jti, sessionId: sid }),
+      audit: issuedEntry(checked, { scope, tokenId: jti, sessionId: sid }),
     },
   }
 }
@@ -94,27 +100,4 @@ const newSession = (checked: CheckedExchange, tokenId: string, expiresAt: Date):
   tokenId,
   startedAt: checked.request.now,
   expiresAt,
-})
-
-const auditEntry = (
-  { input, request, facts, subjectId, actor }: CheckedExchange,
-  issued: { scope: string; tokenId: string; sessionId: string | undefined },
-): AuditEntry => ({
-  key: 'ExchangeTokenBy.TokenExchange',
-  result: 'Success',
-  applicationId: request.client.id,
-  userId: subjectId,
-  payload: {
-    ...request.origin,
-    // Never the tokens themselves.
-    params: {
-      grant_type: exchangeGrantType,
-      subject_token_type: input.subjectTokenType,
-      resource: request.requestedResource,
-      scope: request.scopes.join(' '),
-    },
-    actorId: actor?.id,
-    creatorId: facts.creatorId ?? undefined,
-    ...issued,
-  },
 })

@@ -7,6 +7,7 @@ export const tokenTypes = {
   accessToken: 'urn:ietf:params:oauth:token-type:access_token',
   /** The older name for subject tokens of the Management API; such a token only. */
   impersonation: 'urn:logto:token-type:impersonation_token',
+  personalAccessToken: 'urn:logto:token-type:personal_access_token',
 } as const
 
 /** RFC 8693 §2.1 */
@@ -15,6 +16,8 @@ export interface ExchangeRequest {
   subjectTokenType: string
   actorToken: string | undefined
 }
+
+const subjectTokenTypes: readonly string[] = Object.values(tokenTypes)
 
 const invalid = (description: string) => new OAuthError('invalid_request', description)
 
@@ -25,7 +28,7 @@ export const readExchangeRequest = (parameters: Parameters): ExchangeRequest => 
     const missing = ['subject_token', 'subject_token_type'].filter((name) => !parameters.has(name))
     throw invalid(`Missing required parameter: ${missing.join(', ')}.`)
   }
-  if (subjectTokenType !== tokenTypes.accessToken && subjectTokenType !== tokenTypes.impersonation) {
+  if (!subjectTokenTypes.includes(subjectTokenType)) {
     throw invalid('The subject_token_type is not supported.')
   }
   const actorToken = parameters.get('actor_token')

@@ -2,7 +2,7 @@ import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { isRevokedBy, type RevocableToken } from '../../revocations/concerns.ts'
 import { actorsOf, peopleOf } from '../../revocations/people.ts'
 import type { PresentedActor } from './actor.ts'
-import type { ExchangeFacts, OpaqueTokenFacts } from './exchange-store.ts'
+import type { ExchangeFacts, OpaqueTokenFacts } from './exchange-facts-store.ts'
 import type { PresentedSubject } from './subject.ts'
 
 /** Whether the tokens that were presented were revoked: by themselves, with their session or client, or with anybody they speak for. */
@@ -34,7 +34,8 @@ export const isSubjectRevoked = (
   subject: PresentedSubject,
   { revocations, opaqueSubject, subjectId }: ExchangeFacts,
 ) => {
-  if (revocations === null || subject.kind === 'subject-token') return false
+  // Subject tokens and personal access tokens are no access tokens: they are used up or deleted, not revoked.
+  if (revocations === null || subject.kind === 'subject-token' || subject.kind === 'personal-access-token') return false
   const token = subject.kind === 'jwt' ? ofJwt(subject.claims) : ofOpaqueToken(opaqueSubject!, subjectId!)
   return isRevokedBy(revocations, token)
 }

@@ -1,9 +1,9 @@
 import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import type { Client } from '../../oauth/client.ts'
-import type { AccessTokenVerifier } from '../../tokens/access-token.ts'
+import { type AccessTokenVerifier, cameFromPersonalAccessToken } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
-import type { ExchangeFacts } from './exchange-store.ts'
+import type { ExchangeFacts, OpaqueTokenFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, tokenTypes } from './request.ts'
 import { isSubjectRevoked } from './revoked.ts'
@@ -11,8 +11,9 @@ import { isSubjectRevoked } from './revoked.ts'
 /** What was presented as subject token. */
 export type PresentedSubject =
   | { kind: 'subject-token'; digest: Buffer }
+  | { kind: 'personal-access-token'; digest: Buffer }
   | { kind: 'opaque-token'; digest: Buffer }
-  | { kind: 'jwt'; userId: string; clientId: string; impersonating: boolean; exp: number; claims: VerifiedClaims }
+  | { kind: 'jwt'; userId: string; clientId: string; bound: boolean; exp: number; claims: VerifiedClaims }
 
 const subjectTokenPrefix = 'sub_'
 
@@ -20,6 +21,9 @@ export const presentSubject = async (
   { subjectToken, subjectTokenType }: ExchangeRequest,
   verifier: AccessTokenVerifier,
 ): Promise<PresentedSubject> => {
+  if (subjectTokenType === tokenTypes.personalAccessToken) {
+    return { kind: 'personal-access-token', digest: tokenDigest('personal-access-token', subjectToken) }
+  }
   if (subjectTokenType === tokenTypes.impersonation || subjectToken.startsWith(subjectTokenPrefix)) {
     return { kind: 'subject-token', digest: tokenDigest('subject-token', subjectToken) }
   }
@@ -31,7 +35,7 @@ export const presentSubject = async (
     kind: 'jwt',
     userId: claims.sub,
     clientId: claims.client_id,
-    impersonating: claims.sid !== undefined || claims.act !== undefined,
+    bound: claims.sid !== undefined || claims.act !== undefined || cameFromPersonalAccessToken(claims),
     exp: claims.exp,
     claims,
   }
@@ -47,6 +51,7 @@ const verifiedSubject = (token: string, verifier: AccessTokenVerifier): Promise<
 /** The id of the user that the token stands for. Throws the refusal that applies first. */
 export const checkSubject = (subject: PresentedSubject, facts: ExchangeFacts, client: Client): string => {
   if (subject.kind === 'subject-token') checkSubjectToken(facts, client)
+  else if (subject.kind === 'personal-access-token') checkPersonalAccessToken(facts)
   else checkAccessToken(subject, facts)
   if (facts.subjectId === null || facts.subjectSuspended) throw refused('subject_suspended')
   // After suspension, which revokes too and is the better answer.
@@ -61,22 +66,30 @@ const checkSubjectToken = (facts: ExchangeFacts, client: Client) => {
   if (facts.boundClientId !== null && facts.boundClientId !== client.id) throw refused('subject_token_bound')
 }
 
-const checkAccessToken = (subject: Exclude<PresentedSubject, { kind: 'subject-token' }>, facts: ExchangeFacts) => {
+const checkPersonalAccessToken = ({ personalAccessToken }: ExchangeFacts) => {
+  if (!personalAccessToken) throw refused('subject_token_unknown')
+  if (personalAccessToken.expired) throw refused('subject_token_expired')
+}
+
+type AccessToken = Extract<PresentedSubject, { kind: 'opaque-token' | 'jwt' }>
+
+const checkAccessToken = (subject: AccessToken, facts: ExchangeFacts) => {
   if (subject.kind === 'opaque-token') {
     if (!facts.opaqueSubject) throw refused('subject_token_unknown')
     if (facts.opaqueSubject.expired) throw refused('subject_token_expired')
   }
-  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape all three.
-  const impersonating =
-    subject.kind === 'jwt'
-      ? subject.impersonating
-      : facts.opaqueSubject?.sessionId !== null || facts.opaqueSubject.act !== null
-  if (impersonating) throw refused('subject_token_bound')
+  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape all three. What
+  // came from a personal access token would escape that token's scopes.
+  if (subject.kind === 'jwt' ? subject.bound : isBound(facts.opaqueSubject!)) throw refused('subject_token_bound')
   if (facts.subjectClientIsThirdParty !== false) throw refused('subject_token_type')
 }
 
-/** When the presented token ends, in seconds; what comes from an access token ends with it. */
+const isBound = ({ sessionId, act, fromPersonalAccessToken }: OpaqueTokenFacts) =>
+  sessionId !== null || act !== null || fromPersonalAccessToken
+
+/** When the presented token ends, in seconds; what comes from an access token or a personal access token ends with it. */
 export const latestExpiry = (subject: PresentedSubject, facts: ExchangeFacts): number => {
   if (subject.kind === 'subject-token') return Number.POSITIVE_INFINITY
+  if (subject.kind === 'personal-access-token') return facts.personalAccessToken!.expiresAt ?? Number.POSITIVE_INFINITY
   return subject.kind === 'jwt' ? subject.exp : facts.opaqueSubject!.expiresAt
 }

@@ -155,7 +155,7 @@ test('a policy is told everything about both stages', async () => {
     {
       ...common,
       stage: 'exchange',
-      actor: { id: agent.id, roles: ['support'], via: 'subject_token', chain: [agent.id] },
+      actor: { id: agent.id, roles: ['support'], via: 'subject_token', clientId: client.id, chain: [agent.id] },
     },
   ])
 })

@@ -1,0 +1,59 @@
+import type { OAuthError } from '../../../platform/problem.ts'
+import type { AuditEntry } from '../../logs/log-store.ts'
+import { isPublic } from '../../oauth/client.ts'
+import type { TokenRequest } from '../grant.ts'
+import type { Actor } from './actor.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
+import { type ExchangeRequest, exchangeGrantType } from './request.ts'
+
+/** An exchange as far as it came: what is known of it when it is refused. */
+export interface ExchangeAttempt {
+  input: ExchangeRequest
+  request: TokenRequest
+  facts?: ExchangeFacts
+  actor?: Actor | undefined
+}
+
+/** Who acts as whom, through which client, on whose request. Never the tokens themselves. */
+const entryOf = (
+  { input, request, facts, actor }: ExchangeAttempt,
+  result: AuditEntry['result'],
+  particulars: Record<string, unknown>,
+): AuditEntry => ({
+  key: 'ExchangeTokenBy.TokenExchange',
+  result,
+  applicationId: request.client.id,
+  userId: facts?.subjectId ?? undefined,
+  payload: {
+    ...request.origin,
+    params: {
+      grant_type: exchangeGrantType,
+      subject_token_type: input.subjectTokenType,
+      resource: request.requestedResource,
+      scope: request.scopes.join(' '),
+    },
+    actorId: actor?.id ?? facts?.actorId ?? undefined,
+    creatorId: facts?.creatorId ?? undefined,
+    personalAccessToken: facts?.personalAccessToken?.name,
+    ...particulars,
+  },
+})
+
+export const issuedEntry = (
+  attempt: ExchangeAttempt,
+  issued: { scope: string; tokenId: string; sessionId: string | undefined },
+): AuditEntry => entryOf(attempt, 'Success', issued)
+
+/**
+ * The row of a refused exchange: there is no session then, so it also says why the subject token had been asked for. Undefined for what
+ * anybody can send without knowing anything, a public client's id and nonsense: such rows would only bury the others.
+ */
+export const refusedEntry = (attempt: ExchangeAttempt, error: OAuthError): AuditEntry | undefined => {
+  const { request, facts } = attempt
+  if (isPublic(request.client) && !facts?.subjectId) return undefined
+  return entryOf(attempt, 'Error', {
+    error: { code: error.error, reason: error.reason, message: error.message },
+    reason: facts?.reason ?? undefined,
+    ticket: facts?.ticket ?? undefined,
+  })
+}
