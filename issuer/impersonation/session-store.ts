@@ -1,4 +1,7 @@
-import { type Query, queryOf, statement, type Transaction } from '../../platform/database.ts'
+import type { Knex } from 'knex'
+import { queryOf, statement, type Transaction } from '../../platform/database.ts'
+import { type Listed, listed } from '../management/list-store.ts'
+import type { Page } from '../management/route.ts'
 import type { ActorVia } from './session.ts'
 
 /** A row of `impersonation_sessions`. */
@@ -27,31 +30,73 @@ const columns = `id, subject_id AS "subjectId", actor_id AS "actorId", actor_via
 export interface SessionFilter {
   userId?: string | undefined
   actorId?: string | undefined
+  clientId?: string | undefined
+  creatorId?: string | undefined
+  ticket?: string | undefined
+  /** A part of the reason, in any case. */
+  reason?: string | undefined
+  /** Started then or later. */
+  from?: Date | undefined
+  /** Started before. */
+  to?: Date | undefined
   /** True: neither ended nor expired. False: the others. */
   active?: boolean | undefined
 }
 
-const matching = `($1::text IS NULL OR subject_id = $1) AND ($2::text IS NULL OR actor_id = $2)
-  AND ($3::boolean IS NULL OR (ended_at IS NULL AND expires_at > now()) = $3)`
+const table = 'impersonation_sessions'
+const equals = {
+  userId: 'subject_id',
+  actorId: 'actor_id',
+  clientId: 'client_id',
+  creatorId: 'creator_id',
+  ticket: 'ticket',
+}
+const goesOn = '(ended_at IS NULL AND expires_at > now())'
 
-const list = statement(
-  'sessions-list',
-  `SELECT ${columns} FROM impersonation_sessions WHERE ${matching} ORDER BY started_at DESC, id LIMIT $4 OFFSET $5`,
-)
-const count = statement('sessions-count', `SELECT count(*) AS total FROM impersonation_sessions WHERE ${matching}`)
+const matching = (knex: Knex, filter: SessionFilter): Knex.QueryBuilder => {
+  const query = knex(table)
+  for (const [name, column] of Object.entries(equals)) {
+    const value = filter[name as keyof typeof equals]
+    if (value !== undefined) query.where(column, value)
+  }
+  if (filter.reason !== undefined) query.whereRaw('position(lower(?) IN lower(reason)) > 0', [filter.reason])
+  if (filter.from !== undefined) query.where('started_at', '>=', filter.from)
+  if (filter.to !== undefined) query.where('started_at', '<', filter.to)
+  if (filter.active !== undefined) query.whereRaw(filter.active ? goesOn : `NOT ${goesOn}`)
+  return query
+}
+
+const newestFirst = [{ column: 'started_at', order: 'desc' }, 'id']
 
 /** Newest first. */
-export const listSessions = async (
-  query: Query,
-  { userId, actorId, active }: SessionFilter,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<{ rows: SessionRow[]; total: number }> => {
-  const filter = [userId, actorId, active]
-  const [rows, counted] = await Promise.all([
-    query<SessionRow>(list, [...filter, limit, offset]),
-    query<{ total: number }>(count, filter),
-  ])
-  return { rows, total: counted[0]!.total }
+export const listSessions = (knex: Knex, filter: SessionFilter, page: Page): Promise<Listed<SessionRow>> =>
+  listed<SessionRow>(matching(knex, filter).select(knex.raw(columns)).orderBy(newestFirst), page)
+
+/**
+ * All of them, newest first, `batch` rows in memory at a time. Each batch goes on behind the last row of the one before, so rows that come
+ * or go meanwhile move nothing, and no connection is held while the reader takes its time.
+ */
+export async function* everySession(knex: Knex, filter: SessionFilter, batch = 500): AsyncGenerator<SessionRow> {
+  let last: { id: string; position: string } | undefined
+  for (;;) {
+    const query = matching(knex, filter)
+      // As text it keeps the microseconds that a Date would lose.
+      .select(knex.raw(`${columns}, started_at::text AS position`))
+      .orderBy(newestFirst)
+      .limit(batch)
+    if (last) {
+      const { position, id } = last
+      query.whereRaw('(started_at < ?::timestamptz OR (started_at = ?::timestamptz AND id > ?))', [
+        position,
+        position,
+        id,
+      ])
+    }
+    const rows: (SessionRow & { position: string })[] = await query
+    for (const { position, ...row } of rows) yield row
+    if (rows.length < batch) return
+    last = rows.at(-1)!
+  }
 }
 
 const select = statement('session', `SELECT ${columns} FROM impersonation_sessions WHERE id = $1`)

@@ -17,6 +17,17 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       response: z.array(sessionRecord),
       handle: ({ query, page }) => sessions.list(query, page!),
     }),
+    // Before the one that takes any id.
+    route({
+      method: 'GET',
+      path: '/impersonations/export',
+      operationId: 'exportImpersonations',
+      summary: 'Stream all impersonation sessions that match as lines of JSON, newest first',
+      scope: 'impersonation',
+      query: sessionQuery,
+      status: 200,
+      handle: async ({ query }) => ({ lines: sessions.every(query) }),
+    }),
     route({
       method: 'GET',
       path: '/impersonations/:id',

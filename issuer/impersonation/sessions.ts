@@ -5,9 +5,17 @@ import { AppError } from '../../platform/problem.ts'
 import type { Mutate, Mutation } from '../management/mutate.ts'
 import type { OperationContext, Page } from '../management/route.ts'
 import { id, timestamp } from '../management/schemas.ts'
+import { booleanText } from '../management/search.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import { actorVias } from './session.ts'
-import { endSession, findSession, listSessions, type SessionFilter, type SessionRow } from './session-store.ts'
+import {
+  endSession,
+  everySession,
+  findSession,
+  listSessions,
+  type SessionFilter,
+  type SessionRow,
+} from './session-store.ts'
 
 /** A row as the Management API and the events show it; times in ms. */
 export const sessionRecord = z.object({
@@ -38,13 +46,23 @@ export const toSession = (row: SessionRow): SessionRecord => ({
 })
 
 export const sessionParams = z.object({ id })
+/** Milliseconds since the epoch, within what a timestamp can be. */
+const moment = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
+  .transform((text) => new Date(Number(text)))
+
 export const sessionQuery = z.object({
   userId: id.optional(),
   actorId: id.optional(),
-  active: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
-    .optional(),
+  clientId: id.optional(),
+  creatorId: id.optional(),
+  ticket: z.string().min(1).max(256).optional(),
+  reason: z.string().min(1).max(1024).optional(),
+  /** `from <= startedAt < to` */
+  from: moment.optional(),
+  to: moment.optional(),
+  active: booleanText.optional(),
 })
 
 /** `Impersonation.Ended`, without the request that caused it. */
@@ -71,15 +89,19 @@ export const recordEnded = async (
 }
 
 export interface SessionDependencies {
-  database: Pick<Database, 'query'>
+  database: Pick<Database, 'query' | 'knex'>
   mutate: Mutate
 }
 
 /** Reading impersonation sessions, and ending them before their token expires. */
 export const sessionOperations = ({ database, mutate }: SessionDependencies) => ({
   async list(filter: SessionFilter, page: Page) {
-    const { rows, total } = await listSessions(database.query, filter, page)
+    const { rows, total } = await listSessions(database.knex, filter, page)
     return { body: rows.map(toSession), total }
+  },
+
+  async *every(filter: SessionFilter): AsyncGenerator<SessionRecord> {
+    for await (const row of everySession(database.knex, filter)) yield toSession(row)
   },
 
   async get(sessionId: string): Promise<SessionRecord> {

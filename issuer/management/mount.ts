@@ -21,6 +21,7 @@ import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { authorize } from './authorization.ts'
 import type { ManagementDependencies } from './dependencies.ts'
 import { errorAnswer } from './error-answer.ts'
+import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { readJson, refuseUnstorable } from './request-body.ts'
 import type { Caller, Route, RouteContext, RouteResult } from './route.ts'
@@ -81,7 +82,7 @@ const createServe = (options: ManagementApiOptions) => {
       const context = await readContext(definition, caller, request, options.clientAddress(request))
       const result = (await definition.handle(context)) ?? undefined
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
-      answer(response, definition, result, headers)
+      await answer(response, definition, result, headers)
     }
 }
 
@@ -124,15 +125,16 @@ const readContext = async (definition: Route, caller: Caller, request: Request, 
 
 const parse = (schema: Route['body'], input: unknown): object => (schema ? (parseInput(schema, input) as object) : {})
 
-const answer = (
+const answer = async (
   response: Response,
   definition: Route,
   result: RouteResult | undefined,
   headers: Record<string, string> = {},
 ) => {
-  const { body, status = definition.status, headers: own = {} } = result ?? {}
+  const { body, lines, status = definition.status, headers: own = {} } = result ?? {}
   response.status(status).set({ ...headers, ...own })
-  if (body === undefined) response.end()
+  if (lines !== undefined && response.req.method !== 'HEAD') await sendJsonLines(response, lines)
+  else if (body === undefined) response.end()
   else response.json(body)
 }
 

@@ -77,6 +77,8 @@ export interface Caller {
 /** `status` overrides the route's (a PUT that may create). */
 export interface RouteResult {
   body?: unknown
+  /** Instead of a body: values that are streamed as lines of JSON (`application/x-ndjson`), as fast as the caller reads. */
+  lines?: AsyncIterable<unknown>
   total?: number
   status?: number
   headers?: Record<string, string>

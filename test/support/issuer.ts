@@ -85,7 +85,7 @@ export interface TestIssuerOptions {
 export const request = async (url: string, init?: RequestInit): Promise<Answer> => {
   const response = await fetch(url, { redirect: 'manual', ...init })
   const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json')
+  const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '')
   return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
 }
 

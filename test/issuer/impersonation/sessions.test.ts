@@ -38,6 +38,11 @@ const idsOf = async (query: string): Promise<string[]> => {
   expect(answer.status).toBe(200)
   return answer.body.map(({ id }: { id: string }) => id)
 }
+const linesOf = (text: string): { id: string; startedAt: number }[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
 const eventsOf = (id: string) =>
   issuer.sql<{ type: string; payload: string }>(
     `SELECT type, convert_from(payload, 'UTF8') AS payload FROM outbox WHERE entity_kind = 'impersonation' AND entity_id = $1 ORDER BY version`,
@@ -90,6 +95,77 @@ test('sessions are listed newest first, in pages, by user, by actor and by wheth
     status: 400,
     body: { code: 'guard.invalid_input' },
   })
+})
+
+test('sessions are found by client, backend, ticket, reason and time', async () => {
+  const [carol, desk] = [(await issuer.createUser()).id, await issuer.createApplication()]
+  const first = await impersonate(carol, { reason: 'Refund of 50 % asked for', ticket: 'T-50' })
+  const answer = await issuer.exchange(desk, await issuer.subjectToken(carol, { ticket: 'T-51' }), { resource: orders })
+  const second = String((await issuer.verify(answer.body.access_token, orders))['sid'])
+  await issuer.sql(`UPDATE impersonation_sessions SET started_at = '2026-01-01Z' WHERE id = $1`, [first])
+  await issuer.sql(`UPDATE impersonation_sessions SET started_at = '2026-02-01Z' WHERE id = $1`, [second])
+  const [january, february] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-02-01T00:00:00Z')]
+
+  for (const [query, ids] of [
+    [`clientId=${app.id}`, [first]],
+    [`clientId=${desk.id}`, [second]],
+    [`creatorId=${issuer.bootstrap.id}`, [second, first]],
+    ['creatorId=nobody', []],
+    ['ticket=T-50', [first]],
+    ['ticket=T-5', []],
+    ['reason=refund%20OF', [first]],
+    // A text, not a pattern.
+    ['reason=50%20%25', [first]],
+    ['reason=R%25d', []],
+    [`from=${january}`, [second, first]],
+    [`from=${january + 1}`, [second]],
+    [`from=${january}&to=${february}`, [first]],
+    [`to=${january}`, []],
+    [`to=${february}&ticket=T-51`, []],
+  ] as const) {
+    expect([query, await idsOf(`userId=${carol}&${query}`)]).toEqual([query, ids])
+  }
+  for (const query of ['from=yesterday', 'to=-1', `from=${'9'.repeat(16)}`, 'ticket=', 'reason=']) {
+    expect(await issuer.api('GET', `/impersonations?${query}`)).toMatchObject({ status: 400 })
+  }
+})
+
+test('the trail is exported as lines of JSON, newest first, filtered as the list is', async () => {
+  const dave = (await issuer.createUser()).id
+  const [first, second] = [
+    await impersonate(dave, { reason: 'two\nlines' }),
+    await impersonate(dave, { ticket: 'T-2' }),
+  ]
+  await end(first)
+  const answer = await issuer.api('GET', `/impersonations/export?userId=${dave}`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+  const { body: listed } = await issuer.api('GET', `/impersonations?userId=${dave}`)
+  expect(linesOf(answer.body)).toEqual(listed)
+  expect(listed.map(({ id }: { id: string }) => id)).toEqual([second, first])
+
+  expect(linesOf((await issuer.api('GET', `/impersonations/export?userId=${dave}&active=true`)).body)).toMatchObject([
+    { id: second },
+  ])
+  expect(await issuer.api('GET', '/impersonations/export?userId=nobody')).toMatchObject({ status: 200, body: '' })
+  expect(await issuer.api('GET', '/impersonations/export?active=perhaps')).toMatchObject({ status: 400 })
+  const token = await issuer.managementToken('read')
+  expect(await issuer.api('GET', '/impersonations/export', undefined, { token })).toMatchObject({ status: 200 })
+})
+
+test('an export of many batches has every session once, also where thousands began at the same moment', async () => {
+  const erin = (await issuer.createUser()).id
+  await issuer.sql(
+    `INSERT INTO impersonation_sessions (id, subject_id, client_id, creator_id, scopes, context, token_id, started_at, expires_at)
+     SELECT lpad(n::text, 21, '0'), $1, 'c', 'c', '{}', '{}', 't', timestamptz '2026-01-01Z' + (n / 1200) * interval '1 microsecond', now()
+     FROM generate_series(1, 3000) n`,
+    [erin],
+  )
+  const rows = linesOf((await issuer.api('GET', `/impersonations/export?userId=${erin}`)).body)
+  const ids = rows.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(3000)
+  const starts = rows.map(({ startedAt }) => startedAt)
+  expect(starts).toEqual(starts.toSorted((one, other) => other - one))
 })
 
 test('ending a session: 204, one event, one revocation, one audit row; again: 204 and nothing more', async () => {
