@@ -1,4 +1,5 @@
 import { constants, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto'
+import { rawToDer } from './ecdsa-signature.ts'
 
 /** What a signature algorithm of RFC 7518 §3.1, RFC 8037 or RFC 9864 needs. There is no symmetric row and no `none`. */
 export interface SignatureAlgorithm {
@@ -7,18 +8,19 @@ export interface SignatureAlgorithm {
   crv?: string
   /** Digest name for node:crypto; null where the algorithm fixes it. */
   digest: string | null
-  /** Octets of the signature, where the algorithm fixes them (RFC 7518 §3.4: R || S). */
+  /** Octets of the signature, where the algorithm fixes them. */
   signatureLength?: number
+  /** The signature as OpenSSL takes it, where that is another form than the token's. */
+  toOpenSsl?: (signature: Uint8Array) => Buffer
   options?: Omit<VerifyKeyObjectInput, 'key'>
 }
 
 const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-const ecdsa = { dsaEncoding: 'ieee-p1363' } as const
 
 export const algorithms: Readonly<Record<string, SignatureAlgorithm>> = {
-  ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', signatureLength: 64, options: ecdsa },
-  ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', signatureLength: 96, options: ecdsa },
-  ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', signatureLength: 132, options: ecdsa },
+  ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', signatureLength: 64, toOpenSsl: rawToDer },
+  ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', signatureLength: 96, toOpenSsl: rawToDer },
+  ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', signatureLength: 132, toOpenSsl: rawToDer },
   EdDSA: { kty: 'OKP', crv: 'Ed25519', digest: null, signatureLength: 64 },
   Ed25519: { kty: 'OKP', crv: 'Ed25519', digest: null, signatureLength: 64 },
   RS256: { kty: 'RSA', digest: 'sha256' },

