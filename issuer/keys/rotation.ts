@@ -1,8 +1,9 @@
 import type { Query } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { AppError } from '../../platform/problem.ts'
+import { StartupError } from '../../platform/startup-error.ts'
 import { insertLog } from '../logs/log-store.ts'
-import { newKeyPair } from './key-pair.ts'
+import { newKeyPair, privateKeyOf } from './key-pair.ts'
 import {
   deleteKeys,
   insertActiveKey,
@@ -40,7 +41,7 @@ export interface KeyRotation {
   replace(query: Query, options: { algorithm?: SigningAlgorithmName | undefined; by: ChangedBy }): Promise<StoredKey[]>
   /** Drops a retiring key before its time. Throws `oidc.key_not_found`, `oidc.key_required`, `oidc.only_previous_key_can_be_deleted`. */
   remove(query: Query, kid: string, options: { by: ChangedBy }): Promise<StoredKey[]>
-  /** Does what is due, unless somebody else is changing the keys: then undefined. */
+  /** Does what is due, unless somebody else is changing the keys: then undefined. Throws rather than change to a key that cannot be opened. */
   advance(query: Query): Promise<Advanced | undefined>
 }
 
@@ -62,6 +63,26 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
     return pair.kid
   }
 
+  // Whoever has another key-encryption key than the issuers would make them a key that they cannot open, in place of one that they can.
+  const requireReadable = (keys: readonly StoredKey[]) => {
+    for (const { kid, privateJwk } of keys) {
+      try {
+        if (privateJwk) privateKeyOf({ kid, privateJwk }, envelope)
+      } catch (cause) {
+        throw new StartupError(`The signing key ${kid} cannot be opened: it is under another key-encryption key.`, {
+          hint: 'Set KEY_ENCRYPTION_KEY, and KEY_ENCRYPTION_KEY_PREVIOUS if it is set there, to those of the issuer.',
+          cause,
+        })
+      }
+    }
+  }
+  const lockedKeys = async (query: Query) => {
+    await lockKeys(query)
+    const keys = await publishedKeys(query)
+    requireReadable(keys)
+    return keys
+  }
+
   return {
     async ensure(query, algorithm) {
       await lockKeys(query)
@@ -72,7 +93,7 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
     },
 
     async rotate(query, { algorithm: wanted, graceSeconds = 0, by }) {
-      await lockKeys(query)
+      await lockedKeys(query)
       // A next key whose time has come is the present one from now on, and another one is wanted.
       await advanceKeys(query)
       const keys = await publishedKeys(query)
@@ -93,8 +114,7 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
     },
 
     async replace(query, { algorithm, by }) {
-      await lockKeys(query)
-      const keys = await publishedKeys(query)
+      const keys = await lockedKeys(query)
       const replaced = keys.map(({ kid }) => kid)
       await deleteKeys(query, replaced)
       const made = await makeActive(query, algorithm ?? activeOf(keys)?.algorithm ?? 'ES256')
@@ -116,6 +136,7 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
 
     async advance(query) {
       if (!(await tryLockKeys(query))) return undefined
+      requireReadable(await publishedKeys(query))
       const advanced = await advanceKeys(query)
       const { activated, retired, dropped } = advanced
       if (activated.length + dropped.length > 0)

@@ -70,12 +70,14 @@ export const createSigningKeys = async (options: SigningKeysOptions): Promise<Si
   const rotation = createKeyRotation({ envelope })
   const isFirst = await database.transaction((query) => rotation.ensure(query, algorithm))
 
-  const advance = async () => {
+  const goOn = async () => {
     if (!(await isAdvanceDue(database.query))) return
     const advanced = await database.transaction((query) => rotation.advance(query))
     if (advanced && advanced.activated.length + advanced.dropped.length > 0)
       logger.info({ ...advanced }, 'the signing keys went on')
   }
+  // What cannot be done now is left to the others and to the next time; the keys there are can be read all the same.
+  const advance = () => goOn().catch((error) => logger.error({ err: error }, 'the signing keys cannot go on'))
 
   const load = async (known?: Signer) => {
     // Before the question, so that what is published is never taken for newer than it is.
