@@ -29,7 +29,9 @@ test('of fifty parallel exchanges of one subject token, over two instances, exac
     ])
     expect(sessions).toEqual([{ id: sid, token_id: jti }])
   }
-  const rows = await issuer.sql(`SELECT id FROM logs WHERE key = 'ExchangeTokenBy.TokenExchange'`)
+  const rows = await issuer.sql(
+    `SELECT id FROM logs WHERE key = 'ExchangeTokenBy.TokenExchange' AND result = 'Success'`,
+  )
   expect(rows).toHaveLength(3)
 })
 
