@@ -59,5 +59,13 @@ export const settings = {
     ADMIN_PORT: setting.port().default(9302),
   }),
   migrate: z.object({ LOG_LEVEL: common.LOG_LEVEL, DATABASE_URL: databaseUrl }),
+  keys: z.object({
+    /** What it prints can be read when it logs only what goes wrong. */
+    LOG_LEVEL: logLevel.default('warn'),
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    DATABASE_URL: databaseUrl.optional(),
+    KEY_ENCRYPTION_KEY: setting.key().optional(),
+    KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
+  }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

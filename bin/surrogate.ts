@@ -44,6 +44,11 @@ const commands: Record<string, Command> = {
     summary: 'walks the impersonation flow against a running "start --demo" and shows every step',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
+  keys: {
+    usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256] | reencrypt',
+    summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',
+    load: async () => (await import('./commands/keys.ts')).keysCommand,
+  },
   policy: {
     usage: 'policy build | test | check',
     summary: 'compiles, tests and checks Rego policies',

@@ -6,7 +6,7 @@ import { loadConfig } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { ownKeyEncryptionKey } from '../key-file.ts'
+import { ownKeyEncryptionKey, ownPreviousKey } from '../key-file.ts'
 import { parseOptions } from '../options.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
@@ -78,6 +78,15 @@ const openPlace = async ({ lifecycle, logger }: Service, own: StartSettings): Pr
   if (own.DATABASE_URL !== undefined) return { connection: own.DATABASE_URL, folder: dataDir, environment: {} }
   const postgres = await startEmbeddedPostgres({ dataDir, logger })
   lifecycle.onStop('embedded PostgreSQL', () => postgres.stop(), 60_000)
-  const KEY_ENCRYPTION_KEY = process.env['KEY_ENCRYPTION_KEY'] || (await ownKeyEncryptionKey(postgres.folder))
-  return { connection: postgres.connection, folder: postgres.folder, environment: { KEY_ENCRYPTION_KEY } }
+  const environment = await encryptionKeys(postgres.folder)
+  return { connection: postgres.connection, folder: postgres.folder, environment }
 }
+
+/** The operator's keys, or those beside the data. */
+const encryptionKeys = async (folder: string): Promise<Environment> =>
+  process.env['KEY_ENCRYPTION_KEY']
+    ? {}
+    : {
+        KEY_ENCRYPTION_KEY: await ownKeyEncryptionKey(folder),
+        KEY_ENCRYPTION_KEY_PREVIOUS: process.env['KEY_ENCRYPTION_KEY_PREVIOUS'] || (await ownPreviousKey(folder)),
+      }

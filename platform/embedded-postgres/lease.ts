@@ -13,7 +13,7 @@ export interface ClusterConnection {
   database: string
 }
 
-const connectionTo = (postmaster: Postmaster, cluster: Cluster): ClusterConnection => ({
+export const connectionTo = (postmaster: Postmaster, cluster: Cluster): ClusterConnection => ({
   host: postmaster.socketFolder,
   port: postmaster.port,
   user: cluster.user,
