@@ -50,6 +50,8 @@ const issuer = z.strictObject({
   client: z
     .strictObject({ id: z.string().min(1), secret: z.string().transform((text) => new Secret(text)) })
     .optional(),
+  /** Default: `<issuer>/token`. May be an internal address, like `jwksUri`. */
+  tokenEndpoint: httpUrl.optional(),
   revocations: z
     .strictObject({
       mode: z.enum(['feed', 'off']).default('off'),
@@ -118,9 +120,7 @@ const route = z.strictObject({
   encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
   bodySize: z.number().int().min(0).optional(),
   isolation: z.literal('main', { error: 'isolation in a worker is not available in this version' }).optional(),
-  acceptPersonalAccessTokens: z
-    .literal(false, { error: 'acceptPersonalAccessTokens is not available in this version' })
-    .optional(),
+  acceptPersonalAccessTokens: z.boolean().default(false),
   cors: notYet('cors'),
   rateLimit: notYet('rateLimit'),
 })

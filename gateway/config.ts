@@ -114,6 +114,12 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
+  if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
+    found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
+  }
+  if (entry.acceptPersonalAccessTokens && !file.issuers.some(({ client }) => client)) {
+    found.push({ path: ['acceptPersonalAccessTokens'], message: 'needs an issuer with a client to exchange them with' })
+  }
   const pattern = parsePattern(entry.path)
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
   else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {

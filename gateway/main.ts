@@ -13,6 +13,7 @@ import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { createPersonalAccessTokens } from './personal-access-tokens.ts'
 import { createFail, createPipeline, proxyStages, type StageParts } from './pipeline.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
@@ -69,6 +70,8 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
   })
   const revocations = followedFeeds({ config, logger, metrics, now })
   for (const { issuer, close } of revocations) lifecycle.onStop(`revocations of ${issuer}`, close)
+  const personalAccessTokens = exchangedAtIssuer({ config, metrics, now })
+  if (personalAccessTokens) lifecycle.onStop('personal access tokens', personalAccessTokens.close)
   const upstreams = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
   )
@@ -96,6 +99,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     limits: config.limits,
     trust: createProxyTrust(config.trustedProxies),
     router: createRouter(config.routes),
+    personalAccessTokens,
     issuers,
     revocations,
     cache,
@@ -139,6 +143,15 @@ const followedFeeds = ({ config, ...parts }: Pick<Required<GatewayOptions>, 'con
   config.issuers.flatMap(({ issuer, client, revocations }): Revocations[] =>
     revocations?.mode === 'feed' && client ? [createRevocations({ issuer, client, ...revocations, ...parts })] : [],
   )
+
+/** By the first issuer that has a client; undefined when no route accepts them. */
+const exchangedAtIssuer = ({ config, ...parts }: Pick<Required<GatewayOptions>, 'config' | 'metrics' | 'now'>) => {
+  if (!config.routes.some(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)) return undefined
+  const [made] = config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) =>
+    client ? [{ client, tokenEndpoint }] : [],
+  )
+  return made && createPersonalAccessTokens({ ...made, ...parts })
+}
 
 const loadConfiguredPolicies = async ({ config, logger, opaBin }: GatewayOptions): Promise<PolicyProvider> => {
   const { path } = config.policies

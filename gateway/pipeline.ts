@@ -6,6 +6,7 @@ import { createReadRequest, type ReadRequestParts } from './canonical-request.ts
 import type { Exchange, Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
 import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
+import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
 import { sendProblem } from './problem-response.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
 
@@ -16,6 +17,7 @@ import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
   createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
   createMatchRoute(parts), //   404
+  createExchangePersonalAccessTokens(parts), // 401, 503
   createAuthenticate(parts), // token, keys, audience: 401, 503
   createCheckRevoked(parts), // 401, 503
   createAuthorize(parts), //    policy: 401 for a missing scope, else 403
@@ -34,6 +36,7 @@ export const guardStages = (parts: Omit<StageParts, keyof ForwardParts>): readon
 
 export type StageParts = ReadRequestParts &
   MatchRouteParts &
+  ExchangePersonalAccessTokensParts &
   AuthenticateParts &
   CheckRevokedParts &
   AuthorizeParts &

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { z } from 'zod'
 import type { Secret } from '../platform/secret.ts'
+import { basicAuthorization } from './basic-authorization.ts'
 import type { RevocationEntry } from './revocation-index.ts'
 
 const entry = z.object({
@@ -33,20 +34,13 @@ const maxRetryMs = 5_000
 /** An issuer that answers at once although it was told to wait is not asked more often than this, in ms. */
 const minRoundMs = 100
 
-// RFC 6749 §2.3.1: both are form-encoded first.
-const formEncoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
-
 class Refused extends Error {}
 
 /** Follows a revocation feed by long polls over one connection until it is closed; whatever fails is tried again. */
 export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure }: RevocationReaderOptions) => {
   const dispatcher = new Agent({ connections: 1, pipelining: 1 })
   const closing = new AbortController()
-  const credentials = `${formEncoded(client.id)}:${formEncoded(client.secret.reveal())}`
-  const headers = {
-    accept: 'application/json',
-    authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
-  }
+  const headers = { accept: 'application/json', authorization: basicAuthorization(client) }
   let cursor: number | undefined
   let upToDate = false
 

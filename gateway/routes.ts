@@ -22,6 +22,7 @@ export interface Route {
   readonly encodedSlash: 'refuse' | 'keep'
   /** Bytes. */
   readonly bodySize: number
+  readonly acceptPersonalAccessTokens: boolean
 }
 
 /** `/orders/{id}/**`, taken apart. */

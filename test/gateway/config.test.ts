@@ -180,9 +180,11 @@ describe('every problem is told with its line and column', () => {
       [expect.stringContaining('gateway.yaml:14:11: policies.shadow: a shadow policy is not available')],
     ],
     [
-      'personal access tokens',
-      changed('    forwardAuthorization: true', '    acceptPersonalAccessTokens: true'),
-      [expect.stringContaining('30:33')],
+      'personal access tokens without a client to exchange them with',
+      changed('    forwardAuthorization: true', '    acceptPersonalAccessTokens: true')
+        .replace('    client: { id: gateway, secret: "${GATEWAY_CLIENT_SECRET}" }\n', '')
+        .replace('mode: feed', 'mode: off'),
+      ['gateway.yaml:29:33: needs an issuer with a client to exchange them with'],
     ],
     [
       'a feed without client',

@@ -19,6 +19,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   insufficientScopeStatus: 401,
   encodedSlash: 'refuse',
   bodySize: 1,
+  acceptPersonalAccessTokens: false,
   ...more,
 })
 
