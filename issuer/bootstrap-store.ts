@@ -10,8 +10,8 @@ export const lockBootstrap = async (query: Query): Promise<void> => {
 
 const upsertResource = statement(
   'bootstrap-resource',
-  `INSERT INTO resources (id, name, indicator) VALUES ($1, 'Management API', $2)
-   ON CONFLICT (indicator) DO UPDATE SET indicator = excluded.indicator RETURNING id`,
+  `INSERT INTO resources (id, name, indicator, is_management) VALUES ($1, 'Management API', $2, true)
+   ON CONFLICT (indicator) DO UPDATE SET indicator = excluded.indicator RETURNING id, is_management AS "isManagement"`,
 )
 const insertScopes = statement(
   'bootstrap-scopes',
@@ -20,13 +20,14 @@ const insertScopes = statement(
 )
 const selectScope = statement('bootstrap-scope', `SELECT id FROM scopes WHERE resource_id = $1 AND name = $2`)
 
-/** The resource with its permissions (name → description), `all` among them. */
+/** The resource with its permissions (name → description), `all` among them. Undefined when a caller had registered it: then others may hold them. */
 export const ensureResource = async (
   query: Query,
   indicator: string,
   scopes: Readonly<Record<string, string>>,
-): Promise<{ allScopeId: string }> => {
-  const [resource] = await query<{ id: string }>(upsertResource, [newId(), indicator])
+): Promise<{ allScopeId: string } | undefined> => {
+  const [resource] = await query<{ id: string; isManagement: boolean }>(upsertResource, [newId(), indicator])
+  if (!resource!.isManagement) return undefined
   const names = Object.keys(scopes)
   await query(insertScopes, [
     names.map(() => newId()),
@@ -41,18 +42,20 @@ export const ensureResource = async (
 const upsertRole = statement(
   'bootstrap-role',
   `INSERT INTO roles (id, name, description, type) VALUES ($1, $2, $3, 'MachineToMachine')
-   ON CONFLICT ON CONSTRAINT roles_name DO UPDATE SET name = excluded.name RETURNING id`,
+   ON CONFLICT ON CONSTRAINT roles_name DO UPDATE SET name = excluded.name RETURNING id, type`,
 )
 const insertRoleScopes = statement(
   'bootstrap-role-scopes',
   `INSERT INTO role_scopes (role_id, scope_id) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING`,
 )
 
+/** Undefined when the name is that of a user role, which must never carry permissions of the Management API. */
 export const ensureRole = async (
   query: Query,
   role: { name: string; description: string; scopeIds: readonly string[] },
-): Promise<string> => {
-  const [row] = await query<{ id: string }>(upsertRole, [newId(), role.name, role.description])
+): Promise<string | undefined> => {
+  const [row] = await query<{ id: string; type: string }>(upsertRole, [newId(), role.name, role.description])
+  if (row!.type !== 'MachineToMachine') return undefined
   await query(insertRoleScopes, [row!.id, role.scopeIds])
   return row!.id
 }

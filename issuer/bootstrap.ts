@@ -29,16 +29,24 @@ export interface BootstrapCredentials {
 
 /**
  * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds `all`, and one
- * application with that role. Safe to run at every start of every instance; returns credentials only when it made them up.
+ * application with that role. Safe to run at every start of every instance; returns credentials only when it made them up. Throws
+ * `StartupError` when one of these names belongs to something else.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentials | undefined> =>
   options.database.transaction(async (query) => {
     await lockBootstrap(query)
     const scopeIds: string[] = []
     for (const indicator of options.indicators) {
-      scopeIds.push((await ensureResource(query, indicator, managementScopes)).allScopeId)
+      const resource = await ensureResource(query, indicator, managementScopes)
+      if (resource === undefined) throw foreignResource(indicator)
+      scopeIds.push(resource.allScopeId)
     }
     const roleId = await ensureRole(query, { ...managementRole, scopeIds })
+    if (roleId === undefined) {
+      throw new StartupError(`There is a user role named "${managementRole.name}", and that name is reserved.`, {
+        hint: 'Rename that role.',
+      })
+    }
 
     const existing = await findBootstrapApplication(query, options.clientId)
     const clientId = existing ?? options.clientId ?? newId()
@@ -56,4 +64,10 @@ export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentia
     const clientSecret = randomAlphanumerics(43)
     await setBootstrapSecret(query, clientId, sha256(clientSecret))
     return { clientId, clientSecret }
+  })
+
+/** Its permissions may stand on anybody's roles already, and would be those of the Management API from now on. */
+const foreignResource = (indicator: string) =>
+  new StartupError(`${indicator} is registered as an ordinary API resource, so it cannot be the Management API.`, {
+    hint: 'Delete that resource, or set BASE_URL or MANAGEMENT_API_INDICATORS to something else.',
   })

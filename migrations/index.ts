@@ -6,6 +6,7 @@ import { revocations } from './0004-revocations.ts'
 import { clientAssertionsAndLimits } from './0005-client-assertions-and-limits.ts'
 import { personalAccessTokens } from './0006-personal-access-tokens.ts'
 import { keyRotation } from './0007-key-rotation.ts'
+import { managementResources } from './0008-management-resources.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   clientAssertionsAndLimits,
   personalAccessTokens,
   keyRotation,
+  managementResources,
 ]

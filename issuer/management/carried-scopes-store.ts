@@ -1,10 +1,13 @@
 import type { Knex } from 'knex'
 
-/** The names of the management scopes that roles, applications and permissions carry; what `refuseClimbing` compares with the caller's. */
+/**
+ * The names of the management scopes that roles, applications and permissions carry; what `refuseClimbing` compares with the caller's.
+ * Those of an alias that is not configured at present count too: it may be again.
+ */
 const managementScopes = (knex: Knex, indicators: readonly string[]): Knex.QueryBuilder =>
   knex('scopes')
     .join('resources', 'resources.id', 'scopes.resource_id')
-    .whereIn('resources.indicator', indicators)
+    .where((either) => either.whereIn('resources.indicator', indicators).orWhere('resources.is_management', true))
     .distinct('scopes.name')
 
 const names = async (query: Knex.QueryBuilder): Promise<string[]> =>

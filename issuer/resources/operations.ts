@@ -33,8 +33,8 @@ export const resourceOperations = ({
   mutate,
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
-  const refuseManagement = ({ indicator }: Pick<ResourceRow, 'indicator'>) => {
-    if (indicators.includes(indicator)) throw new AppError('resource.cannot_modify_management_api')
+  const refuseManagement = (row: ResourceRow) => {
+    if (isOfManagement(row, indicators)) throw new AppError('resource.cannot_modify_management_api')
   }
 
   const withScopes = async (rows: ResourceRow[]): Promise<ResourceWithScopes[]> => {
@@ -100,5 +100,9 @@ export const resourceOperations = ({
       }),
   }
 }
+
+/** It is the Management API, or was under an earlier configuration: what it defines may count again. */
+export const isOfManagement = (row: ResourceRow, indicators: readonly string[]): boolean =>
+  row.is_management || indicators.includes(row.indicator)
 
 export const unknownResource = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })

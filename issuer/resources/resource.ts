@@ -10,6 +10,8 @@ export interface ResourceRow {
   is_default: boolean
   /** Seconds. */
   access_token_ttl: number
+  /** A start made it for the Management API, under one of its indicators of then. */
+  is_management: boolean
 }
 
 export const resource = z.strictObject({

@@ -6,7 +6,7 @@ import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Listed } from '../management/list-store.ts'
 import type { OperationContext, Page } from '../management/route.ts'
 import type { Search } from '../management/search.ts'
-import { unknownResource } from './operations.ts'
+import { isOfManagement, unknownResource } from './operations.ts'
 import { findResource } from './resource-store.ts'
 import { type NewScope, type Scope, type ScopePatch, toScope } from './scope.ts'
 import { deleteScope, insertScope, listScopes, lockScope, type ScopeColumns, updateScope } from './scope-store.ts'
@@ -20,7 +20,7 @@ export const scopeOperations = ({
   const requireOwnResource = async (trx: Knex, resourceId: string) => {
     const resource = await findResource(trx, resourceId)
     if (resource === undefined) throw unknownResource(resourceId)
-    if (indicators.includes(resource.indicator)) throw new AppError('resource.cannot_modify_management_api')
+    if (isOfManagement(resource, indicators)) throw new AppError('resource.cannot_modify_management_api')
   }
 
   return {
