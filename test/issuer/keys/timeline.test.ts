@@ -53,7 +53,7 @@ const startInstance = async (): Promise<{ keys: SigningKeys; server: RunningServ
 }
 
 const passTo = async (until: number) => {
-  const seconds = until - time()
+  const seconds = Math.max(0, until - time())
   moved += seconds
   await home.database.pool.query(
     `UPDATE signing_keys SET created_at = created_at - $1 * interval '1 second', activated_at = activated_at - $1 * interval '1 second',
