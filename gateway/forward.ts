@@ -3,7 +3,8 @@ import { type Dispatcher, errors } from 'undici'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
-import type { Upstream, Waiting } from './upstreams.ts'
+import type { Waiting } from './running.ts'
+import type { Upstream } from './upstreams.ts'
 
 /** Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no upstream connection. */
 const readAheadBytes = 16_384
@@ -120,6 +121,7 @@ const clientGone = new Error('the client went away')
 /** A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request. */
 class Answer implements Dispatcher.DispatchHandler, Waiting {
   since: number
+  place = -1
   waitsForClient = false
   readonly #exchange: Exchange
   readonly #response: ServerResponse
@@ -146,7 +148,7 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
 
   #abort(reason: Error): void {
     // Before undici has a connection for it there is no controller; `onRequestStart` looks again.
-    if (this.#upstream.running.has(this)) this.#controller?.abort(reason)
+    if (this.place >= 0) this.#controller?.abort(reason)
   }
 
   patience(): number {
@@ -195,12 +197,12 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
   }
 
   onResponseEnd(): void {
-    this.#upstream.running.delete(this)
+    this.#upstream.running.remove(this)
     this.#response.end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#upstream.running.delete(this)
+    this.#upstream.running.remove(this)
     if (!this.#cancelled) this.#fail(this.#exchange, upstreamError(error))
   }
 }

@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import { createRunning, type Running } from './running.ts'
 
 export interface UpstreamSettings {
   /** `http(s)://host[:port][/base/path]` */
@@ -22,19 +23,10 @@ export interface Upstream {
   readonly maxRequests: number
   readonly headersTimeout: number
   readonly idleTimeout: number
-  readonly running: Set<Waiting>
+  readonly running: Running
   /** `performance.now()` as of the last look at `running`: what `since` is set from, without asking the clock for every chunk. */
   now: number
   close(): Promise<void>
-}
-
-/** A request that is with an upstream. */
-export interface Waiting {
-  /** When something last moved. */
-  since: number
-  /** How long nothing may move now, in ms; 0 = any time. */
-  patience(): number
-  giveUp(): void
 }
 
 const longestLook = 500
@@ -50,10 +42,10 @@ const watch = (upstream: Upstream): NodeJS.Timeout => {
   const lookEvery = Math.min(Math.max(shortest / 4, shortestLook), longestLook)
   return setInterval(() => {
     upstream.now = performance.now()
-    for (const waiting of upstream.running) {
+    upstream.running.forEach((waiting) => {
       const patience = waiting.patience()
       if (patience > 0 && upstream.now - waiting.since >= patience + lookEvery) waiting.giveUp()
-    }
+    })
   }, lookEvery).unref()
 }
 
@@ -75,7 +67,7 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     maxRequests: settings.maxRequests,
     headersTimeout: settings.headersTimeout,
     idleTimeout: settings.idleTimeout,
-    running: new Set(),
+    running: createRunning(),
     now: performance.now(),
     async close() {
       clearInterval(timer)
