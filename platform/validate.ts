@@ -5,7 +5,10 @@ import { AppError, type ProblemCode } from './problem.ts'
 export const issuesOf = (error: z.ZodError): { path: string; message: string }[] =>
   error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
 
-/** Parses input at the edge. Throws `AppError` `code` (default `guard.invalid_input`, 400) with every issue in `data` and the first in `detail`. */
+/** More help nobody, and an answer must not be larger than its request. */
+const maxIssues = 50
+
+/** Parses input at the edge. Throws `AppError` `code` (default `guard.invalid_input`, 400) with the issues (50 at most) in `data` and the first in `detail`. */
 export const parseInput = <Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -13,7 +16,7 @@ export const parseInput = <Schema extends z.ZodType>(
 ): z.output<Schema> => {
   const result = schema.safeParse(input)
   if (result.success) return result.data
-  const issues = issuesOf(result.error)
+  const issues = issuesOf(result.error).slice(0, maxIssues)
   const first = issues[0]!
   throw new AppError(code, { detail: first.path ? `${first.path}: ${first.message}` : first.message, data: { issues } })
 }

@@ -24,10 +24,12 @@ export const confidentialTypes: ReadonlySet<ApplicationType> = new Set(['Traditi
 /** Never run as code in a browser, never read from a disk. */
 const harmfulSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:'])
 
-// RFC 6749 §3.1.2: an absolute URI without fragment. A custom scheme is for native applications (`operations.ts`).
+// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2), which every parser reads alike: no
+// white space, no backslash, host names in ASCII. A custom scheme is for native applications (`operations.ts`).
 const redirectUri = z
   .string()
-  .max(2048)
+  .max(2048, { abort: true })
+  .regex(/^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/, 'must consist of the characters of a URI')
   .refine((text) => URL.canParse(text) && !text.includes('#'), 'must be an absolute URI without fragment')
   .refine(
     (text) => !URL.canParse(text) || !harmfulSchemes.has(new URL(text).protocol),
@@ -38,6 +40,7 @@ const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
 const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
 
 // RFC 7518 §6.2.2, §6.3.2, §6.4: what only the holder of a key may know.
+const maxKeysBytes = 65_536
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** The public keys an application proves itself with (RFC 7517 §5), each with a `kid` of its own. */
@@ -47,6 +50,11 @@ const clientKeys = z
       .array(z.looseObject({ kid: z.string() }))
       .min(1)
       .max(10),
+  })
+  // Every request of the application reads them.
+  .refine((jwks) => JSON.stringify(jwks).length <= maxKeysBytes, {
+    message: `must be at most ${maxKeysBytes} bytes of JSON`,
+    abort: true,
   })
   .refine(
     ({ keys }) => keys.every((key) => privateMembers.every((member) => !(member in key))),

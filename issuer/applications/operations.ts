@@ -5,6 +5,7 @@ import { AppError } from '../../platform/problem.ts'
 import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
+import { mergedCustomData, storableCustomData } from '../management/custom-data.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
@@ -88,7 +89,7 @@ export const applicationOperations = ({
           type: input.type,
           oidc_client_metadata: input.oidcClientMetadata ?? {},
           custom_client_metadata: input.customClientMetadata ?? {},
-          custom_data: input.customData ?? {},
+          custom_data: storableCustomData(input.customData ?? {}),
           is_third_party: input.isThirdParty,
         })
         const usesSecrets = input.oidcClientMetadata?.tokenEndpointAuthMethod !== 'private_key_jwt'
@@ -109,7 +110,7 @@ export const applicationOperations = ({
             description: patch.description,
             oidc_client_metadata: patch.oidcClientMetadata,
             custom_client_metadata: patch.customClientMetadata,
-            custom_data: patch.customData,
+            custom_data: storableCustomData(patch.customData),
           } as Partial<ApplicationColumns>
         },
         async (mutation, before, after) => {
@@ -119,7 +120,7 @@ export const applicationOperations = ({
 
     /** Merges at the first level; answers the merged object. */
     mergeCustomData: async (context: OperationContext, id: string, customData: Record<string, unknown>) =>
-      (await change(context, id, (row) => ({ custom_data: { ...row.custom_data, ...customData } }))).customData,
+      (await change(context, id, (row) => ({ custom_data: mergedCustomData(row.custom_data, customData) }))).customData,
 
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async (mutation) => {

@@ -63,7 +63,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: newApplication,
       status: 200,
       response: createdApplication,
-      problems: misfits,
+      problems: [...misfits, 'entity.value_too_long'],
       handle: async (context) => ({ body: await applications.create(context, context.body) }),
     }),
     route({
@@ -88,7 +88,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: applicationPatch,
       status: 200,
       response: application,
-      problems: ['entity.not_exists_with_id', 'entity.invalid_input', ...misfits],
+      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'entity.invalid_input', ...misfits],
       handle: async (context) => ({ body: await applications.update(context, context.params.id, context.body) }),
     }),
     route({
@@ -112,7 +112,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: jsonObject,
       status: 200,
       response: jsonObject,
-      problems: ['entity.not_exists_with_id'],
+      problems: ['entity.value_too_long', 'entity.not_exists_with_id'],
       handle: async (context) => ({
         body: await applications.mergeCustomData(context, context.params.id, context.body),
       }),

@@ -54,6 +54,8 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('query parser', 'simple')
+  // Otherwise `/API` would be another way in, past whoever guards `/api`.
+  app.enable('case sensitive routing')
 
   const api = express.Router({ caseSensitive: true, strict: true })
   const serve = createServe(options)

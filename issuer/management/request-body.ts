@@ -60,8 +60,17 @@ const parseJson = (bytes: Uint8Array): unknown => {
   }
 }
 
-/** Throws 400 when a text somewhere in `value` holds NUL or an unpaired surrogate, which Postgres cannot store, or when it nests too deep. */
+// Postgres keeps each digit of a number, so that `1e308`, five characters, would be 309 when it is read. Beyond `1e308` is Infinity.
+const isStorable = (number: number) => number === 0 || (Math.abs(number) <= 1e100 && Math.abs(number) >= 1e-100)
+
+/**
+ * Throws 400 when a text somewhere in `value` holds NUL or an unpaired surrogate, which Postgres cannot store, when a number is
+ * extreme, or when it nests too deep.
+ */
 export const refuseUnstorable = (value: unknown, path: string, depth = 0): void => {
+  if (typeof value === 'number' && !isStorable(value)) {
+    throw new AppError('guard.invalid_input', { detail: `${path}: numbers must lie between 1e-100 and 1e100` })
+  }
   if (typeof value === 'string') {
     if (!value.includes('\u0000') && value.isWellFormed()) return
     throw new AppError('guard.invalid_input', { detail: `${path}: must not contain NUL or unpaired surrogates` })

@@ -1,6 +1,7 @@
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
+import { mergedCustomData, storableCustomData } from '../management/custom-data.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
 import { endUserAccess } from '../revocations/access.ts'
@@ -71,7 +72,7 @@ export const userOperations = ({
         await change(
           context,
           userId,
-          (row) => changesOf<UserColumns>(row, { custom_data: { ...row.custom_data, ...customData } }),
+          (row) => changesOf<UserColumns>(row, { custom_data: mergedCustomData(row.custom_data, customData) }),
           (row) => row.custom_data,
         )
       ).custom_data,
@@ -118,7 +119,7 @@ const columnsOf = (input: UserPatch): UserColumns => {
     primary_phone: input.primaryPhone,
     name: input.name,
     avatar: input.avatar,
-    custom_data: input.customData,
+    custom_data: storableCustomData(input.customData),
     profile: input.profile,
   } as UserColumns
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))

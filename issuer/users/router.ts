@@ -110,7 +110,7 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       body: z.object({ customData: jsonObject }),
       status: 200,
       response: jsonObject,
-      problems: ['entity.not_found'],
+      problems: ['entity.not_found', 'entity.value_too_long'],
       handle: async (context) => ({
         body: await users.mergeCustomData(context, context.params.userId, context.body.customData),
       }),

@@ -122,7 +122,8 @@ const identity = {
   ),
   primaryPhone: clearable(z.string().max(128).regex(/^\d+$/, 'must consist of digits')),
   name: clearable(z.string().max(128)),
-  avatar: clearable(z.url().max(2048)),
+  // Others show it: never a scheme that runs or reads something.
+  avatar: clearable(z.url({ protocol: /^https?$/ }).max(2048)),
   customData: jsonObject,
   profile: userProfile,
 }
