@@ -19,8 +19,18 @@ CREATE TABLE personal_access_tokens (
   CONSTRAINT personal_access_tokens_name UNIQUE (user_id, name)
 ) WITH (fillfactor = 90);
 
--- What came from a personal access token is bound to its scopes, so it cannot be exchanged for more.
-ALTER TABLE opaque_tokens ADD COLUMN from_personal_access_token boolean NOT NULL DEFAULT false;
+-- The JWTs it was exchanged for that have not expired: they end with it.
+CREATE TABLE personal_access_token_issues (
+  digest     bytea       NOT NULL REFERENCES personal_access_tokens ON DELETE CASCADE,
+  -- jti
+  token_id   varchar(64) NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX personal_access_token_issues_by_token ON personal_access_token_issues (digest, expires_at);
+
+-- What came from a personal access token is bound to its scopes, so it cannot be exchanged for more, and ends with it.
+ALTER TABLE opaque_tokens ADD COLUMN personal_access_token bytea;
+CREATE INDEX opaque_tokens_by_personal_access_token ON opaque_tokens (personal_access_token) WHERE personal_access_token IS NOT NULL;
 
 ALTER TABLE impersonation_sessions ALTER COLUMN actor_via TYPE varchar(32);
 ALTER TABLE impersonation_sessions DROP CONSTRAINT impersonation_sessions_actor_via_check;

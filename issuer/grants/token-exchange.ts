@@ -64,7 +64,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     if (impersonation) {
       if (!(await consumeSubjectToken(query, impersonation, issue)))
         throw await lateRefusal(query, impersonation.digest)
-    } else if (!(await recordExchange(query, issue, personalAccessToken?.digest))) {
+    } else if (!(await recordExchange(query, issue, personalAccessToken))) {
       const isGone = personalAccessToken && !(await isGood(query, personalAccessToken.digest))
       throw refused(isGone ? 'subject_token_unknown' : 'subject_suspended')
     }

@@ -3,6 +3,7 @@ import { randomToken } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
+import { revoke } from '../revocations/revocation-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { findUser } from '../users/user-store.ts'
 import {
@@ -58,10 +59,15 @@ export const personalAccessTokenOperations = ({
       return toPersonalAccessToken(row)
     }),
 
-  /** From then on it cannot be exchanged; access tokens that it was exchanged for run to their end. */
+  /** From then on it cannot be exchanged, and what it was exchanged for counts no more. */
   delete: (context: OperationContext, userId: string, name: string): Promise<void> =>
     mutate(context, async ({ trx }) => {
-      if ((await deletePersonalAccessToken(trx, userId, name)) === 0) throw new AppError('entity.not_found')
+      const issues = await deletePersonalAccessToken(trx, userId, name)
+      if (issues === undefined) throw new AppError('entity.not_found')
+      await revoke(
+        trx,
+        issues.map(({ token_id, expires_at }) => ({ kind: 'jti', value: token_id, expiresAt: expires_at })),
+      )
     }),
 })
 

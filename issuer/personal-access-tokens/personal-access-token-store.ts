@@ -30,9 +30,35 @@ export const renamePersonalAccessToken = async (
   return rows[0] as PersonalAccessTokenRow | undefined
 }
 
-/** How many there were: 1 or 0. */
-export const deletePersonalAccessToken = (trx: Knex, userId: string, name: string): Promise<number> =>
-  trx('personal_access_tokens').where({ user_id: userId, name }).delete()
+/** A JWT that came from a personal access token. */
+export interface PersonalIssueRow {
+  token_id: string
+  expires_at: Date
+}
+
+/**
+ * Deletes it, and the opaque tokens that came from it; answers the JWTs, which are left to revoke. Undefined when the user has none of that
+ * name. Locked first: an exchange that is under way is then either among those or refused.
+ */
+export const deletePersonalAccessToken = async (
+  trx: Knex,
+  userId: string,
+  name: string,
+): Promise<PersonalIssueRow[] | undefined> => {
+  const found = await trx('personal_access_tokens').where({ user_id: userId, name }).forUpdate().first('digest')
+  if (found === undefined) return undefined
+  const { digest } = found
+  const issues: PersonalIssueRow[] = await trx('personal_access_token_issues')
+    .where({ digest })
+    .where('expires_at', '>', trx.fn.now())
+    .select('token_id', 'expires_at')
+  await trx('personal_access_tokens').where({ digest }).delete()
+  await trx('opaque_tokens')
+    .where({ personal_access_token: digest })
+    .whereNull('revoked_at')
+    .update({ revoked_at: trx.fn.now() })
+  return issues
+}
 
 const use = statement(
   'personal-access-token-use',

@@ -122,8 +122,19 @@ test('it is exchanged once, however many requests come at once and within the ne
   expect(await exchanges()).toBe(2)
 })
 
-test('after a minute a deleted one is refused', async () => {
+test('a deleted one is refused as soon as the feed tells', async () => {
   const gateway = await start()
+  const token = await make()
+  expect((await gateway.call('/orders/1', { token })).status).toBe(200)
+  expect((await remove()).status).toBe(204)
+  await vi.waitFor(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(401), {
+    timeout: 20_000,
+    interval: 20,
+  })
+})
+
+test('where the feed is not followed a deleted one is refused after a minute', async () => {
+  const gateway = await start({ revocations: { mode: 'off' } })
   const token = await make()
   expect((await gateway.call('/orders/1', { token })).status).toBe(200)
   expect((await remove()).status).toBe(204)

@@ -95,7 +95,7 @@ const select = statement(
      CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
        'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act,
        'clientId', os.client_id, 'issuedAt', extract(epoch FROM os.created_at),
-       'fromPersonalAccessToken', os.from_personal_access_token) END AS "opaqueSubject",
+       'fromPersonalAccessToken', os.personal_access_token IS NOT NULL) END AS "opaqueSubject",
      (SELECT json_build_object('name', name, 'scopes', scopes, 'expired', COALESCE(expires_at <= now(), false),
        'expiresAt', floor(extract(epoch FROM expires_at)), 'useNoted', COALESCE(last_used_at > now() - interval '1 minute', false))
       FROM personal) AS "personalAccessToken",
@@ -105,7 +105,7 @@ const select = statement(
      CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
        'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act,
        'clientId', oa.client_id, 'issuedAt', extract(epoch FROM oa.created_at),
-       'fromPersonalAccessToken', oa.from_personal_access_token) END AS "opaqueActor",
+       'fromPersonalAccessToken', oa.personal_access_token IS NOT NULL) END AS "opaqueActor",
      (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
      ${revocationsOf(revocable)} AS revocations,
      a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",

@@ -6,10 +6,10 @@ import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
 
 // What both redeeming statements do once `allowed` has its row. $1…$11: the opaque token and the audit row.
-const writeTokenAndLog = (fromPersonalAccessToken: string) => `
+const writeTokenAndLog = (personalAccessToken: string) => `
    opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, from_personal_access_token)
-     SELECT $1, $2, $3, $4, $5, $6, $7, ${fromPersonalAccessToken} FROM allowed WHERE $1::bytea IS NOT NULL),
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, personal_access_token)
+     SELECT $1, $2, $3, $4, $5, $6, $7, ${personalAccessToken} FROM allowed WHERE $1::bytea IS NOT NULL),
    log AS (
      INSERT INTO logs (id, key, result, application_id, user_id, payload)
      SELECT $8, $9, 'Success', $3, $2, $10 FROM allowed)`
@@ -31,17 +31,27 @@ const consume = statement(
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
        context, reason, ticket, token_id, started_at, expires_at)
      SELECT $13, $2, $11, $14, $3, $15, $16, $17::text[], $18, $19, $20, $21, $22, $23 FROM allowed),
-   ${writeTokenAndLog('false')},
+   ${writeTokenAndLog('NULL::bytea')},
    ${eventExpressions('allowed', 24)}
    SELECT true AS consumed FROM allowed`,
 )
 
+// Holding a personal access token settles who came first, this exchange or its deletion, which then ends what is issued here too. The
+// expired issues of a token go when new ones come; those that another exchange is removing are left to it.
 const record = statement(
   'exchange-record',
   `WITH ${livePeople},
-   allowed AS (SELECT WHERE ${areLive} AND ($12::bytea IS NULL OR EXISTS (
-     SELECT FROM personal_access_tokens WHERE digest = $12 AND (expires_at IS NULL OR expires_at > now())))),
-   ${writeTokenAndLog('$12::bytea IS NOT NULL')}
+   personal AS (
+     SELECT digest FROM personal_access_tokens
+     WHERE digest = $12 AND (expires_at IS NULL OR expires_at > now()) FOR KEY SHARE),
+   allowed AS (SELECT WHERE ${areLive} AND ($12::bytea IS NULL OR EXISTS (SELECT FROM personal))),
+   issue AS (
+     INSERT INTO personal_access_token_issues (digest, token_id, expires_at)
+     SELECT $12, $13, $14 FROM allowed WHERE $12::bytea IS NOT NULL AND $1::bytea IS NULL),
+   expired AS (
+     DELETE FROM personal_access_token_issues WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM personal_access_token_issues WHERE digest = $12 AND expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED))),
+   ${writeTokenAndLog('$12::bytea')}
    SELECT true AS recorded FROM allowed`,
 )
 
@@ -107,15 +117,22 @@ export const consumeSubjectToken = async (
   return rows.length === 1
 }
 
-/**
- * For subject tokens that may be used again; `personalAccessToken` is the digest of the one presented. False when the subject or the actor
- * was suspended or deleted meanwhile, or that token.
- */
+/** A personal access token that was presented, and what it is exchanged for. */
+export interface PersonalIssue {
+  digest: Buffer
+  tokenId: string
+  expiresAt: Date
+}
+
+/** For subject tokens that may be used again. False when subject, actor or personal access token was suspended or deleted meanwhile. */
 export const recordExchange = async (
   query: Query,
   issue: Issue,
-  personalAccessToken: Buffer | undefined,
-): Promise<boolean> => (await query(record, [...issueValues(issue), personalAccessToken])).length === 1
+  personal: PersonalIssue | undefined,
+): Promise<boolean> => {
+  const rows = await query(record, [...issueValues(issue), personal?.digest, personal?.tokenId, personal?.expiresAt])
+  return rows.length === 1
+}
 
 const status = statement(
   'exchange-status',

@@ -10,7 +10,7 @@ import type { PreparedToken } from '../grant.ts'
 import type { Actor } from './actor.ts'
 import { type ExchangeAttempt, issuedEntry } from './audit.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
-import type { Impersonation, Issue } from './exchange-store.ts'
+import type { Impersonation, Issue, PersonalIssue } from './exchange-store.ts'
 import { refused } from './refusal.ts'
 import { tokenTypes } from './request.ts'
 import { latestExpiry, type PresentedSubject } from './subject.ts'
@@ -34,7 +34,7 @@ export interface PreparedExchange extends PreparedToken {
   /** Present when a subject token is used up. */
   impersonation: Impersonation | undefined
   /** Present when it was the subject token. */
-  personalAccessToken: { digest: Buffer; useNoted: boolean } | undefined
+  personalAccessToken: (PersonalIssue & { useNoted: boolean }) | undefined
   attempt: ExchangeAttempt
 }
 
@@ -70,7 +70,12 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       subject.kind === 'subject-token' && session
         ? { digest: subject.digest, session, started: sessionStarted(session, request.origin) }
         : undefined,
-    personalAccessToken: personal && { digest: personal.digest, useNoted: facts.personalAccessToken!.useNoted },
+    personalAccessToken: personal && {
+      digest: personal.digest,
+      tokenId: jti,
+      expiresAt,
+      useNoted: facts.personalAccessToken!.useNoted,
+    },
     attempt: checked,
     issue: {
       userId: subjectId,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { accessTokenType, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { accessTokenType, basic, formOf, request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
 const personalAccessTokenType = 'urn:logto:token-type:personal_access_token'
@@ -107,28 +107,91 @@ test('an access token does not outlive it', async () => {
   expect(body.expires_in).toBeLessThanOrEqual(60)
 })
 
-test('a deletion that is under way when an exchange begins is seen by the time the token is issued', async () => {
-  const token = await make()
-  const block = await issuer.database.pool.connect()
-  try {
-    // The exchange has read the token and waits to hold its user.
-    await block.query('BEGIN')
-    await block.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [user.id])
-    const pending = exchange(token)
-    await expect
-      .poll(async () => {
-        const waiting = await issuer.sql(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-        return waiting.length
-      })
-      .toBe(1)
-    await block.query('UPDATE users SET is_suspended = true WHERE id = $1', [user.id])
-    await block.query('COMMIT')
-    expect(await pending).toMatchObject(refusal('subject_suspended'))
-  } finally {
-    block.release()
+const waitingForLocks = (count: number) =>
+  expect
+    .poll(async () => {
+      const waiting = await issuer.sql(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+      return waiting.length
+    })
+    .toBe(count)
+
+test('a deletion or suspension that is under way is waited for, and refuses the exchange', async () => {
+  for (const [change, reason] of [
+    ['DELETE FROM personal_access_tokens WHERE user_id = $1', 'subject_token_unknown'],
+    ['UPDATE users SET is_suspended = true WHERE id = $1', 'subject_suspended'],
+  ] as const) {
+    const token = await make()
+    const other = await issuer.database.pool.connect()
+    try {
+      await other.query('BEGIN')
+      await other.query(change, [user.id])
+      const pending = exchange(token)
+      await waitingForLocks(1)
+      await other.query('COMMIT')
+      expect(await pending).toMatchObject(refusal(reason))
+    } finally {
+      other.release()
+    }
   }
+})
+
+const introspect = async (token: string) => {
+  const reader = await issuer.createApplication({ type: 'MachineToMachine' })
+  await issuer.grantApplication(reader, issuer.managementResource, ['revocations'])
+  const answer = await request(`${issuer.urls[1]}/oidc/token/introspection`, {
+    method: 'POST',
+    headers: { authorization: basic(reader) },
+    body: formOf({ token }),
+  })
+  return answer.body.active as boolean
+}
+
+test('deleting it ends what it was exchanged for, JWTs and opaque tokens, and nothing else', async () => {
+  const [leaked, other] = [await make({ name: 'leaked' }), await make({ name: 'other' })]
+  const tokensOf = async (token: string): Promise<string[]> => [
+    (await exchange(token)).body.access_token,
+    (await exchange(token, {}, { instance: 1 })).body.access_token,
+    (await exchange(token, { resource: undefined, scope: 'openid' })).body.access_token,
+  ]
+  const [ended, kept] = [await tokensOf(leaked), await tokensOf(other)]
+  for (const token of [...ended, ...kept]) expect(await introspect(token)).toBe(true)
+  const path = `/users/${user.id}/personal-access-tokens`
+  expect((await issuer.api('POST', `${path}/delete`, { name: 'leaked' })).status).toBe(204)
+  for (const token of ended) expect(await introspect(token)).toBe(false)
+  for (const token of kept) expect(await introspect(token)).toBe(true)
+  // The feed tells verifiers of the two JWTs.
+  const jtis = await Promise.all(ended.slice(0, 2).map(async (jwt) => (await issuer.verify(jwt, orders)).jti))
+  const revoked = await issuer.sql<{ value: string }>(
+    `SELECT value FROM revocations WHERE kind = 'jti' AND value = ANY ($1)`,
+    [jtis],
+  )
+  expect(revoked).toHaveLength(2)
+})
+
+test('of exchanges that race with a deletion, over two instances, none leaves a token that counts', async () => {
+  const token = await make()
+  const deletion = () => issuer.api('POST', `/users/${user.id}/personal-access-tokens/delete`, { name: 'CI' })
+  const exchanges = Array.from({ length: 30 }, (_, index) => exchange(token, {}, { instance: index % 2 }))
+  const [deleted, ...answers] = await Promise.all([deletion(), ...exchanges])
+  expect(deleted.status).toBe(204)
+  for (const answer of answers) {
+    if (answer.status === 200) expect(await introspect(answer.body.access_token)).toBe(false)
+    else expect(answer).toMatchObject(refusal('subject_token_unknown'))
+  }
+})
+
+test('issues that have expired go when new ones come', async () => {
+  const token = await make()
+  await exchange(token)
+  await issuer.sql(`UPDATE personal_access_token_issues SET expires_at = now() - interval '1 second'`)
+  await exchange(token)
+  const left = await issuer.sql(
+    'SELECT FROM personal_access_token_issues i JOIN personal_access_tokens p USING (digest) WHERE p.user_id = $1',
+    [user.id],
+  )
+  expect(left).toHaveLength(1)
 })
 
 test('it is a subject token under its own name only, exactly as it was shown', async () => {
