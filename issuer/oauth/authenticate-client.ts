@@ -23,7 +23,7 @@ export interface AuthenticateClientDependencies {
   query: Query
   /** What assertions may name as their audience: the issuer and the token endpoint. */
   audiences: readonly string[]
-  limits: Pick<Limits, 'refuseGuessing' | 'countFailure'>
+  limits: Pick<Limits, 'refuseGuessing' | 'countSuccess' | 'countFailure'>
   addressOf(request: IncomingMessage): string
   now: Clock
 }
@@ -41,12 +41,14 @@ export const createAuthenticateClient = (dependencies: AuthenticateClientDepende
 
   return async (request, parameters, find) => {
     const address = addressOf(request)
-    limits.refuseGuessing(address)
     let clientId: string | undefined
     try {
       const credentials = readClientCredentials(request.headers.authorization, parameters)
       clientId = credentials.clientId
-      return await prove(credentials, await find(clientId))
+      limits.refuseGuessing(address, clientId)
+      const facts = await prove(credentials, await find(clientId))
+      limits.countSuccess(address, clientId)
+      return facts
     } catch (error) {
       const isFailure = error instanceof OAuthError && error.error === 'invalid_client'
       if (isFailure) await limits.countFailure(address, clientId)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database.ts'
+import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../../platform/problem.ts'
@@ -93,9 +94,11 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       counter.inc({ grant: progress.grant, outcome: 'issued' })
       logger.debug({ requestId, grant: progress.grant }, 'token issued')
     } catch (cause) {
-      const { error, reason } = sendError(response, cause, logger, requestId)
+      const { error, reason, cause: inner } = sendError(response, cause, logger, requestId)
       counter.inc({ grant: progress.grant, outcome: error })
-      logger.debug({ requestId, grant: progress.grant, error, reason }, 'token request refused')
+      // What the client is not told: why its assertion was refused.
+      const because = inner instanceof JwtError ? inner.message : undefined
+      logger.debug({ requestId, grant: progress.grant, error, reason, because }, 'token request refused')
     }
   }
 }

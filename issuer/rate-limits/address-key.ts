@@ -4,7 +4,9 @@ import { isIPv6 } from 'node:net'
  * Whose address it is, as far as limits go: an IPv4 address itself, of an IPv6 address its /64 network, which is what one subscriber gets
  * (RFC 6177): counted one by one they would never run out.
  */
-export const addressKey = (address: string): string => {
+export const addressKey = (written: string): string => {
+  // An IPv4 address in IPv6 form is still one address.
+  const address = written.replace(/^::ffff:(?=[\d.]+$)/i, '')
   if (!isIPv6(address)) return address
   // The URL parser writes it canonically: hexadecimal, the longest run of zeros as `::`, no zone.
   const [head = '', tail] = new URL(`http://[${address.split('%', 1)[0]}]/`).hostname.slice(1, -1).split('::')

@@ -35,8 +35,13 @@ export const rateLimitSettings = {
 
 /** The limits of the issuer as its endpoints use them. A request that succeeds costs nothing where no limit is set for it. */
 export interface Limits {
-  /** Throws 429 while too many authentications from this address have failed. Before anything is looked up. */
-  refuseGuessing(address: string): void
+  /**
+   * Throws 429 while too many authentications from this address have failed, before anything is looked up; not for a client that has
+   * authenticated from there before, so that one program with a wrong secret does not stop its neighbours behind the same address.
+   */
+  refuseGuessing(address: string, clientId: string | undefined): void
+  /** This client has authenticated from this address. */
+  countSuccess(address: string, clientId: string): void
   /**
    * Counts a failed authentication and throws 429 when it is one too many for the address or for the client it named. A client is not
    * kept out by what others send in its name: with its right secret it is let in all the same, since nobody guesses 256 random bits.
@@ -90,14 +95,17 @@ export const createLimits = ({ query, limits, now, metrics }: LimitsDependencies
 
   const byAddress = limiter('failures-of-address', limits.failedAuthentications)
   const byClient = limiter('failures-of-client', limits.failedAuthentications)
+  const proven = createRecentSet(20_000)
   const guessing = (seconds: number) => oauthRefusal('failed_authentications', seconds, 'failed authentications')
   const tokens = (limit: string, seconds: number) => oauthRefusal(limit, seconds, 'token requests')
   const same = (text: string) => text
   return {
-    refuseGuessing(address) {
-      const seconds = byAddress.wait(addressKey(address))
-      if (seconds > 0) throw guessing(seconds)
+    refuseGuessing(address, clientId) {
+      const key = addressKey(address)
+      const seconds = byAddress.wait(key)
+      if (seconds > 0 && !proven.has(`${key} ${clientId}`)) throw guessing(seconds)
     },
+    countSuccess: (address, clientId) => proven.add(`${addressKey(address)} ${clientId}`),
     async countFailure(address, clientId) {
       const waits = await Promise.all([
         byAddress.take(addressKey(address)),
@@ -109,5 +117,18 @@ export const createLimits = ({ query, limits, now, metrics }: LimitsDependencies
     tokenRequestFrom: guard('tokens_per_address', limits.tokensPerAddress, addressKey, tokens),
     tokenRequestBy: guard('tokens', limits.tokens, same, tokens),
     managementRequestBy: guard('management', limits.management, same, managementRefusal),
+  }
+}
+
+/** The last `most` texts that were new. */
+const createRecentSet = (most: number) => {
+  const texts = new Set<string>()
+  return {
+    has: (text: string) => texts.has(text),
+    add(text: string) {
+      if (texts.has(text)) return
+      if (texts.size >= most) texts.delete(texts.values().next().value!)
+      texts.add(text)
+    },
   }
 }

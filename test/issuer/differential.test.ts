@@ -352,6 +352,35 @@ const table: Record<string, [send: () => Send, ...differences: Differences]> = {
       ({ url }) =>
         request(`${url}/oidc/jwks`),
   ],
+  'the discovery document': [
+    () =>
+      ({ issuer }) =>
+        request(`${issuer}/.well-known/openid-configuration`),
+    [
+      'Only what works is told: there is no sign-in yet, and nothing that belongs to it.',
+      ...[
+        'authorization_endpoint',
+        'authorization_response_iss_parameter_supported',
+        'claim_types_supported',
+        'claims_parameter_supported',
+        'claims_supported',
+        'code_challenge_methods_supported',
+        'dpop_signing_alg_values_supported',
+        'end_session_endpoint',
+        'id_token_signing_alg_values_supported',
+        'pushed_authorization_request_endpoint',
+        'request_uri_parameter_supported',
+        'response_modes_supported',
+      ].map((name) => `- member ${name}`),
+    ],
+    [
+      'RFC 8414 §2: left out, these mean client_secret_basic only.',
+      ...['introspection', 'revocation'].flatMap((endpoint) => [
+        `+ member ${endpoint}_endpoint_auth_methods_supported`,
+        `+ member ${endpoint}_endpoint_auth_signing_alg_values_supported`,
+      ]),
+    ],
+  ],
   'an unknown route': [
     () =>
       ({ url }) =>

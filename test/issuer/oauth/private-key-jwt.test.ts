@@ -329,6 +329,11 @@ describe('registration', () => {
   })
 })
 
+test('why an assertion was refused stands in the log, for the operator, and not in the answer', async () => {
+  expectInvalidClient(await ask(await client.assertion({ claims: { aud: 'https://other.example' } })))
+  expect(issuer.logged()).toContain('The assertion is for another audience.')
+})
+
 test('no assertion stands in the log or the database', async () => {
   const { client_assertion, ...rest } = await client.assertion({ claims: { jti: 'not-to-be-found' } })
   await ask({ client_assertion, ...rest })

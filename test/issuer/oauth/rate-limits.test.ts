@@ -102,6 +102,7 @@ test('an IPv6 subscriber is one address, however many of its network it uses', (
   expect(addressKey('2001:db8::1')).toBe('2001:db8:0:0::/64')
   expect(addressKey('::1')).toBe('0:0:0:0::/64')
   expect(addressKey('fe80::1%eth0')).toBe('fe80:0:0:0::/64')
+  expect(addressKey('::ffff:192.0.2.1')).toBe('192.0.2.1')
   expect(addressKey('')).toBe('')
 })
 
@@ -166,6 +167,20 @@ describe('the issuer', () => {
       expectLimited(await ask(client, { instance, path: '/oidc/token/introspection' }))
     }
     expect((await ask(client, { from: '192.0.2.2' })).status).toBe(200)
+  })
+
+  // One program with a wrong secret, trying again and again, must not stop its neighbours behind the same address.
+  test('lets in who has authenticated from there before, and only with the right secret', async () => {
+    await start({ failedAuthentications: 10 })
+    expect((await ask(client)).status).toBe(200)
+    await guess({}, 'somebody')
+    await stopTime()
+    for (let n = 1; n < 10; n++) await guess({}, 'somebody')
+    expectLimited(await guess({}, 'somebody'))
+    expect((await ask(client)).status).toBe(200)
+    expectLimited(await guess())
+    const newcomer = await issuer.createApplication({ type: 'MachineToMachine' })
+    expectLimited(await ask(newcomer))
   })
 
   test('stops guesses at one client from many addresses, and lets the client itself in', async () => {

@@ -69,6 +69,20 @@ test('each time is a setting, and no setting takes a session whose token is good
   expect(await namesIn('SELECT id AS name FROM impersonation_sessions')).toEqual(['still good'])
 })
 
+test('used client assertions are forgotten when they expire, rate limits when they mean nothing any more', async () => {
+  await sql(`INSERT INTO client_assertions (digest, expires_at)
+             SELECT convert_to(name, 'UTF8'), now() - age
+             FROM (VALUES ('expired', interval '1 s'), ('good', '-1 minute')) AS assertion (name, age)`)
+  await sql(`INSERT INTO rate_limit_buckets (key, tokens, leased, updated_at)
+             SELECT convert_to(name, 'UTF8'), 0, 0, now() - age
+             FROM (VALUES ('full again', interval '3 minutes'), ('filling', '30 s')) AS bucket (name, age)`)
+  await createJob().run()
+  const left = (table: string, column: string) =>
+    namesIn(`SELECT convert_from(${column}, 'UTF8') AS name FROM ${table}`)
+  expect(await left('client_assertions', 'digest')).toEqual(['good'])
+  expect(await left('rate_limit_buckets', 'key')).toEqual(['filling'])
+})
+
 const addOldLogs = (count: number) =>
   sql(`INSERT INTO logs (id, key, result, payload, created_at)
        SELECT 'log ' || n, 'k', 'Success', '{}', now() - interval '500 days' FROM generate_series(1, ${count}) AS n`)
