@@ -1,6 +1,7 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import type { Envelope } from '../../platform/envelope.ts'
 import { sha256 } from '../../platform/secret.ts'
+import { StartupError } from '../../platform/startup-error.ts'
 import { type SigningAlgorithmName, signingAlgorithms } from './signing-algorithms.ts'
 
 /** A key pair as it is stored: the public part in clear, the private part sealed to its `kid`. */
@@ -23,9 +24,20 @@ export const newKeyPair = async (algorithm: SigningAlgorithmName, envelope: Enve
   return { kid, algorithm, publicJwk: { ...publicJwk, kid, alg: algorithm, use: 'sig' }, privateJwk }
 }
 
-/** Throws when it was sealed for another `kid`, or under a key-encryption key that is not configured. */
+/** @throws StartupError when it was sealed for another `kid`, or under a key-encryption key that is not configured. */
 export const privateKeyOf = (
   { kid, privateJwk }: Pick<SealedKeyPair, 'kid' | 'privateJwk'>,
   envelope: Envelope,
-): KeyObject =>
-  createPrivateKey({ key: JSON.parse(envelope.open(privateJwk, signingKeyContext(kid)).toString()), format: 'jwk' })
+): KeyObject => {
+  try {
+    return createPrivateKey({
+      key: JSON.parse(envelope.open(privateJwk, signingKeyContext(kid)).toString()),
+      format: 'jwk',
+    })
+  } catch (cause) {
+    throw new StartupError(`The signing key ${kid} cannot be opened: it is under another key-encryption key.`, {
+      hint: 'Set KEY_ENCRYPTION_KEY, and KEY_ENCRYPTION_KEY_PREVIOUS while it is being replaced, to those of all issuers.',
+      cause,
+    })
+  }
+}

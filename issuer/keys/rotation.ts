@@ -1,7 +1,6 @@
 import type { Query } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { AppError } from '../../platform/problem.ts'
-import { StartupError } from '../../platform/startup-error.ts'
 import { insertLog } from '../logs/log-store.ts'
 import { newKeyPair, privateKeyOf } from './key-pair.ts'
 import {
@@ -65,16 +64,7 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
 
   // Whoever has another key-encryption key than the issuers would make them a key that they cannot open, in place of one that they can.
   const requireReadable = (keys: readonly StoredKey[]) => {
-    for (const { kid, privateJwk } of keys) {
-      try {
-        if (privateJwk) privateKeyOf({ kid, privateJwk }, envelope)
-      } catch (cause) {
-        throw new StartupError(`The signing key ${kid} cannot be opened: it is under another key-encryption key.`, {
-          hint: 'Set KEY_ENCRYPTION_KEY, and KEY_ENCRYPTION_KEY_PREVIOUS if it is set there, to those of the issuer.',
-          cause,
-        })
-      }
-    }
+    for (const { kid, privateJwk } of keys) if (privateJwk) privateKeyOf({ kid, privateJwk }, envelope)
   }
   const lockedKeys = async (query: Query) => {
     await lockKeys(query)

