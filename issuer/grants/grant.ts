@@ -13,6 +13,8 @@ export interface Grant<Input = unknown, Prepared extends PreparedToken = Prepare
   /** `grant_type` */
   type: string
   allows(client: Client): boolean
+  /** Told when a client that it does not allow asks, for the audit trail. */
+  forbidden?(client: Client, origin: RequestOrigin): void
   /** Parses the grant's own parameters. Throws `OAuthError` `invalid_request`. */
   read(parameters: Parameters): Input
   prepare(input: Input, request: TokenRequest): Promise<Prepared>

@@ -1,13 +1,14 @@
 import type { Database, Query } from '../../platform/database.ts'
 import { OAuthError } from '../../platform/problem.ts'
 import type { ImpersonationPolicy } from '../impersonation/policy.ts'
+import { isPublic } from '../oauth/client.ts'
 import type { LastUse } from '../personal-access-tokens/last-use.ts'
 import { isGood } from '../personal-access-tokens/personal-access-token-store.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
 import { checkActor, presentActor } from './exchange/actor.ts'
 import { askPolicy } from './exchange/ask-policy.ts'
-import { type ExchangeAttempt, refusedEntry } from './exchange/audit.ts'
+import { type ExchangeAttempt, forbiddenEntry, refusedEntry } from './exchange/audit.ts'
 import { findExchangeFacts } from './exchange/exchange-facts-store.ts'
 import { consumeSubjectToken, recordExchange, subjectTokenStatus } from './exchange/exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './exchange/grantable.ts'
@@ -85,6 +86,9 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     type: exchangeGrantType,
     // Absent means allowed, but never for third-party applications.
     allows: ({ isThirdParty, allowTokenExchange }) => !isThirdParty && allowTokenExchange !== false,
+    forbidden(client, origin) {
+      if (!isPublic(client)) audit.record(forbiddenEntry(client, origin))
+    },
     read: readExchangeRequest,
     prepare(input, request) {
       const attempt: ExchangeAttempt = { input, request }

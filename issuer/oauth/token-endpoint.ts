@@ -53,7 +53,10 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     await limits.tokenRequestBy?.(client.id)
     const { grantType, grant } = selectGrant(parameters.get('grant_type'))
     progress.grant = grantType
-    if (!grant.allows(client)) throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
+    if (!grant.allows(client)) {
+      grant.forbidden?.(client, origin)
+      throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
+    }
     const input = grant.read(parameters)
     const tokenRequest: TokenRequest = {
       client,

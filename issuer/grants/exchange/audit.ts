@@ -1,7 +1,7 @@
 import type { OAuthError } from '../../../platform/problem.ts'
 import type { AuditEntry } from '../../logs/log-store.ts'
-import { isPublic } from '../../oauth/client.ts'
-import type { TokenRequest } from '../grant.ts'
+import { type Client, isPublic } from '../../oauth/client.ts'
+import type { RequestOrigin, TokenRequest } from '../grant.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { type ExchangeRequest, exchangeGrantType } from './request.ts'
@@ -14,13 +14,15 @@ export interface ExchangeAttempt {
   actor?: Actor | undefined
 }
 
+const key = 'ExchangeTokenBy.TokenExchange'
+
 /** Who acts as whom, through which client, on whose request. Never the tokens themselves. */
 const entryOf = (
   { input, request, facts, actor }: ExchangeAttempt,
   result: AuditEntry['result'],
   particulars: Record<string, unknown>,
 ): AuditEntry => ({
-  key: 'ExchangeTokenBy.TokenExchange',
+  key,
   result,
   applicationId: request.client.id,
   userId: facts?.subjectId ?? undefined,
@@ -57,3 +59,11 @@ export const refusedEntry = (attempt: ExchangeAttempt, error: OAuthError): Audit
     ticket: facts?.ticket ?? undefined,
   })
 }
+
+/** A client that may not exchange tried to. */
+export const forbiddenEntry = (client: Client, origin: RequestOrigin): AuditEntry => ({
+  key,
+  result: 'Error',
+  applicationId: client.id,
+  payload: { ...origin, params: { grant_type: exchangeGrantType }, error: { code: 'unauthorized_client' } },
+})

@@ -113,6 +113,15 @@ test('what names nobody is a row only when the client has proven who it is', asy
   expect((await refusedBy(publicClient, 1)).map(({ user_id }) => user_id)).toEqual([alice])
 })
 
+test('a client that may not exchange and tries is a row', async () => {
+  const thirdParty = await issuer.createApplication({ isThirdParty: true })
+  const answer = await issuer.exchange(thirdParty, await issuer.subjectToken(alice), { resource: orders })
+  expect(answer).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } })
+  expect(await refusedBy(thirdParty, 1)).toMatchObject([
+    { user_id: null, payload: { ip: '127.0.0.1', error: { code: 'unauthorized_client' } } },
+  ])
+})
+
 test('a refused request for a subject token is a row, and one that succeeds says for whom and why', async () => {
   await issuer.suspend(agent)
   const asked = { reason: 'curious', ticket: 'T-9', actorId: alice, clientId: desk.id }
