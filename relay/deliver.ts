@@ -2,6 +2,7 @@ import type { AttemptRecord, Lease, OpenDelivery } from '../events/lane-store.ts
 import type { Clock } from '../platform/clock.ts'
 import type { OutboundAgent } from '../platform/outbound.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
+import { withoutEchoes } from './echoes.ts'
 import { retryAfterMs, retryDelay } from './retry-schedule.ts'
 import { signatureHeaders } from './signature.ts'
 
@@ -45,14 +46,16 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       ...signatureHeaders({ id: delivery.eventId, timestamp, body, keys: target.keys }),
       ...(delivery.gap ? { 'surrogate-gap': 'true' } : {}),
     }
+    const custom = customHeaders(target.headers, own)
     const result = await attempt({
       dispatcher: agent.dispatcher,
       url: target.url,
-      headers: { ...target.headers, ...own },
+      headers: { ...custom, ...own },
       body,
       timeoutMs: attemptTimeoutMs,
       signal,
     })
+    const logged = withoutEchoes(result, custom)
     return {
       lease,
       deliveryId: delivery.id,
@@ -60,17 +63,21 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       durationMs: result.durationMs,
       ...consequences(result, { attempts: delivery.attempts + 1, schedule, now: now(), random: random() }),
       requestHeaders: {
-        ...Object.fromEntries(Object.keys(target.headers).map((name) => [name, '[redacted]'])),
+        ...Object.fromEntries(Object.keys(custom).map((name) => [name, '[redacted]'])),
         ...own,
       },
       status: result.status,
-      responseHeaders: result.headers,
-      responseBody: result.body,
+      responseHeaders: logged.headers,
+      responseBody: logged.body,
       error: result.error,
       address: agent.addressOf(target.url.origin) ?? null,
     }
   }
 }
+
+/** Those of a hook but for what we say ourselves, however it is spelt: names are case-insensitive (RFC 9110 §5.1). */
+const customHeaders = (headers: Record<string, string>, own: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name.toLowerCase())))
 
 /** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. */
 export const bodyOf = (hookId: string, payload: Buffer): Buffer =>

@@ -45,6 +45,37 @@ test('a change arrives once, as the stored bytes behind the hook id, signed both
   expect(receiver.received).toHaveLength(1)
 })
 
+test('what the relay says of itself cannot be said otherwise by a hook', async () => {
+  await ledger.hook({ url: receiver.url, headers: { 'User-Agent': 'somebody else', 'Content-Type': 'text/plain' } })
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  const [delivery] = receiver.received
+  expect(delivery!.headers).toMatchObject({ 'user-agent': 'Surrogate-Webhooks/1', 'content-type': 'application/json' })
+})
+
+test('a receiver that echoes what it got leaves no credentials in the log', async () => {
+  receiver.answerWith(({ headers }, response) => {
+    response.writeHead(500, { 'x-debug': `${headers.authorization} ${headers['x-api-key']}` })
+    response.end(
+      `<pre>Authorization: ${headers.authorization}\nToken: ${headers.authorization?.slice(7)}\nkey=${headers['x-api-key']}`,
+    )
+  })
+  await ledger.hook({
+    url: receiver.url,
+    headers: { authorization: 'Bearer abcdefgh12345678', 'x-api-key': 'k-0123456789' },
+  })
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM delivery_attempts`)
+  const [attempt] = await ledger.rows<{ response_body: Buffer; response_headers: object }>(
+    'SELECT response_body, response_headers FROM delivery_attempts',
+  )
+  const kept = `${attempt!.response_body.toString()} ${JSON.stringify(attempt!.response_headers)}`
+  expect(kept).toContain('<pre>Authorization: [redacted]')
+  expect(kept).not.toMatch(/abcdefgh12345678|k-0123456789/)
+})
+
 test('the log of an attempt holds what was sent and answered, but no credentials', async () => {
   receiver.answerWith((_received, response) => {
     response.writeHead(200, { 'set-cookie': 'session=secret', location: 'https://x.test/a?token=secret' })
