@@ -15,9 +15,19 @@ const liveCondition = (token: TokenColumns): string =>
      WHERE NOT EXISTS (SELECT FROM users WHERE id = person AND NOT is_suspended))
    AND EXISTS (SELECT FROM applications WHERE id = ${token.client})`
 
+// $1…$5: `jwtValues`.
+const jwtLive = liveCondition({
+  jti: '$1',
+  sid: '$2::text',
+  people: '$3::text[]',
+  client: '$4',
+  iat: 'to_timestamp($5::float8)',
+})
+const jwtValues = (claims: VerifiedClaims) => [claims.jti, claims.sid, peopleOf(claims), claims.client_id, claims.iat]
+
 const selectJwt = statement(
   'standing-jwt',
-  `SELECT ${liveCondition({ jti: '$1', sid: '$2::text', people: '$3::text[]', client: '$4', iat: 'to_timestamp($5::float8)' })} AS live,
+  `SELECT ${jwtLive} AS live,
      EXISTS (SELECT FROM resources r JOIN scopes s ON s.resource_id = r.id JOIN role_scopes rs ON rs.scope_id = s.id
        JOIN application_roles ar ON ar.role_id = rs.role_id
        WHERE r.indicator = ANY ($6::text[]) AND ar.application_id = $7) AS "callerHoldsPermission"`,
@@ -35,10 +45,24 @@ export const findJwtStanding = async (
   claims: VerifiedClaims,
   callerId?: string | undefined,
 ): Promise<JwtStanding> => {
-  const { jti, sid, client_id, iat, aud } = claims
-  const values = [jti, sid, peopleOf(claims), client_id, iat, [aud].flat(), callerId]
+  const values = [...jwtValues(claims), [claims.aud].flat(), callerId]
   return (await query<JwtStanding>(selectJwt, values))[0]!
 }
+
+const selectHeld = statement(
+  'standing-held',
+  `SELECT ${jwtLive} AS live, ARRAY(
+     SELECT s.name FROM application_roles ar JOIN role_scopes rs ON rs.role_id = ar.role_id
+     JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
+     WHERE ar.application_id = $4 AND r.indicator = ANY ($6::text[])) AS held`,
+)
+
+/** Of a verified JWT, and which scopes its client holds now, itself, on the resource it is for. */
+export const findHeldScopes = async (
+  query: Query,
+  claims: VerifiedClaims,
+): Promise<{ live: boolean; held: string[] }> =>
+  (await query<{ live: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))[0]!
 
 /** A live opaque token. Times in seconds. */
 export interface OpaqueToken {
