@@ -53,11 +53,14 @@ const basicCredentials = (authorization: string): ClientCredentials => {
   if (encoded === undefined || !base64.test(encoded)) throw invalidClient()
   const text = Buffer.from(encoded, 'base64').toString()
   const colon = text.indexOf(':')
-  if (colon <= 0 || text.includes('\0')) throw invalidClient()
+  if (colon <= 0) throw invalidClient()
   const [rawId, rawSecret] = [text.slice(0, colon), text.slice(colon + 1)]
+  const clientId = formDecoded(rawId) ?? rawId
+  // Postgres text cannot hold NUL.
+  if (clientId.includes('\0')) throw invalidClient()
   const secret = formDecoded(rawSecret)
   return {
-    clientId: formDecoded(rawId) ?? rawId,
+    clientId,
     secrets: secret === undefined || secret === rawSecret ? [rawSecret] : [rawSecret, secret],
   }
 }

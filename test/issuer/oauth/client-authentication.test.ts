@@ -91,6 +91,8 @@ describe('a Basic header that cannot be read is 401, never 500:', () => {
     'no id': `Basic ${Buffer.from(':secret').toString('base64')}`,
     'a bad percent-escape': `Basic ${Buffer.from('%zz:%zz').toString('base64')}`,
     'a NUL': `Basic ${Buffer.from('a\0b:c').toString('base64')}`,
+    'a percent-escaped NUL': `Basic ${Buffer.from('a%00b:c').toString('base64')}`,
+    'a percent-escaped NUL in the secret': `Basic ${Buffer.from('a:b%00c').toString('base64')}`,
     'bytes that are not UTF-8': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x61]).toString('base64')}`,
     'no credentials': 'Basic ',
     'another scheme': 'Bearer abc',
