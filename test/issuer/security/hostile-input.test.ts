@@ -1,161 +1,115 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assertionType, type KeyClient, registerKeyClient } from '../../support/client-keys.ts'
-import {
-  type Answer,
-  accessTokenType,
-  basic,
-  request,
-  startTestIssuer,
-  type TestIssuer,
-  tokenExchange,
-} from '../../support/issuer.ts'
-import type { TestApplication } from '../../support/issuer-data.ts'
+import { type ManagementTest, startManagement } from '../../support/management.ts'
 
-/** Whatever stands in a parameter, a header or a claim, the fault is the caller's: 4xx in the form of the protocol, and nothing in the error log. */
-
-let issuer: TestIssuer
-let client: TestApplication
-let signer: KeyClient
-let resource: string
+/** Input that is well-formed and yet meant to harm: the service, whoever reads its data later, or who guards its paths. */
+let api: ManagementTest
 beforeAll(async () => {
-  issuer = await startTestIssuer({ config: { rateLimits: { failedAuthentications: 1_000_000 } } })
-  resource = await issuer.createResource({ scopes: ['read:orders'] })
-  client = await issuer.createApplication({ type: 'MachineToMachine' })
-  signer = await registerKeyClient(issuer)
+  api = await startManagement()
 })
-afterAll(() => issuer.close())
+afterAll(() => api.close())
 
-const values: Record<string, string> = {
-  nothing: '',
-  'a space': ' ',
-  'a NUL': 'a\0b',
-  'a line break': 'a\r\nset-cookie: x=1',
-  'control characters': '\u0001\u001f\u007f\u0085\u2028',
-  'a byte order mark': '\ufeffread:orders',
-  'an emoji': '🙂',
-  'right-to-left text': '\u202eabc',
-  'a combining sequence': 'e\u0301'.repeat(100),
-  quotes: `'";--\\`,
-  SQL: `' OR 1=1; DROP TABLE users; --`,
-  'a name every object has': '__proto__',
-  'a function every object has': 'toString',
-  markup: '<script>alert(1)</script>',
-  'a template': '${7*7}{{7*7}}',
-  JSON: '{"a":[1,{"b":null}]}',
-  'a number': '1e309',
-  'percent-escapes': '%00%ff%zz',
-  'a path': '../../etc/passwd',
-  'a long text': 'x'.repeat(20_000),
-  'many words': 'read:orders '.repeat(1_000),
-  'many different words': Array.from({ length: 2_000 }, (_, n) => `s${n}`).join(' '),
-  dots: '.'.repeat(5_000),
-  'a JWT of nothing': 'e30.e30.e30',
-  'deep JSON in a JWT': `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${Buffer.from('['.repeat(9_000)).toString('base64url')}.AA`,
-}
+describe('the Management API', () => {
+  test('is at /api in this spelling only, so that what guards a path guards it', async () => {
+    for (const path of ['/API/users', '/Api/users']) {
+      const response = await fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${api.token()}` } })
+      expect([path, response.status]).toEqual([path, 404])
+    }
+  })
 
-const parameters = [
-  ...['grant_type', 'scope', 'resource', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type'],
-  ...['subject_token', 'subject_token_type', 'actor_token', 'actor_token_type', 'requested_token_type', 'audience'],
-  ...['organization_id', 'token', 'token_type_hint', 'x'],
-]
+  test('tells of a thousand faults only the first', async () => {
+    const headers = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`not a name ${index}`, 'x']))
+    const hook = { name: 'x', events: ['User.Created'], config: { url: 'https://receiver.example.test', headers } }
+    const answer = await api.expect(400, 'POST', '/hooks', hook)
+    expect(answer.data.issues).toHaveLength(50)
+  })
+})
 
-const expectProtocolAnswer = ({ status, body, headers }: Answer) => {
-  expect(status).toBeLessThan(500)
-  expect(headers.get('set-cookie')).toBeNull()
-  expect(headers.get('content-type')).toContain('application/json')
-  if (status < 300) return
-  // RFC 6749 §5.2: what error and error_description may hold.
-  expect(body.error).toMatch(/^[a-z_]+$/)
-  expect(body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/)
-}
+describe('an avatar', () => {
+  test.each(['javascript:alert(1)', 'data:text/html,<script>', 'file:///etc/passwd', 'vbscript:x'])(
+    'is a picture on the web, not %s',
+    async (avatar) => {
+      expect(await api.call('POST', '/users', { avatar })).toMatchObject({ status: 400 })
+      const user = await api.expect(200, 'POST', '/users', { avatar: 'https://pictures.example.test/a.png' })
+      expect(await api.call('PATCH', `/users/${user.id}`, { avatar })).toMatchObject({ status: 400 })
+    },
+  )
+})
 
-const bases = (): Record<string, string>[] => [
-  { grant_type: 'client_credentials', resource, scope: 'read:orders' },
-  {
-    grant_type: tokenExchange,
-    resource,
-    subject_token: 'sub_x',
-    subject_token_type: accessTokenType,
-    actor_token: 'x',
-    actor_token_type: accessTokenType,
-  },
-]
-
-const post = (path: string, body: string, headers: Record<string, string>) =>
-  request(issuer.url + path, { method: 'POST', body, headers })
-
-describe.each(Object.entries(values))('%s', (_, value) => {
-  test('in each parameter, as a form and as JSON, of each endpoint', async () => {
-    const paths = ['/oidc/token', '/oidc/token/introspection', '/oidc/token/revocation']
-    for (const name of parameters) {
-      const sent = bases().flatMap((base) => {
-        const form = { ...base, [name]: value }
-        const authenticated = name.startsWith('client_') ? {} : { authorization: basic(client) }
-        return paths.flatMap((path) => [
-          post(path, new URLSearchParams(form).toString(), {
-            'content-type': 'application/x-www-form-urlencoded',
-            ...authenticated,
-          }),
-          post(path, JSON.stringify(form), { 'content-type': 'application/json', ...authenticated }),
-        ])
+describe('a redirect URI', () => {
+  // Random text does not compress, and so would not fit into the index of origins.
+  const long = Array.from({ length: 1_900 }, () =>
+    String.fromCodePoint(0x4e00 + Math.floor(Math.random() * 20_000)),
+  ).join('')
+  test.each([
+    ['a host of 1 900 letters', `https://${long}/`],
+    ['letters that are not ASCII', 'https://exämple.test/cb'],
+    ['a line break', 'https://a.test/cb\r\nset-cookie:a=b'],
+    ['a tab', 'https://a.test/\tcb'],
+    ['a backslash, which browsers read as a slash', 'https://evil.test\\@good.test/cb'],
+    ['a quotation mark', 'https://a.test/"cb'],
+  ])('never has %s', async (_name, uri) => {
+    for (const member of ['redirectUris', 'postLogoutRedirectUris']) {
+      const application = { name: 'x', type: 'Native', oidcClientMetadata: { [member]: [uri] } }
+      expect(await api.call('POST', '/applications', application)).toMatchObject({
+        status: 400,
+        body: { code: 'guard.invalid_input' },
       })
-      for (const answer of await Promise.all(sent)) expectProtocolAnswer(answer)
-    }
-  })
-
-  test('in the Basic header, escaped or not', async () => {
-    for (const text of [
-      `${value}:x`,
-      `x:${value}`,
-      value,
-      `${encodeURIComponent(value)}:x`,
-      `x:${encodeURIComponent(value)}`,
-    ]) {
-      const authorization = `Basic ${Buffer.from(text).toString('base64')}`
-      if (authorization.length > 12_000) continue
-      expectProtocolAnswer(await post('/oidc/token', 'grant_type=client_credentials', { authorization }))
-    }
-  })
-
-  test('as a bearer token and as an origin, as far as a header can hold it', async () => {
-    if (/[^\x20-\x7e]/.test(value) || value.length > 12_000) return
-    expectProtocolAnswer(await request(`${issuer.url}/oidc/me`, { headers: { authorization: `Bearer ${value}` } }))
-    expectProtocolAnswer(await request(`${issuer.url}/oidc/me`, { headers: { origin: value } }))
-  })
-
-  test('in each claim of a client assertion that is signed', async () => {
-    for (const name of ['iss', 'sub', 'aud', 'jti', 'exp', 'nbf', 'iat']) {
-      const { client_assertion } = await signer.assertion({ claims: { [name]: value } })
-      const form = { ...bases()[0], client_assertion_type: assertionType, client_assertion }
-      expectProtocolAnswer(
-        await post('/oidc/token', new URLSearchParams(form).toString(), {
-          'content-type': 'application/x-www-form-urlencoded',
-        }),
-      )
     }
   })
 })
 
-test('claims of other types than they should be', async () => {
-  for (const value of [null, true, 0, -1, 1e300, [], [[]], {}, { toString: 'x' }]) {
-    for (const name of ['iss', 'sub', 'aud', 'jti', 'exp', 'nbf', 'iat']) {
-      const { client_assertion } = await signer.assertion({ claims: { [name]: value } as never })
-      const answer = await issuer.token(undefined, {
-        ...bases()[0],
-        client_assertion_type: assertionType,
-        client_assertion,
-      })
-      expectProtocolAnswer(answer)
-      // Each of them says something wrong, but for a time that is not needed and lies in the past.
-      if (!['iat', 'nbf'].includes(name)) expect(answer.status).toBe(401)
+describe('custom data', () => {
+  const large = 'a'.repeat(200_000)
+  const tooLong = { status: 422, body: { code: 'entity.value_too_long' } }
+
+  test('does not grow without end', async () => {
+    const user = await api.expect(200, 'POST', '/users', { customData: { first: large } })
+    const application = await api.expect(200, 'POST', '/applications', {
+      name: 'x',
+      type: 'MachineToMachine',
+      customData: { first: large },
+    })
+    for (const [path, body] of [
+      [`/users/${user.id}/custom-data`, { customData: { second: large } }],
+      [`/applications/${application.id}/custom-data`, { second: large }],
+      [`/users/${user.id}`, { customData: { first: large, second: large } }],
+      [`/applications/${application.id}`, { customData: { first: large, second: large } }],
+    ] as const) {
+      expect(await api.call('PATCH', path, body)).toMatchObject(tooLong)
     }
-  }
+    expect(await api.expect(200, 'GET', `/users/${user.id}/custom-data`)).toEqual({ first: large })
+    // What is replaced does not count.
+    await api.expect(200, 'PATCH', `/users/${user.id}/custom-data`, { customData: { first: large, second: 1 } })
+    expect(await api.call('POST', '/users', { customData: { a: large, b: large } })).toMatchObject(tooLong)
+    const another = { name: 'x', type: 'SPA', customData: { a: large, b: large } }
+    expect(await api.call('POST', '/applications', another)).toMatchObject(tooLong)
+  })
+
+  // Postgres keeps each digit of a number: a megabyte of these would be fifty when it is read.
+  test.each(['1e308', '-1e101', '5e-324', '1e400', '-1e400'])('holds no number like %s', async (number) => {
+    const body = `{"customData":{"list":[1,${number}]}}`
+    expect(await api.call('POST', '/users', body)).toMatchObject({
+      status: 400,
+      body: { code: 'guard.invalid_input' },
+    })
+  })
+
+  test('holds other numbers as they are', async () => {
+    const customData = { list: [0, -1, 1e100, -1e-100, 9007199254740991, 0.1, 6.62607015e-34] }
+    expect((await api.expect(200, 'POST', '/users', { customData })).customData).toEqual(customData)
+  })
 })
 
-test('none of this was our fault', () => {
-  const errors = issuer
-    .logged()
-    .split('\n')
-    .filter((line) => line !== '' && JSON.parse(line).level >= 50)
-  expect(errors).toEqual([])
+test('the keys of an application are no store of data', async () => {
+  const key = { kty: 'OKP', crv: 'Ed25519', kid: 'a', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+  const application = (more: object) => ({
+    name: 'x',
+    type: 'MachineToMachine',
+    oidcClientMetadata: { jwks: { keys: [{ ...key, ...more }] } },
+  })
+  await api.expect(200, 'POST', '/applications', application({}))
+  expect(await api.call('POST', '/applications', application({ x5c: ['a'.repeat(100_000)] }))).toMatchObject({
+    status: 400,
+    body: { code: 'guard.invalid_input' },
+  })
 })
