@@ -156,7 +156,8 @@ const exchangedAtIssuer = ({ config, ...parts }: Pick<Required<GatewayOptions>, 
 const loadConfiguredPolicies = async ({ config, logger, opaBin }: GatewayOptions): Promise<PolicyProvider> => {
   const { path } = config.policies
   try {
-    return await watchPolicies({ path, logger, opaBin })
+    const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))]
+    return await watchPolicies({ path, logger, opaBin, needed })
   } catch (cause) {
     throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
       hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',

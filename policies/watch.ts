@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { PolicyError } from './engine/policy-error.ts'
 import { loadPolicies, type PolicySet, type PolicySource, policyFilesState } from './policy-set.ts'
 
 export interface WatchedPolicies {
@@ -25,6 +26,8 @@ const pollShare = 50
  */
 export const watchPolicies = async (
   source: PolicySource & {
+    /** What later sets must hold too: rules that compile but lack one of these are not swapped in. The first set is the caller's to check. */
+    needed?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
   },
@@ -35,7 +38,7 @@ export const watchPolicies = async (
 
   const load = async (): Promise<void> => {
     try {
-      set = await loadPolicies(source)
+      set = withEntrypoints(await loadPolicies(source), source.needed)
       lastError = undefined
       source.logger.info({ path: source.path, revision: set.revision }, 'policies reloaded')
       source.onChange?.(set)
@@ -81,6 +84,12 @@ export const watchPolicies = async (
       await loading
     },
   }
+}
+
+const withEntrypoints = (set: PolicySet, needed: readonly string[] = []): PolicySet => {
+  const missing = needed.filter((entrypoint) => !set.entrypoints.includes(entrypoint))
+  if (missing.length > 0) throw new PolicyError(`the policies lack these entrypoints: ${missing.join(', ')}`)
+  return set
 }
 
 /** Unreadable is a state too: entering it is reported, leaving it loads again. */

@@ -29,12 +29,14 @@ export const openIssuer = async (
 }
 
 const openPolicies = async ({ lifecycle, logger }: Service, path: string, opaBin: string | undefined) => {
-  const policies = await watchPolicies({ path, opaBin, logger }).catch((cause: Error) => {
-    throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
-      hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
-      cause,
-    })
-  })
+  const policies = await watchPolicies({ path, opaBin, logger, needed: [impersonationEntrypoint] }).catch(
+    (cause: Error) => {
+      throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
+        hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
+        cause,
+      })
+    },
+  )
   lifecycle.onStop('impersonation policy', () => policies.close())
   if (!policies.current().entrypoints.includes(impersonationEntrypoint)) {
     throw new StartupError(`The policies at ${path} lack the entrypoint ${impersonationEntrypoint}.`, {

@@ -54,6 +54,22 @@ test('a folder that disappears keeps the last good set and comes back', async ()
   await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('second'))
 })
 
+test('rules that compile but lack an entrypoint that is needed do not replace the good ones', async () => {
+  const folder = await ruleFolder({ 'a.rego': rule('"first"'), 'b/b.rego': 'package other\n\nx := 1\n' })
+  const policies = await watchPolicies({ path: folder, logger: silentLogger, needed: ['test/decision'] })
+  onTestFinished(policies.close)
+  const whole = policies.status()
+
+  await rename(join(folder, 'a.rego'), join(folder, 'a.rego.away'))
+  await writeFiles(folder, { 'b/b.rego': rule('2').replace('package test', 'package other') })
+  await until(() => expect(policies.status().lastError).toContain('lack these entrypoints: test/decision'))
+  expect(policies.current().evaluate('test/decision', {})).toBe('first')
+
+  await rename(join(folder, 'a.rego.away'), join(folder, 'a.rego'))
+  await writeFiles(folder, { 'b/b.rego': 'package other\n\nx := 1\n' })
+  await until(() => expect(policies.status()).toEqual(whole))
+})
+
 test('rules behind links are followed, as Kubernetes mounts and swaps them', async () => {
   const folder = await ruleFolder({ '..1/a.rego': rule('"first"'), '..2/a.rego': rule('"second"') })
   await symlink('..1', join(folder, '..data'))
