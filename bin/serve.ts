@@ -10,6 +10,8 @@ export interface Service {
   lifecycle: Lifecycle
   health: Health
   metrics: Metrics
+  /** Ends the service as a failure of its start would: for what it cannot go on without. */
+  fail(error: unknown): void
 }
 
 /** A terminal's Ctrl-C reaches us, and npm passes its own on: what comes this soon after the first signal is the same one. In ms. */
@@ -28,8 +30,15 @@ export const serve = async (
 ): Promise<number> => {
   const logger = createLogger({ name, level })
   const lifecycle = createLifecycle({ logger })
-  const service = { logger, lifecycle, health: createHealth(), metrics: createMetrics({ processMetrics: true }) }
   const ended = Promise.withResolvers<number>()
+  ended.promise.catch(() => {})
+  const service = {
+    logger,
+    lifecycle,
+    health: createHealth(),
+    metrics: createMetrics({ processMetrics: true }),
+    fail: ended.reject,
+  }
   const removeListeners = listenToTheEnd(logger, ended.resolve)
 
   const starting = start(service)

@@ -18,9 +18,32 @@ export const loadConfig = <Shape extends z.ZodRawShape>(
     const isMissing = path.length === 1 && !given.has(path[0])
     return `  ${path.join('.')}: ${isMissing ? 'must be set' : message}`
   })
-  throw new StartupError(`The configuration is not valid:\n${lines.join('\n')}`, {
-    hint: 'See docs/configuration.md for every setting, its unit and its default.',
-  })
+  throw new InvalidSettings(lines)
+}
+
+class InvalidSettings extends StartupError {
+  readonly lines: readonly string[]
+
+  constructor(lines: readonly string[]) {
+    super(`The configuration is not valid:\n${lines.join('\n')}`, {
+      hint: 'See docs/configuration.md for every setting, its unit and its default.',
+    })
+    this.lines = lines
+  }
+}
+
+/** Loads the settings of several parts, so that what is wrong with any of them is told at once. */
+export const loadTogether = (...loads: readonly (() => unknown)[]): void => {
+  const lines = new Set<string>()
+  for (const load of loads) {
+    try {
+      load()
+    } catch (error) {
+      if (!(error instanceof InvalidSettings)) throw error
+      for (const line of error.lines) lines.add(line)
+    }
+  }
+  if (lines.size > 0) throw new InvalidSettings([...lines])
 }
 
 const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -37,9 +60,9 @@ export const setting = {
   integer: (min: number, max: number) =>
     z
       .string()
-      .regex(/^-?\d+$/, 'must be a whole number')
-      .transform(Number)
-      .pipe(z.number().int().min(min).max(max)),
+      .regex(/^-?\d+$/, { error: 'must be a whole number', abort: true })
+      .refine((value) => Number(value) >= min && Number(value) <= max, `must be between ${min} and ${max}`)
+      .transform(Number),
   port: () => setting.integer(0, 65_535),
   flag: () => z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1'),
   secret: () => z.string().transform((value) => new Secret(value)),

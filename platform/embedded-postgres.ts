@@ -30,6 +30,8 @@ export interface EmbeddedPostgresOptions {
   /** A folder of ours, created if missing. Two of our processes never share one: the second is refused. */
   dataDir: string
   logger: Logger
+  /** Called when the server has ended although nobody asked for it; a crash that it survives is not that. */
+  onLost?: (error: StartupError) => void
   /** Server settings on top of ours, for example `{ fsync: 'off' }` in tests. Default none: commits are durable. */
   settings?: Record<string, string>
 }
@@ -42,6 +44,7 @@ export interface EmbeddedPostgresOptions {
 export const startEmbeddedPostgres = async ({
   dataDir,
   logger,
+  onLost,
   settings = {},
 }: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
   const user = serverUser()
@@ -54,7 +57,7 @@ export const startEmbeddedPostgres = async ({
   for (let attempt = 1; attempt <= 2; attempt += 1) {
     const found = await findPostmaster(cluster, logger)
     const adopted = found && (await connectWhenReady(found, cluster))
-    if (adopted) return supervise(found, { client: adopted, cluster, folder, adopted: true, logger })
+    if (adopted) return supervise(found, { client: adopted, cluster, folder, adopted: true, logger, onLost })
 
     const launched = await launchPostmaster({ cluster, user, binaries, settings })
     const client = await connectWhenReady(launched, cluster).catch(async (error: unknown) => {
@@ -62,7 +65,7 @@ export const startEmbeddedPostgres = async ({
       await removeSocketFolder(launched.socketFolder)
       throw error
     })
-    if (client) return supervise(launched, { client, cluster, folder, adopted: false, logger })
+    if (client) return supervise(launched, { client, cluster, folder, adopted: false, logger, onLost })
     lastWords = await launched.lastWords()
     await removeSocketFolder(launched.socketFolder)
   }
@@ -78,18 +81,19 @@ interface Supervision {
   folder: string
   adopted: boolean
   logger: Logger
+  onLost: EmbeddedPostgresOptions['onLost']
 }
 
 const supervise = async (
   postmaster: Postmaster,
-  { adopted, client, cluster, folder, logger }: Supervision,
+  { adopted, client, cluster, folder, logger, onLost }: Supervision,
 ): Promise<EmbeddedPostgres> => {
   // Refused, we leave even a postmaster we launched: the process that holds the lease has adopted it.
-  const lease = await holdLease({ client, postmaster, cluster, logger })
+  const lease = await holdLease({ client, postmaster, cluster, logger, onLost })
   // The net under a process that ends without stop(): an exit handler cannot wait, but a signal is enough.
   const interrupt = () => postmaster.signal('SIGINT')
   process.once('exit', interrupt)
-  logger.info({ folder, pid: postmaster.pid, adopted }, 'embedded PostgreSQL is ready')
+  logger.info({ folder, postmaster: postmaster.pid, adopted }, 'embedded PostgreSQL is ready')
 
   let stopped: Promise<void> | undefined
   const stop = async () => {

@@ -1,5 +1,5 @@
 import { loadIssuerConfig } from '../../issuer/config.ts'
-import { loadConfig } from '../../platform/config.ts'
+import { loadConfig, loadTogether } from '../../platform/config.ts'
 import { parseOptions } from '../options.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
@@ -10,6 +10,10 @@ import { settings } from '../settings.ts'
 /** `surrogate issuer`: the token issuer and the Management API, on the database of DATABASE_URL. */
 export const issuerCommand = async (args: readonly string[]): Promise<number> => {
   parseOptions(args, {})
+  loadTogether(
+    () => loadConfig(settings.issuer, process.env),
+    () => loadIssuerConfig(process.env),
+  )
   const own = loadConfig(settings.issuer, process.env)
   const config = loadIssuerConfig(process.env)
   return serve({ name: 'issuer', level: own.LOG_LEVEL }, async (service) => {

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../platform/config.ts'
+import { loadConfig, loadTogether } from '../../platform/config.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { parseOptions } from '../options.ts'
 import { openAdmin } from '../parts/admin.ts'
@@ -10,6 +10,10 @@ import { settings } from '../settings.ts'
 /** `surrogate relay`: the delivery of webhooks, on the database of DATABASE_URL. */
 export const relayCommand = async (args: readonly string[]): Promise<number> => {
   parseOptions(args, {})
+  loadTogether(
+    () => loadConfig(settings.relay, process.env),
+    () => loadRelayConfig(process.env),
+  )
   const own = loadConfig(settings.relay, process.env)
   const config = loadRelayConfig(process.env)
   return serve({ name: 'relay', level: own.LOG_LEVEL }, async (service) => {

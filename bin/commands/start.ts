@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { loadGatewayConfig } from '../../gateway/config.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
-import { loadConfig } from '../../platform/config.ts'
+import { loadConfig, loadTogether } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
@@ -26,10 +26,10 @@ type StartSettings = z.output<typeof settings.start>
  */
 export const startCommand = async (args: readonly string[]): Promise<number> => {
   const { values } = parseOptions(args, { demo: { type: 'boolean', default: false } })
-  const own = loadConfig(settings.start, process.env)
   const demo = values.demo ? await import('../demo/demo.ts') : undefined
-  demo?.refuseOutsideDevelopment(own)
-  checkSettings(own)
+  demo?.refuseOutsideDevelopment(process.env)
+  checkSettings()
+  const own = loadConfig(settings.start, process.env)
   return serve({ name: 'surrogate', level: own.LOG_LEVEL ?? (demo ? 'warn' : 'info') }, async (service) => {
     const admin = await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const place = await openPlace(service, own)
@@ -58,10 +58,13 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
 }
 
 /** The parts' settings, before anything is opened; with the embedded database the key is made later. */
-const checkSettings = (own: StartSettings) => {
-  const key = own.DATABASE_URL === undefined ? Buffer.alloc(32).toString('base64') : undefined
-  loadIssuerConfig({ ...process.env, KEY_ENCRYPTION_KEY: process.env['KEY_ENCRYPTION_KEY'] || key })
-  loadRelayConfig(process.env)
+const checkSettings = () => {
+  const key = process.env['DATABASE_URL'] ? undefined : Buffer.alloc(32).toString('base64')
+  loadTogether(
+    () => loadConfig(settings.start, process.env),
+    () => loadIssuerConfig({ ...process.env, KEY_ENCRYPTION_KEY: process.env['KEY_ENCRYPTION_KEY'] || key }),
+    () => loadRelayConfig(process.env),
+  )
 }
 
 interface Place {
@@ -73,10 +76,10 @@ interface Place {
 }
 
 /** The operator's database, or one of our own with its key beside it. */
-const openPlace = async ({ lifecycle, logger }: Service, own: StartSettings): Promise<Place> => {
+const openPlace = async ({ lifecycle, logger, fail }: Service, own: StartSettings): Promise<Place> => {
   const dataDir = resolve(own.SURROGATE_DATA_DIR)
   if (own.DATABASE_URL !== undefined) return { connection: own.DATABASE_URL, folder: dataDir, environment: {} }
-  const postgres = await startEmbeddedPostgres({ dataDir, logger })
+  const postgres = await startEmbeddedPostgres({ dataDir, logger, onLost: fail })
   lifecycle.onStop('embedded PostgreSQL', () => postgres.stop(), 60_000)
   const environment = await encryptionKeys(postgres.folder)
   return { connection: postgres.connection, folder: postgres.folder, environment }

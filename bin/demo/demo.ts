@@ -13,13 +13,12 @@ import { type DemoFile, demoFilePath, readDemoFile, writeDemoFile } from './demo
 const loopback = '127.0.0.1'
 
 /** The demo makes accounts and prints their credentials. Throws `StartupError` where that could be anything but a trial. */
-export const refuseOutsideDevelopment = (own: { DATABASE_URL?: string | undefined; NODE_ENV?: string | undefined }) => {
-  const reason =
-    own.DATABASE_URL !== undefined
-      ? 'DATABASE_URL is set'
-      : own.NODE_ENV === 'production'
-        ? 'NODE_ENV is production'
-        : ''
+export const refuseOutsideDevelopment = (environment: { [name: string]: string | undefined }) => {
+  const reason = environment['DATABASE_URL']
+    ? 'DATABASE_URL is set'
+    : environment['NODE_ENV'] === 'production'
+      ? 'NODE_ENV is production'
+      : ''
   if (reason === '') return
   throw new StartupError(`The demo does not start: ${reason}, and it makes accounts whose credentials it prints.`, {
     hint: 'Start without --demo, or unset it to try the demo with an embedded database.',

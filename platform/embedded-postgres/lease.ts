@@ -85,8 +85,10 @@ export const holdLease = async (options: {
   postmaster: Postmaster
   cluster: Cluster
   logger: Logger
+  /** Called at most once, when the server is gone for good. */
+  onLost?: ((error: StartupError) => void) | undefined
 }): Promise<Lease> => {
-  const { postmaster, cluster, logger } = options
+  const { postmaster, cluster, logger, onLost } = options
   let client = options.client
   let released = false
 
@@ -112,7 +114,7 @@ export const holdLease = async (options: {
   // PostgreSQL ends all sessions when one of its processes crashes, and goes on; or it is gone for good.
   const renew = async () => {
     if (released) return
-    logger.warn({ pid: postmaster.pid }, 'the embedded PostgreSQL ended our session')
+    logger.warn({ postmaster: postmaster.pid }, 'the embedded PostgreSQL ended our session')
     try {
       const next = await connectWhenReady(postmaster, cluster)
       if (released) return void (await next?.end())
@@ -120,10 +122,20 @@ export const holdLease = async (options: {
         client = next
         return await take()
       }
-      logger.fatal({ log: cluster.logFile }, 'the embedded PostgreSQL has ended; restart this process')
+      lost('The embedded PostgreSQL has ended.')
     } catch (error) {
-      logger.fatal({ err: error, log: cluster.logFile }, 'the embedded PostgreSQL is lost; restart this process')
+      lost('The embedded PostgreSQL is lost.', error)
     }
+  }
+  const lost = (message: string, cause?: unknown) => {
+    logger.fatal({ err: cause, log: cluster.logFile }, message)
+    onLost?.(
+      new StartupError(message, {
+        hint: `Start again: what was committed is kept. Its log, ${cluster.logFile}, says why it ended.`,
+        exitCode: 3,
+        cause,
+      }),
+    )
   }
 
   await take()

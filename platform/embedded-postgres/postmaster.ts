@@ -150,7 +150,10 @@ export const stopPostmaster = async (
 ): Promise<void> => {
   running.signal('SIGINT')
   if (await ended(running, fastMs)) return
-  logger.error({ pid: running.pid }, 'embedded PostgreSQL did not stop in time; it will recover at its next start')
+  logger.error(
+    { postmaster: running.pid },
+    'embedded PostgreSQL did not stop in time; it will recover at its next start',
+  )
   running.signal('SIGQUIT')
   if (await ended(running, immediateMs)) return
   throw new Error(`The embedded PostgreSQL (process ${running.pid}) does not stop.`)
@@ -222,6 +225,9 @@ const forgetReusedPid = async (
     if (Date.now() > until) return
     await delay(10)
   }
-  logger.warn({ file, pid }, 'postmaster.pid names a process that is not its PostgreSQL any more; removing the file')
+  logger.warn(
+    { file, named: pid },
+    'postmaster.pid names a process that is not its PostgreSQL any more; removing the file',
+  )
   await rm(file, { force: true })
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { StartupError } from '../startup-error.ts'
 
@@ -84,14 +84,36 @@ export const placeDataFolder = async (dataDir: string, user: ServerUser): Promis
 /** A folder others may pass through but not list: the server's user may be another than ours. What is secret inside is 0700 or 0600. */
 const makeFolder = async (folder: string): Promise<string> => {
   try {
-    await mkdir(folder, { recursive: true })
-    const { uid } = await stat(folder)
-    if (uid === process.getuid?.()) await chmod(folder, 0o711)
+    await makeWithParents(folder)
+    const found = await stat(folder)
+    if (!found.isDirectory()) throw Object.assign(new Error('a file is in the way'), { code: 'ENOTDIR' })
+    if (found.uid === process.getuid?.()) await chmod(folder, 0o711)
     return await realpath(folder)
   } catch (cause) {
-    throw new StartupError(`The folder ${folder} cannot be created: ${(cause as NodeJS.ErrnoException).code}.`, {
-      hint: 'Make its parent writable for this user, or choose another folder with SURROGATE_DATA_DIR.',
+    const { code } = cause as NodeJS.ErrnoException
+    throw new StartupError(`The folder ${folder} cannot be created: ${code}.`, {
+      hint:
+        code === 'ENOTDIR'
+          ? 'A file is in its way. Choose another folder with SURROGATE_DATA_DIR.'
+          : 'Make its parent writable for this user, or choose another folder with SURROGATE_DATA_DIR.',
       cause,
     })
   }
+}
+
+/** Node's own `recursive` never returns where a file system answers ENOENT below a folder that is there, as `/proc` does. */
+const makeWithParents = async (folder: string): Promise<void> => {
+  const attempt = () =>
+    mkdir(folder).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error,
+    )
+  const first = await attempt()
+  if (first?.code !== 'ENOENT') return settle(first)
+  await makeWithParents(dirname(folder))
+  settle(await attempt())
+}
+
+const settle = (error: NodeJS.ErrnoException | undefined) => {
+  if (error !== undefined && error.code !== 'EEXIST') throw error
 }

@@ -5,7 +5,7 @@ const [mode] = process.argv.slice(2)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const forever = new Promise<never>(() => {})
 
-const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycle }) => {
+const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycle, fail }) => {
   // Something that keeps a process alive.
   const timer = setInterval(() => {}, 1_000)
   lifecycle.onStop('first', () => {
@@ -20,6 +20,7 @@ const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycl
   })
   if (mode === 'fails') throw new Error('cannot start')
   print('started')
+  if (mode === 'lost') fail(new Error('the database has ended'))
   if (mode === 'rejects') void Promise.reject(new Error('nobody handles this'))
 }).catch((error: Error) => {
   print(`failed: ${error.message}`)

@@ -73,3 +73,15 @@ test('a rejection that nobody handles stops the service in order, with 1', async
   expect(await child.exited).toEqual({ code: 1, signal: null })
   expect(lines(child)).toEqual(['starting', 'started', 'released second', 'released first'])
 })
+
+test('a part that is lost later stops the service in order, and says why', async () => {
+  const child = start('lost')
+  expect(await child.exited).toEqual({ code: 3, signal: null })
+  expect(lines(child)).toEqual([
+    'starting',
+    'started',
+    'released second',
+    'released first',
+    'failed: the database has ended',
+  ])
+})

@@ -100,6 +100,22 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     expect(isRunning(database)).toBe(false)
   })
 
+  test('when its PostgreSQL is gone for good it ends, saying so, and the next start goes on', async () => {
+    settings = await createSettings(checkout.path)
+    const env = { ...settings.env, LOG_LEVEL: 'silent' }
+    const first = started(startSurrogate({ ...settings, env }, 'start', '--demo'))
+    await first.waitFor(ready)
+    process.kill(await databasePid(settings), 'SIGKILL')
+    expect((await first.exited).code).toBe(3)
+    expect(first.output()).toMatch(
+      /\nThe embedded PostgreSQL has ended\.\nStart again: what was committed is kept\..*\n$/,
+    )
+    const second = started(startSurrogate(settings, 'start', '--demo'))
+    await second.waitFor(ready)
+    second.signal('SIGTERM')
+    expect((await second.exited).code).toBe(0)
+  })
+
   test('a second start on the same data folder says so and leaves the first alone', async () => {
     settings = await createSettings(checkout.path)
     const first = started(startSurrogate(settings, 'start', '--demo'))

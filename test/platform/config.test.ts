@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { loadConfig, parseDuration, setting } from '../../platform/config.ts'
+import { loadConfig, loadTogether, parseDuration, setting } from '../../platform/config.ts'
 import type { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 
@@ -29,6 +29,20 @@ test('every problem is reported at once, by name', () => {
   expect(load).toThrow(StartupError)
   expect(load).toThrow(
     /PORT: [\s\S]*BASE_URL: must be a URL that starts with http:\/\/ or https:\/\/[\s\S]*GRACE: must be a duration[\s\S]*KEY: must be 32 bytes/,
+  )
+})
+
+test('the problems of several parts are reported together, each once', () => {
+  const environment = { PORT: '70000', OTHER: 'x' }
+  const one = z.object({ PORT: setting.port() })
+  const another = z.object({ PORT: setting.port(), OTHER: setting.integer(1, 5), NEEDED: setting.text() })
+  expect(() =>
+    loadTogether(
+      () => loadConfig(one, environment),
+      () => loadConfig(another, environment),
+    ),
+  ).toThrow(
+    /^The configuration is not valid:\n {2}PORT: must be between 0 and 65535\n {2}OTHER: must be a whole number\n {2}NEEDED: must be set$/,
   )
 })
 

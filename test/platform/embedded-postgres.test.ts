@@ -251,6 +251,19 @@ describe('when our process ends', () => {
   )
 })
 
+test('whoever runs it is told when PostgreSQL is gone for good, and it starts again with its data', async () => {
+  const dataDir = newDataDir()
+  const lost = Promise.withResolvers<Error>()
+  const settings = { fsync: 'off' }
+  const server = await startEmbeddedPostgres({ dataDir, logger: silentLogger, settings, onLost: lost.resolve })
+  onTestFinished(() => server.stop())
+  await query(server, 'CREATE TABLE kept AS SELECT 1 AS one')
+  process.kill(server.pid, 'SIGKILL')
+  expect(await lost.promise).toMatchObject({ name: 'StartupError', exitCode: 3 })
+  await server.stop()
+  expect(await query(await start(dataDir), 'SELECT one FROM kept')).toEqual([{ one: 1 }])
+})
+
 test('a stop while PostgreSQL recovers from the crash of one of its processes does not hang', async () => {
   const server = await start(newDataDir())
   const client = new pg.Client(server.connection)
@@ -260,9 +273,12 @@ test('a stop while PostgreSQL recovers from the crash of one of its processes do
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   process.kill(rows[0]!.pid, 'SIGKILL')
   await ended
+  // Its socket is closed by the kernel; PostgreSQL itself hears of it later, on a busy machine much later.
+  const log = join(server.folder, 'postgres.log')
+  await vi.waitFor(async () => expect(await readFile(log, 'utf8')).toContain('terminating any other active server'))
   await server.stop()
   expect(alive(server.pid)).toBe(false)
-  expect(await readFile(join(server.folder, 'postgres.log'), 'utf8')).not.toContain('immediate shutdown')
+  expect(await readFile(log, 'utf8')).not.toContain('immediate shutdown')
 })
 
 describe('one owner at a time', () => {
@@ -361,6 +377,14 @@ describe('one clear line when the operator must act', () => {
       message: `The folder ${join(file, 'data')} cannot be created: ENOTDIR.`,
       hint: expect.stringContaining('SURROGATE_DATA_DIR'),
     })
+  })
+
+  test('the folder is a file, or lies where no folder can be', async () => {
+    const file = newDataDir()
+    await writeFile(file, 'a file, not a folder')
+    await expect(start(file)).rejects.toMatchObject({ hint: expect.stringContaining('A file is in its way') })
+    if (process.platform !== 'linux') return
+    await expect(start('/proc/surrogate/data')).rejects.toMatchObject({ message: expect.stringContaining('ENOENT') })
   })
 
   test('PostgreSQL does not start: its own last words are shown', async () => {
