@@ -5,6 +5,7 @@ import { decide, type PolicyInput, type PolicySet } from '../policies/decide.ts'
 import { queryParameters } from './canonical-target.ts'
 import { insufficientScope } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
+import { nameRecord } from './name-record.ts'
 import type { Route } from './routes.ts'
 
 export interface AuthorizeParts {
@@ -48,11 +49,11 @@ const denial = (
   })
 }
 
-const noHeaders: Record<string, string[]> = Object.freeze({})
+const noHeaders: Record<string, string[]> = Object.freeze(nameRecord<string[]>())
 
 const selectedHeaders = (flat: readonly string[], wanted: readonly string[]): Record<string, string[]> => {
   if (wanted.length === 0) return noHeaders
-  const selected: Record<string, string[]> = {}
+  const selected = nameRecord<string[]>()
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index]!
     if (!wanted.includes(name)) continue

@@ -1,4 +1,5 @@
 import { AppError } from '../platform/problem.ts'
+import { nameRecord } from './name-record.ts'
 
 /** The request target in the one form that route, policy and upstream all use. */
 export interface CanonicalTarget {
@@ -130,12 +131,12 @@ const checkedQuery = (target: string, start: number): string => {
   return query
 }
 
-const noQuery: Record<string, string[]> = Object.freeze(Object.create(null))
+const noQuery: Record<string, string[]> = Object.freeze(nameRecord<string[]>())
 
 /** The query as policies see it: split on `&`, `+` is a space, every name with all its values in order. */
 export const queryParameters = (query: string): Record<string, string[]> => {
   if (query.length < 2) return noQuery
-  const parameters: Record<string, string[]> = Object.create(null)
+  const parameters = nameRecord<string[]>()
   for (const pair of query.slice(1).split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
@@ -148,4 +149,7 @@ export const queryParameters = (query: string): Record<string, string[]> => {
   return parameters
 }
 
-const formDecode = (text: string): string => decode(text.includes('+') ? text.replaceAll('+', ' ') : text, 'query')
+const formDecode = (text: string): string => {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  return spaced.includes('%') ? decode(spaced, 'query') : spaced
+}

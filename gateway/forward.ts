@@ -130,6 +130,8 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
   #controller: Dispatcher.DispatchController | undefined
   #cancelled = false
   #begun = false
+  /** Of the answer, as announced, in bytes. */
+  #length = Number.NaN
 
   constructor(exchange: Exchange, upstream: Upstream, fail: (exchange: Exchange, error: unknown) => void) {
     this.#exchange = exchange
@@ -186,11 +188,14 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     flat.push('x-request-id', this.#exchange.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
     if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')
+    this.#length = Number(headers['content-length'])
     this.#response.writeHead(status, flat)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.since = this.#upstream.now
+    // Head and body in one write to the socket.
+    if (chunk.length === this.#length) return void this.#response.end(chunk)
     if (this.#response.write(chunk)) return
     controller.pause()
     this.#response.once('drain', () => controller.resume())
@@ -198,7 +203,7 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
 
   onResponseEnd(): void {
     this.#upstream.running.remove(this)
-    this.#response.end()
+    if (!this.#response.writableEnded) this.#response.end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {

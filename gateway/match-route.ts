@@ -1,9 +1,10 @@
 import { AppError } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
 import type { Stage } from './exchange.ts'
+import { nameRecord } from './name-record.ts'
 import type { Router } from './routes.ts'
 
-const noParams: Record<string, string> = Object.freeze({})
+const noParams: Record<string, string> = Object.freeze(nameRecord<string>())
 
 export interface MatchRouteParts {
   router: Router
@@ -21,6 +22,7 @@ export const createMatchRoute =
     exchange.params = noParams
     const { parameters } = route.pattern
     if (parameters.length === 0) return
-    exchange.params = {}
-    for (const { name, index } of parameters) exchange.params[name] = segments[index]!
+    const params = nameRecord<string>()
+    for (const { name, index } of parameters) params[name] = segments[index]!
+    exchange.params = params
   }

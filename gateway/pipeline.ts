@@ -93,7 +93,7 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: P
 
   return (exchange: Exchange): void => {
     const { response } = exchange
-    response.once('close', () => {
+    response.on('close', () => {
       if (!response.writableFinished) exchange.answer?.cancel()
       onFinish(exchange)
     })

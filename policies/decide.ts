@@ -86,7 +86,7 @@ export const decisionSchema = z.strictObject({
 })
 
 const decisionOf = (result: unknown): Decision => {
-  if (result === true) return { allow: true, headers: {} }
+  if (isPlainYes(result)) return { allow: true, headers: {} }
   if (result === undefined) return policyError('no rule gave a decision')
   const parsed = decisionSchema.safeParse(result)
   if (!parsed.success) {
@@ -100,6 +100,14 @@ const decisionOf = (result: unknown): Decision => {
   if (allow) return { allow, ...common }
   return { allow, reason, ...(detail !== undefined && { detail }), ...(scope && { scope }), ...common }
 }
+
+/** `true` or `{"allow": true}`: nearly every answer, and nothing in it to look at any closer. */
+const isPlainYes = (result: unknown): boolean =>
+  result === true ||
+  (typeof result === 'object' &&
+    result !== null &&
+    (result as { allow?: unknown }).allow === true &&
+    Object.keys(result).length === 1)
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> => {
   const result: Record<string, string> = {}

@@ -29,6 +29,8 @@ export interface PolicySource {
   logger: Logger
   /** The setting OPA_BIN. */
   opaBin?: string | undefined
+  /** See `createWasmEngine`. */
+  remember?: boolean
 }
 
 /** The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows everything. */
@@ -39,7 +41,7 @@ export const bundleFile = 'bundle.tar.gz'
 
 /** Loads policies from a folder or a bundle file. Throws `PolicyError` that says what is wrong and, where it is known, where. */
 export const loadPolicies = async (source: PolicySource): Promise<PolicySet> =>
-  policySet(await obtainBundle(source, await readPolicyFiles(source.path)), source.logger)
+  policySet(await obtainBundle(source, await readPolicyFiles(source.path)), source)
 
 /** What lies at `path`, read once: compiler and comparison see the same bytes. */
 interface PolicyFiles {
@@ -99,11 +101,12 @@ const slowEvaluation = 5
 /** At most one such line in this time. Milliseconds. */
 const slowLineEvery = 10_000
 
-export const policySet = (bundle: Bundle, logger: Logger): PolicySet => {
+export const policySet = (bundle: Bundle, { logger, remember = true }: Omit<PolicySource, 'path'>): PolicySet => {
   const engine = createWasmEngine({
     wasm: bundle.wasm,
     data: bundle.data,
     reads: bundle.built?.reads,
+    remember,
     print: (line) => logger.info({ line }, 'policy print'),
   })
   let quietUntil = 0

@@ -1,5 +1,6 @@
 import { hostBuiltins } from './builtins/index.ts'
 import { type InputReads, projectInput } from './input-reads.ts'
+import { createKnownAnswers } from './known-answers.ts'
 import { PolicyError } from './policy-error.ts'
 import { compileModule, instantiate, type MemoryImage, type WasmInstance } from './wasm-instance.ts'
 
@@ -34,6 +35,8 @@ export const createWasmEngine = (options: {
   /** What each entrypoint reads of its input; the rest is not handed over. Without: everything is. */
   reads?: Readonly<Record<string, InputReads>> | undefined
   limits?: Partial<EngineLimits>
+  /** Whether an input that was answered before may be answered from memory. Default true; only speed differs. */
+  remember?: boolean
   now?: () => number
   print?: (line: string) => void
 }): WasmEngine => {
@@ -58,7 +61,10 @@ export const createWasmEngine = (options: {
 
   const first = start()
   const entrypoints = new Map(
-    Object.entries(first.entrypoints).map(([name, id]) => [name, { id, reads: options.reads?.[name] ?? null }]),
+    Object.entries(first.entrypoints).map(([name, id]) => {
+      const known = options.remember === false ? undefined : createKnownAnswers()
+      return [name, { id, reads: options.reads?.[name] ?? null, known }]
+    }),
   )
   // Callers may be able to provoke errors, so restarting must be cheap: parsing large documents again would not be.
   const image = first.image()
@@ -81,10 +87,14 @@ export const createWasmEngine = (options: {
       const found = entrypoints.get(entrypoint)
       if (!found) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
       const text = writeInput(projectInput(input, found.reads))
+      const known = text === undefined ? undefined : found.known?.get(text)
+      if (known !== undefined) return resultOf(known)
       const instance = takeInstance()
       try {
-        const result = instance.evaluate(found.id, text)
+        const answer = instance.evaluate(found.id, text)
+        const result = resultOf(answer)
         if (instance.grownBy() <= keptGrowth) idle = instance
+        if (text !== undefined && instance.repeatable()) found.known?.set(text, answer)
         return result
       } catch (error) {
         if (instance.grownBy() <= keptGrowth) spare = instance.memory
@@ -94,6 +104,9 @@ export const createWasmEngine = (options: {
     },
   }
 }
+
+/** Every answer is `[{"result":…}]`, or `[]` when no rule gave one. */
+const resultOf = (answer: string): unknown => (JSON.parse(answer) as { result: unknown }[])[0]?.result
 
 const writeInput = (input: unknown): string | undefined => {
   try {

@@ -7,7 +7,10 @@ import { PolicyError } from './policy-error.ts'
  */
 export interface WasmInstance {
   readonly entrypoints: Readonly<Record<string, number>>
-  evaluate(entrypoint: number, input: string | undefined): unknown
+  /** The answer as JSON. */
+  evaluate(entrypoint: number, input: string | undefined): string
+  /** Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and printed nothing. */
+  repeatable(): boolean
   /** Bytes by which the memory grew since the start. */
   grownBy(): number
   readonly memory: WebAssembly.Memory
@@ -60,7 +63,6 @@ const pages = (bytes: number) => Math.ceil(bytes / pageBytes)
 /** Room for the answers of most decisions, so that memory need not grow. Bytes. */
 const workspace = 524_288
 
-/** Every answer is `[{"result":…}]` or `[]`. */
 const envelopeBytes = '[{"result":}]'.length
 
 const encoder = new TextEncoder()
@@ -111,12 +113,18 @@ export const instantiate = ({
   }
 
   let nowNs: bigint | undefined
+  let repeatable = true
+  // All that reaches a policy from outside goes through here.
   const context = {
     nowNs: () => {
+      repeatable = false
       nowNs ??= BigInt(now()) * 1_000_000n
       return nowNs
     },
-    print,
+    print: (line: string) => {
+      repeatable = false
+      print(line)
+    },
   }
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
     const result = image.builtins[id]?.(args.map(readJson), context)
@@ -129,7 +137,7 @@ export const instantiate = ({
       opa_abort: (message: number) => {
         throw new PolicyError(textAt(message))
       },
-      opa_println: (line: number) => print(textAt(line)),
+      opa_println: (line: number) => context.print(textAt(line)),
       opa_builtin0: callBuiltin,
       opa_builtin1: callBuiltin,
       opa_builtin2: callBuiltin,
@@ -169,12 +177,13 @@ export const instantiate = ({
     memory,
     evaluate(entrypoint, input) {
       nowNs = undefined
+      repeatable = true
       const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
       const start = aligned(heap + length)
       const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, 0)
-      const results = JSON.parse(textAt(answer, limits.result + envelopeBytes)) as { result: unknown }[]
-      return results[0]?.result
+      return textAt(answer, limits.result + envelopeBytes)
     },
+    repeatable: () => repeatable,
     grownBy: () => memory.buffer.byteLength - image.size,
     image: () => ({ ...image, bytes: Uint8Array.prototype.slice.call(view(), 0, heap) }),
   }
