@@ -7,6 +7,7 @@ import { clientAssertionsAndLimits } from './0005-client-assertions-and-limits.t
 import { personalAccessTokens } from './0006-personal-access-tokens.ts'
 import { keyRotation } from './0007-key-rotation.ts'
 import { managementResources } from './0008-management-resources.ts'
+import { organizations } from './0009-organizations.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   personalAccessTokens,
   keyRotation,
   managementResources,
+  organizations,
 ]
