@@ -73,7 +73,7 @@ const inOrder = (events: readonly LockedEvent[]): string[] => {
   return ready
 }
 
-const lockRetention = statement('ledger-retention-lock', `SELECT pg_try_advisory_xact_lock(7305172) AS mine`)
+const lockRetention = statement('ledger-retention-lock', `SELECT pg_try_advisory_xact_lock(7305173) AS mine`)
 const expire = [
   statement(
     'ledger-expire-held',

@@ -47,7 +47,7 @@ export const setDefaultResource = async (
   id: string,
   isDefault: boolean,
 ): Promise<ResourceRow | undefined> => {
-  await trx.raw(`SELECT pg_advisory_xact_lock(hashtext('surrogate.default-resource'))`)
+  await trx.raw('SELECT pg_advisory_xact_lock(7305176)')
   if (isDefault) {
     await trx<ResourceRow>('resources').where({ is_default: true }).whereNot({ id }).update({ is_default: false })
   }
