@@ -1,17 +1,13 @@
 import { z } from 'zod'
 import { executionStats, listAttempts, listDeliveries } from '../../events/delivery-log-store.ts'
 import { type Route, route } from '../management/route.ts'
-import { id } from '../management/schemas.ts'
+import { id, timestampText } from '../management/schemas.ts'
 import { delivery, hook, hookLog, hookPatch, listedHook, newHook, newSigningKeyBody, toHook } from './hook.ts'
 import { toDelivery, toHookLog } from './hook-log.ts'
 import { type HookDependencies, hookOperations } from './operations.ts'
 
 const params = z.object({ id })
 const dayMs = 86_400_000
-const milliseconds = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
-  .transform(Number)
 
 export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
   const { query: run } = dependencies.database
@@ -132,8 +128,8 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       params,
       query: z.object({
         logKey: z.string().max(256).optional(),
-        start_time: milliseconds.optional(),
-        end_time: milliseconds.optional(),
+        start_time: timestampText.optional(),
+        end_time: timestampText.optional(),
       }),
       paged: 'always',
       status: 200,
@@ -141,9 +137,10 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { id: hookId }, query, page }) {
         await hooks.get(hookId)
-        const to = query.end_time ?? Date.now() + dayMs
-        const from = query.start_time ?? Math.min(Date.now(), to) - dayMs
-        const filter = { from: new Date(from), to: new Date(to), event: query.logKey?.replace(/^TriggerHook\./, '') }
+        const now = Date.now()
+        const to = query.end_time ?? new Date(now + dayMs)
+        const from = query.start_time ?? new Date(Math.min(now, to.getTime()) - dayMs)
+        const filter = { from, to, event: query.logKey?.replace(/^TriggerHook\./, '') }
         const { rows, total } = await listAttempts(run, hookId, filter, page!)
         return { body: rows.map((row) => toHookLog(hookId, row)), total }
       },

@@ -2,16 +2,10 @@ import { z } from 'zod'
 import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import { type Route, route } from '../management/route.ts'
-import { id } from '../management/schemas.ts'
+import { id, timestampText } from '../management/schemas.ts'
 import { booleanText } from '../management/search.ts'
 import { log, toLog } from './log.ts'
 import { findLog, listLogs } from './log-store.ts'
-
-/** Milliseconds since the epoch, within what a timestamp can be. */
-const moment = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
-  .transform((text) => new Date(Number(text)))
 
 export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Route[] => [
   route({
@@ -24,8 +18,8 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
       userId: id.optional(),
       applicationId: id.optional(),
       logKey: z.string().min(1).max(256).optional(),
-      start_time: moment.optional(),
-      end_time: moment.optional(),
+      start_time: timestampText.optional(),
+      end_time: timestampText.optional(),
       /** Counts no further than 10 000 and says so in `Total-Number-Is-Capped`. */
       enableCap: booleanText.default(false),
     }),

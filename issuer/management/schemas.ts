@@ -26,4 +26,10 @@ export const clearable = <Schema extends z.ZodType<string>>(schema: Schema) =>
 /** Milliseconds since the epoch, until the year 9999. */
 export const timestamp = z.number().int().max(253_402_300_799_999)
 
+/** The same in a query string. */
+export const timestampText = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
+  .transform((text) => new Date(Number(text)))
+
 export const tenantId = z.literal('default')
