@@ -19,6 +19,9 @@ export const problems = {
   'auth.authorization_token_type_not_supported': [401, 'The authorization scheme is not supported.'],
   'auth.unauthorized': [401, 'The access token is not valid.'],
   'auth.jwt_sub_missing': [401, 'The access token has no subject.'],
+  'session.invalid_credentials': [422, 'The credentials are not right.'],
+  'idempotency.mismatch': [422, 'The idempotency key was used for another request.'],
+  'idempotency.in_progress': [409, 'The first request with this idempotency key is still running.'],
   'auth.forbidden': [403, 'The access token does not carry the needed scope.'],
   'rate_limit.exceeded': [429, 'Too many requests.'],
   // Management API: entities

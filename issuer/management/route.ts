@@ -34,6 +34,11 @@ export interface Route<
   response?: z.ZodType
   /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
   paged?: 'always' | 'optional'
+  /**
+   * What `Idempotency-Key` does to this POST. `together` (default): the kept answer is part of the transaction of the change. `apart`:
+   * the handler needs its change committed while it still runs, so the answer is kept a moment later. `none`: the header is ignored.
+   */
+  idempotency?: 'together' | 'apart' | 'none'
   /** The problems that callers meet here, besides those of every route. */
   problems?: readonly ProblemCode[]
   handle(

@@ -6,9 +6,18 @@ import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
 import { endUserAccess } from '../revocations/access.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
-import type { PasswordHasher } from './password.ts'
+import { isCurrentDigest, type PasswordHasher } from './password.ts'
+import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
 import { type NewUser, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
-import { deleteUser, findUser, insertUser, lockUser, type UserColumns, updateUser } from './user-store.ts'
+import {
+  deleteUser,
+  findUser,
+  insertUser,
+  lockUser,
+  replaceDigest,
+  type UserColumns,
+  updateUser,
+} from './user-store.ts'
 
 export type UserOperations = ReturnType<typeof userOperations>
 
@@ -95,6 +104,27 @@ export const userOperations = ({
       return toUser(await change(context, userId, () => columns))
     },
 
+    /**
+     * Throws 422 `session.invalid_credentials` unless it is the user's password. A digest from elsewhere is replaced by ours now that the
+     * password is known; when there is no time for that, at its next use.
+     */
+    async verifyPassword(context: OperationContext, userId: string, password: string): Promise<void> {
+      const row = await findUser(knex, userId)
+      if (row === undefined) throw unknownUser(userId)
+      const stored = storedDigest(row)
+      if (stored === undefined || !(await passwords.verify(password, stored))) {
+        throw new AppError('session.invalid_credentials')
+      }
+      if (isCurrentDigest(stored)) return
+      const fresh = await passwords.hash(password).catch(unlessBusy)
+      if (fresh === undefined) return
+      const columns = { password_digest: fresh.digest, password_algorithm: fresh.algorithm }
+      await mutate(context, async ({ trx, note }) => {
+        const isUpgraded = await replaceDigest(trx, userId, stored.digest, columns)
+        note({ userId, details: { passwordAlgorithm: stored.algorithm, isUpgraded } })
+      })
+    },
+
     /** Suspension ends everything the user can do at once; its end brings none of it back. */
     setSuspended: (context: OperationContext, userId: string, isSuspended: boolean): Promise<User> =>
       mutate(context, async (mutation) => {
@@ -110,6 +140,16 @@ export const userOperations = ({
 }
 
 export const unknownUser = (userId: string) => new AppError('entity.not_found', { data: { id: userId } })
+
+const storedDigest = ({
+  password_digest: digest,
+  password_algorithm: algorithm,
+}: UserRow): PasswordDigest | undefined => (digest === null || algorithm === null ? undefined : { digest, algorithm })
+
+const unlessBusy = (error: unknown): undefined => {
+  if (error instanceof AppError && error.code === 'server.unavailable') return undefined
+  throw error
+}
 
 /** The members that a caller set, as columns. */
 const columnsOf = (input: UserPatch): UserColumns => {
@@ -132,6 +172,12 @@ const digestOf = async (
   if (password !== undefined && passwordDigest !== undefined) throw new AppError('user.password_and_digest')
   if (passwordDigest !== undefined) {
     if (passwordAlgorithm === undefined) throw new AppError('user.password_algorithm_required')
+    // Kept, it would be a password that nobody can ever use.
+    if (!isReadableDigest({ digest: passwordDigest, algorithm: passwordAlgorithm })) {
+      throw new AppError('guard.invalid_input', {
+        detail: `passwordDigest: is not a digest of ${passwordAlgorithm}, or costs too much to verify`,
+      })
+    }
     return { password_digest: passwordDigest, password_algorithm: passwordAlgorithm }
   }
   if (password === undefined) return {}

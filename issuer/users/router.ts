@@ -146,6 +146,21 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       }),
     }),
     route({
+      method: 'POST',
+      path: '/users/:userId/password/verify',
+      operationId: 'verifyUserPassword',
+      summary:
+        'Says whether this is the password of a user. An imported digest is replaced by an Argon2id one when it is.',
+      scope: 'users',
+      params,
+      body: z.object({ password }),
+      status: 204,
+      // The answer of an hour ago says nothing of the password of now.
+      idempotency: 'none',
+      problems: ['entity.not_found', 'session.invalid_credentials', 'server.unavailable'],
+      handle: (context) => users.verifyPassword(context, context.params.userId, context.body.password),
+    }),
+    route({
       method: 'GET',
       path: '/users/:userId/has-password',
       operationId: 'hasUserPassword',

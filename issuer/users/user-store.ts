@@ -38,6 +38,17 @@ export const updateUser = async (trx: Knex, id: string, columns: UserColumns): P
   return row as UserRow
 }
 
+/** Replaces the digest that was read. False: it was changed meanwhile, by its owner or another upgrade, and what is there now stays. */
+export const replaceDigest = async (
+  trx: Knex,
+  id: string,
+  read: string,
+  columns: Required<Pick<UserColumns, 'password_digest' | 'password_algorithm'>>,
+): Promise<boolean> =>
+  (await trx<UserRow>('users')
+    .where({ id, password_digest: read })
+    .update(columns as never)) > 0
+
 export const deleteUser = async (trx: Knex, id: string): Promise<UserRow | undefined> => {
   const [row] = await trx<UserRow>('users').where({ id }).delete().returning('*')
   return row as UserRow | undefined
