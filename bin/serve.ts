@@ -41,7 +41,12 @@ export const serve = async (
   }
   const removeListeners = listenToTheEnd(logger, ended.resolve)
 
-  const starting = start(service)
+  // The admin listener opens first, when the parts that have checks of their own are not there yet.
+  let started = false
+  service.health.addCheck('start', () => ({ ok: started, detail: started ? undefined : 'starting' }))
+  const starting = start(service).then(() => {
+    started = true
+  })
   try {
     await Promise.race([starting, ended.promise])
     return await ended.promise

@@ -130,7 +130,7 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
         throw new StartupError(
           `The database cannot be reached: ${(cause as Error).message || (cause as NodeJS.ErrnoException).code}`,
           {
-            hint: 'Check DATABASE_URL and that PostgreSQL accepts connections; without DATABASE_URL an embedded PostgreSQL is started.',
+            hint: 'Check DATABASE_URL and that PostgreSQL accepts connections. Only "surrogate start" brings a PostgreSQL of its own.',
             exitCode: 3,
             cause,
           },

@@ -5,7 +5,7 @@ const [mode] = process.argv.slice(2)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const forever = new Promise<never>(() => {})
 
-const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycle, fail }) => {
+const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycle, health, fail }) => {
   // Something that keeps a process alive.
   const timer = setInterval(() => {}, 1_000)
   lifecycle.onStop('first', () => {
@@ -13,6 +13,10 @@ const code = await serve({ name: 'fixture', level: 'silent' }, async ({ lifecycl
     print('released first')
   })
   print('starting')
+  if (mode === 'tells-readiness') {
+    print(`ready: ${(await health.ready()).ok}`)
+    setTimeout(async () => print(`ready: ${(await health.ready()).ok}`))
+  }
   if (mode === 'signalled-while-starting') await new Promise((resolve) => process.once('SIGTERM', resolve))
   lifecycle.onStop('second', () => {
     print('released second')

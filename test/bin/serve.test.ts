@@ -85,3 +85,9 @@ test('a part that is lost later stops the service in order, and says why', async
     'failed: the database has ended',
   ])
 })
+
+test('it is not ready before its start is over', async () => {
+  const child = start('tells-readiness')
+  await child.waitFor(/ready: true/)
+  expect(lines(child)).toEqual(['starting', 'ready: false', 'started', 'ready: true'])
+})
