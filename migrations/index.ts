@@ -8,6 +8,7 @@ import { personalAccessTokens } from './0006-personal-access-tokens.ts'
 import { keyRotation } from './0007-key-rotation.ts'
 import { managementResources } from './0008-management-resources.ts'
 import { organizations } from './0009-organizations.ts'
+import { indicatorHints } from './0011-indicator-hints.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   keyRotation,
   managementResources,
   organizations,
+  indicatorHints,
 ]

@@ -1,8 +1,9 @@
 import type { Query } from '../../platform/database.ts'
 import { OAuthError } from '../../platform/problem.ts'
-import { isIndicator, malformedResource, nearestIndicator, unknownResource } from './resource.ts'
+import { isIndicator } from '../resources/indicator.ts'
+import { malformedResource, unknownResource } from './resource.ts'
 import { requireDefined } from './scope.ts'
-import { registeredIndicators, type TokenRequestFacts } from './token-request-store.ts'
+import { nearestIndicator, type TokenRequestFacts } from './token-request-store.ts'
 
 /** `TokenRequest.target`: told when the grant asks, so that each grant decides which of several faults comes first. */
 export const targetOf =
@@ -19,5 +20,5 @@ export const targetOf =
 
 const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
   if (!isIndicator(requested)) return malformedResource()
-  return unknownResource(nearestIndicator(requested, await registeredIndicators(query)))
+  return unknownResource(await nearestIndicator(query, requested))
 }

@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../platform/database.ts'
+import { likelySpellings } from '../resources/indicator.ts'
 import { revokedUntil } from '../revocations/revocation-store.ts'
 import type { Client } from './client.ts'
 import type { ClientProofs } from './client-authentication.ts'
@@ -89,8 +90,11 @@ export const findTokenRequestFacts = async (
   }
 }
 
-const indicators = statement('resource-indicators', `SELECT indicator FROM resources ORDER BY indicator LIMIT 10000`)
+const nearest = statement(
+  'resource-nearest',
+  `SELECT indicator FROM resources WHERE lower(indicator) = ANY ($1::text[]) ORDER BY indicator LIMIT 1`,
+)
 
-/** Every registered indicator, for the hint of an error. */
-export const registeredIndicators = async (query: Query): Promise<string[]> =>
-  (await query<{ indicator: string }>(indicators, [])).map(({ indicator }) => indicator)
+/** For the hint of an error: the registered indicator that differs from `asked` only by case, default port or final slash. */
+export const nearestIndicator = async (query: Query, asked: string): Promise<string | undefined> =>
+  (await query<{ indicator: string }>(nearest, [likelySpellings(asked)]))[0]?.indicator

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id, tenantId } from '../management/schemas.ts'
+import { isIndicator } from './indicator.ts'
 import { type Scope, scope } from './scope.ts'
 
 /** An API resource as the database holds it. `indicator` is what tokens carry as `aud` (RFC 8707 §2); it never changes. */
@@ -36,10 +37,6 @@ export const toResource = (row: ResourceRow): Resource => ({
   accessTokenTtl: row.access_token_ttl,
 })
 
-/** RFC 8707 §2: an absolute URI without fragment. Compared byte for byte, so it must be written the way URIs are: no spaces, ASCII. */
-const isIndicator = (text: string) =>
-  /^[a-z][a-z0-9+.-]*:[\w\-.~:/?[\]@!$&'()*+,;=%]+$/i.test(text) && !text.includes('#') && URL.canParse(text)
-
 /** Names that the protocol itself uses. */
 const isReserved = (text: string) => /^urn:logto:/i.test(text)
 
@@ -50,8 +47,7 @@ export const newResource = z.object({
   name,
   indicator: z
     .string()
-    .max(2048)
-    .refine(isIndicator, 'must be an absolute URI without fragment')
+    .refine(isIndicator, 'must be an absolute URI without fragment, of at most 2048 characters')
     .refine((text) => !isReserved(text), 'is reserved'),
   accessTokenTtl: accessTokenTtl.default(3600),
 })
