@@ -3,19 +3,21 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { issuer } from './comparisons/issuer.ts'
+import { scale } from './comparisons/scale.ts'
 import type { Comparison } from './harness/comparison.ts'
 import { type Measured, measure, type Settings } from './harness/measure.ts'
 import { canPin, support } from './harness/process.ts'
-import { preamble, report } from './harness/report.ts'
+import { conditions, markdownReport, preamble, report } from './harness/report.ts'
+import { writeResults } from './harness/results-page.ts'
 import { createStage } from './harness/stage.ts'
 
-/** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file]`; see README.md. */
-const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer]
+/** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`; see README.md. */
+const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale]
 
 const usage = (problem: string): never => {
   const names = comparisons.map(({ name }) => name)
   console.error(
-    `${problem}\nUsage: npm run bench -- [${names.join(' | ')}] [--rounds 8] [--seconds 2] [--connections 16] [--json file]`,
+    `${problem}\nUsage: npm run bench -- [${names.join(' | ')}] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`,
   )
   process.exit(2)
 }
@@ -29,6 +31,7 @@ const readArguments = () => {
         seconds: { type: 'string', default: '2' },
         connections: { type: 'string', default: '16' },
         json: { type: 'string' },
+        write: { type: 'boolean', default: false },
       },
     })
   } catch (error) {
@@ -82,7 +85,11 @@ console.log(preamble(settings, canPin))
 const results: Record<string, Measured> = {}
 for (const comparison of selected) {
   try {
-    results[comparison.name] = await run(comparison)
+    const measured = await run(comparison)
+    results[comparison.name] = measured
+    if (values.write) {
+      await writeResults(comparison.name, `${markdownReport(measured)}\n\n${conditions(settings)}.`)
+    }
   } catch (error) {
     console.error(`\n${comparison.title}\n  aborted: ${error instanceof Error ? error.message : error}`)
     process.exitCode = 1

@@ -18,10 +18,7 @@ export const issuer: Comparison = {
   name: 'issuer',
   title: 'Issuer on Postgres (fsync on), ES256 JWT access tokens',
   prepare: async (stage) => {
-    const { result: postgres } = await stage.start<Connection>(
-      new URL('../harness/postgres.ts', import.meta.url),
-      support,
-    )
+    const postgres = await startPostgres(stage)
     return { contestants: [...(await preparePeer(stage, postgres)), ...(await prepareOurs(stage, postgres))], ratios }
   },
 }
@@ -46,6 +43,9 @@ const ratios: Prepared['ratios'] = [
   { of: 'oidc-provider, token exchange', to: 'Surrogate, token exchange' },
 ]
 
+export const startPostgres = async (stage: Stage): Promise<Connection> =>
+  (await stage.start<Connection>(new URL('../harness/postgres.ts', import.meta.url), support)).result
+
 const preparePeer = async (stage: Stage, postgres: Connection): Promise<Contestant[]> => {
   const { connection, close, ...world } = await seedPeer(postgres)
   stage.onStop(close)
@@ -53,21 +53,25 @@ const preparePeer = async (stage: Stage, postgres: Connection): Promise<Contesta
   const privateJwk = { ...(await exportJWK(privateKey)), kid: 'bench', alg: 'ES256', use: 'sig' }
   const settings: IssuerSettings = { connection, privateJwk }
   const server = await stage.serve(new URL('../peers/oidc-issuer.ts', import.meta.url), underTest, settings)
-  return contestants('oidc-provider', server, world)
+  return tokenContestants('oidc-provider', server, world)
 }
 
 const prepareOurs = async (stage: Stage, postgres: Connection): Promise<Contestant[]> => {
   const { connection, close, ...world } = await seedSurrogate(postgres)
   stage.onStop(close)
-  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, { connection })
-  return contestants('Surrogate', server, world)
+  const server = await serveIssuer(stage, connection)
+  return tokenContestants('Surrogate', server, world)
 }
+
+export const serveIssuer = (stage: Stage, connection: Connection): Promise<Server> =>
+  stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, { connection })
 
 const scope = 'read:orders write:orders'
 const expected = { status: 200, bodyIncludes: `"scope":"${scope}"` }
 const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
 
-const contestants = (name: string, server: Server, world: IssuerWorld): Contestant[] => {
+/** One server as two contestants: `<name>, client_credentials` and `<name>, token exchange`. */
+export const tokenContestants = (name: string, server: Server, world: IssuerWorld): Contestant[] => {
   const request = (form: Record<string, string>) =>
     tokenRequest({ scope, resource: world.resource, ...form }, server, world)
   const clientCredentials = request({ grant_type: 'client_credentials' })

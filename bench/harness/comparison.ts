@@ -25,9 +25,11 @@ export type Contestant = {
   requests: (count: number) => Promise<string[]> | string[]
   once?: boolean
   expected: Expected
+  /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
+  databaseMicros?: () => Promise<number>
   /** Proves that the contestant does the work: sends what it has to refuse. Throws when it does not. */
   preflight?: () => Promise<void>
 }
 
-/** `cost(of) / cost(to)` in CPU per request, with the bar it has to hold. */
-export type Ratio = { of: string; to: string; atMost?: number; atLeast?: number }
+/** `cost(of) / cost(to)` in CPU per request, with the bar it has to hold. Default: the CPU of the process under test. */
+export type Ratio = { of: string; to: string; cost?: 'server' | 'database'; atMost?: number; atLeast?: number }

@@ -9,6 +9,8 @@ import type { BenchProcess } from './process.ts'
 export type Sample = {
   /** CPU microseconds of the process under test for one request. */
   cpuMicros: number
+  /** CPU microseconds of PostgreSQL for one request, where the contestant tells them. */
+  databaseMicros?: number
   requestsPerSecond: number
   p50Ms: number
   p99Ms: number
@@ -59,18 +61,21 @@ export const measure = async ({ prepared, generator, progress, ...settings }: De
 type Round = { contestant: Contestant; generator: BenchProcess; settings: Settings; seconds: number }
 
 const runRound = async ({ contestant, generator, settings, seconds }: Round): Promise<Sample> => {
-  const { server, once = false, expected } = contestant
+  const { server, once = false, expected, databaseMicros = async () => Number.NaN } = contestant
   const requests = await contestant.requests(Math.ceil(seconds * singleUsePerSecond))
   const load: Load = { port: server.port, connections: settings.connections, seconds, requests, once, expected }
 
+  const databaseBefore = await databaseMicros()
   const before = await server.process.call<number>('cpu')
   const result = await generator.call<LoadResult>('run', load).catch((error: Error) => {
     throw new Error(`${contestant.name}: ${error.message}`)
   })
   const after = await server.process.call<number>('cpu')
+  const databaseAfter = await databaseMicros()
   if (result.requests === 0) throw new Error(`${contestant.name}: not one request was answered`)
   return {
     cpuMicros: (after - before) / result.requests,
+    ...(contestant.databaseMicros ? { databaseMicros: (databaseAfter - databaseBefore) / result.requests } : {}),
     requestsPerSecond: result.requests / result.seconds,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
@@ -90,10 +95,10 @@ const summariseRatio = (ratio: Ratio, samples: Measured['samples']): Measured['r
   const costs = (name: string) => {
     const found = samples.find(({ contestant }) => contestant === name)
     if (!found) throw new Error(`no contestant is called "${name}"`)
-    return found.rounds.map(({ cpuMicros }) => cpuMicros)
+    return found.rounds.map(({ cpuMicros, databaseMicros }) => (ratio.cost === 'database' ? databaseMicros : cpuMicros))
   }
   const to = costs(ratio.to)
-  const within = spread(costs(ratio.of).map((cost, round) => cost / (to[round] ?? Number.NaN)))
+  const within = spread(costs(ratio.of).map((cost = Number.NaN, round) => cost / (to[round] ?? Number.NaN)))
   return { ...ratio, spread: within, met: holds(ratio, within.median) }
 }
 

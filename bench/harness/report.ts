@@ -2,53 +2,90 @@ import { cpus } from 'node:os'
 import { type Measured, type Settings, type Spread, spread } from './measure.ts'
 
 /** The printed page: what was done to whom, one row a contestant, one row a ratio with its bar. */
-export const preamble = ({ rounds, seconds, connections }: Settings, pinned: boolean): string =>
+export const preamble = (settings: Settings, pinned: boolean): string =>
   [
-    `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connections`,
+    conditions(settings),
     pinned
       ? 'Process under test on CPU 0; load generator, upstream and database on CPU 1.'
       : 'Not pinned to CPUs (taskset or a second CPU is missing): expect a wide range.',
     'Absolute rates on a shared machine mean little; read CPU per request and the ratios. Shown: median (lowest–highest round).',
   ].join('\n')
 
-export const report = (title: string, { samples, ratios }: Measured): string => {
-  const rows = samples.map(({ contestant, rounds }) => {
-    const over = (pick: (sample: (typeof rounds)[number]) => number) => spread(rounds.map(pick))
-    return [
-      contestant,
+/** One line: the machine and the rounds. */
+export const conditions = ({ rounds, seconds, connections }: Settings): string =>
+  `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connections`
+
+export const report = (title: string, measured: Measured): string =>
+  [`\n${title}`, ...tables(measured).map(printedTable)].join('\n\n')
+
+/** The same for `docs/performance.md`. */
+export const markdownReport = (measured: Measured): string => tables(measured).map(markdownTable).join('\n\n')
+
+type Sample = Measured['samples'][number]['rounds'][number]
+type Column = { head: string; show: (over: (pick: (sample: Sample) => number) => Spread) => string }
+
+const columns: Column[] = [
+  {
+    head: 'CPU µs/request',
+    show: (over) =>
       range(
         over(({ cpuMicros }) => cpuMicros),
         1,
       ),
+  },
+  {
+    head: 'requests/s',
+    show: (over) =>
       range(
         over(({ requestsPerSecond }) => requestsPerSecond),
         0,
       ),
-      over(({ p50Ms }) => p50Ms).median.toFixed(2),
-      over(({ p99Ms }) => p99Ms).median.toFixed(2),
-      over(({ loadMicros }) => loadMicros).median.toFixed(1),
-    ]
-  })
-  const ratioRows = ratios.map(({ of, to, spread, atMost, atLeast, met }) => [
-    `${of} / ${to}`,
+  },
+  { head: 'p50 ms', show: (over) => over(({ p50Ms }) => p50Ms).median.toFixed(2) },
+  { head: 'p99 ms', show: (over) => over(({ p99Ms }) => p99Ms).median.toFixed(2) },
+  { head: 'load µs', show: (over) => over(({ loadMicros }) => loadMicros).median.toFixed(1) },
+]
+const databaseColumn: Column = {
+  head: 'PostgreSQL µs/request',
+  show: (over) =>
+    range(
+      over(({ databaseMicros = Number.NaN }) => databaseMicros),
+      1,
+    ),
+}
+
+/** A head and the rows below it; the first column is text. */
+const tables = ({ samples, ratios }: Measured): string[][][] => {
+  const hasDatabase = samples.some(({ rounds }) => rounds.some(({ databaseMicros }) => databaseMicros !== undefined))
+  const shown = hasDatabase ? columns.toSpliced(1, 0, databaseColumn) : columns
+  const rows = samples.map(({ contestant, rounds }) => [
+    contestant,
+    ...shown.map(({ show }) => show((pick) => spread(rounds.map(pick)))),
+  ])
+  const ratioRows = ratios.map(({ of, to, cost, spread, atMost, atLeast, met }) => [
+    `${of} / ${to}${cost === 'database' ? ', PostgreSQL' : ''}`,
     `${range(spread, 2)} ×`,
     atMost === undefined ? (atLeast === undefined ? '' : `≥ ${atLeast} ×`) : `≤ ${atMost} ×`,
     met === undefined ? '' : met ? 'met' : 'MISSED',
   ])
   return [
-    `\n${title}\n`,
-    table([['', 'CPU µs/request', 'requests/s', 'p50 ms', 'p99 ms', 'load µs'], ...rows]),
-    ...(ratioRows.length > 0 ? ['', table([['ratio of CPU per request', '', 'bar', ''], ...ratioRows])] : []),
-  ].join('\n')
+    [['', ...shown.map(({ head }) => head)], ...rows],
+    ...(ratioRows.length > 0 ? [[['ratio of CPU per request', '', 'bar', ''], ...ratioRows]] : []),
+  ]
 }
 
 const range = ({ median, low, high }: Spread, digits: number): string =>
   `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`
 
 /** First column to the left, the others to the right. */
-const table = (rows: string[][]): string => {
+const printedTable = (rows: string[][]): string => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
   const cell = (text: string, column: number) => text[column === 0 ? 'padEnd' : 'padStart'](widths[column] ?? 0)
   const lines = rows.map((row) => `  ${row.map(cell).join('   ')}`.trimEnd())
   return [lines[0], `  ${'─'.repeat(widths.reduce((sum, width) => sum + width + 3, -3))}`, ...lines.slice(1)].join('\n')
+}
+
+const markdownTable = ([head = [], ...rows]: string[][]): string => {
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n')
 }

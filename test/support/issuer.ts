@@ -11,7 +11,7 @@ import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, type PostgresConnection } from './database.ts'
 import { createFactories, type Factories, type TestApplication } from './issuer-data.ts'
 
 /** An answer, read whole. */
@@ -80,6 +80,8 @@ export interface TestIssuerOptions {
   policies?: { current(): PolicySet }
   now?: Clock
   events?: { wake(): void }
+  /** How the instances reach the database, when something stands between. */
+  through?: (connection: PostgresConnection) => Promise<PostgresConnection>
 }
 
 export const request = async (url: string, init?: RequestInit): Promise<Answer> => {
@@ -126,9 +128,10 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
     ...options.config,
   }
   const running: { issuer: RunningIssuer; database: Database }[] = []
+  const connection = (await options.through?.(test.connection)) ?? test.connection
   const startInstance = async () => {
-    const database =
-      running.length === 0 ? test.database : createDatabase({ connection: test.connection, logger: silentLogger })
+    const sharesOurs = running.length === 0 && connection === test.connection
+    const database = sharesOurs ? test.database : createDatabase({ connection, logger: silentLogger })
     const baseUrl = config.baseUrl ?? running[0]?.issuer.baseUrl
     const issuer = await startIssuer({
       config: { ...config, baseUrl },
@@ -214,7 +217,7 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
       (await jwtVerify(jwt, keys, { issuer: `${first.baseUrl}/oidc`, audience, typ: 'at+jwt' })).payload,
     async close() {
       for (const { issuer } of running.toReversed()) await issuer.close()
-      for (const { database } of running.slice(1)) await database.close()
+      for (const { database } of running) if (database !== test.database) await database.close()
       await test.close()
     },
   }

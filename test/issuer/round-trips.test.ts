@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.ts'
+import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
+import type { TestApplication } from '../support/issuer-data.ts'
+
+/** What a token costs in round trips to the database, counted between the issuer and PostgreSQL. */
+
+let proxy: CountingProxy
+let issuer: TestIssuer
+let machine: TestApplication
+let app: TestApplication
+let resource: string
+let userId: string
+let supporterToken: string
+
+beforeAll(async () => {
+  issuer = await startTestIssuer({
+    through: async (connection) => {
+      proxy = await startCountingProxy(connection)
+      return proxy.connection
+    },
+  })
+  resource = await issuer.createResource({ scopes: ['read:orders', 'write:orders'] })
+  machine = await issuer.createApplication({ type: 'MachineToMachine' })
+  app = await issuer.createApplication()
+  const [user, supporter] = [await issuer.createUser(), await issuer.createUser()]
+  userId = user.id
+  await issuer.grantApplication(machine, resource, ['read:orders'])
+  await issuer.grantUser(userId, resource, ['read:orders', 'write:orders'])
+  supporterToken = await issuer.actorToken(app, supporter.id)
+  await issuer.clientToken(machine, resource, 'read:orders')
+})
+
+afterAll(async () => {
+  await issuer?.close()
+  await proxy?.close()
+})
+
+const scope = 'read:orders write:orders'
+
+/** What went to the database between the request and its answer, but for the audit rows of earlier requests. */
+const roundTripsOf = async (request: () => Promise<{ status: number }>): Promise<readonly string[]> => {
+  const before = proxy.roundTrips.length
+  const { status } = await request()
+  expect(status).toBe(200)
+  return proxy.roundTrips.slice(before).filter((name) => name !== 'logs-insert')
+}
+
+const clientCredentials = (client: TestApplication) =>
+  issuer.token(client, { grant_type: 'client_credentials', resource, scope: 'read:orders' })
+
+test('a client_credentials request is one round trip', async () => {
+  expect(await roundTripsOf(() => clientCredentials(machine))).toEqual(['token-request'])
+})
+
+test('a token exchange with an actor is three round trips, its session, audit row and event included', async () => {
+  const subjectToken = await issuer.subjectToken(userId)
+  const actor = { actor_token: supporterToken, actor_token_type: 'urn:ietf:params:oauth:token-type:access_token' }
+  const exchange = () => issuer.exchange(app, subjectToken, { resource, scope, ...actor })
+  expect(await roundTripsOf(exchange)).toEqual(['token-request', 'exchange-facts', 'exchange-consume'])
+  const [session] = await issuer.sql<{ id: string }>(
+    `SELECT id FROM impersonation_sessions WHERE subject_id = $1 AND actor_id IS NOT NULL`,
+    [userId],
+  )
+  expect(
+    await issuer.sql(`SELECT FROM outbox WHERE type = 'Impersonation.Started' AND entity_id = $1`, [session?.id]),
+  ).toHaveLength(1)
+})
+
+test('with the audit rows that follow, a hundred client_credentials requests are less than two round trips each', async () => {
+  const busy = await issuer.createApplication({ type: 'MachineToMachine' })
+  await issuer.grantApplication(busy, resource, ['read:orders'])
+  const before = proxy.roundTrips.length
+  for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 10 }, () => clientCredentials(busy)))
+
+  const audited = () => issuer.sql('SELECT FROM logs WHERE application_id = $1', [busy.id])
+  await expect.poll(audited, { timeout: 10_000 }).toHaveLength(100)
+  expect(proxy.roundTrips.slice(before).filter((name) => name === 'token-request')).toHaveLength(100)
+  expect(proxy.roundTrips.length - before).toBeLessThan(200)
+})
