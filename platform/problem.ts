@@ -66,6 +66,7 @@ export const problems = {
     422,
     'A third-party application cannot use token exchange.',
   ],
+  'organization.require_membership': [422, 'Only a member of the organization can have roles there.'],
   'hook.missing_events': [400, 'A hook needs at least one event.'],
   'hook.target_not_allowed': [422, 'This webhook target is not allowed.'],
   'hook.relay_unavailable': [503, 'No relay is running.'],

@@ -1,0 +1,18 @@
+import { AppError } from '../../platform/problem.ts'
+
+/** What is said when an id leads nowhere: one in the path, one to delete or unlink, some in the body. */
+
+export const unknownId = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+
+export const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
+
+/** Existing clients of the organization routes expect 422 here. */
+export const unknownRelated = (ids: readonly string[]) =>
+  new AppError('entity.relation_foreign_key_not_found', { status: 422, data: { id: ids[0], ids } })
+
+/** Throws `unknownRelated` for those of `ids` that are not among `found`. */
+export const requireAll = (ids: readonly string[], found: readonly { id: string }[]): void => {
+  const known = new Set(found.map(({ id }) => id))
+  const unknown = ids.filter((id) => !known.has(id))
+  if (unknown.length > 0) throw unknownRelated(unknown)
+}
