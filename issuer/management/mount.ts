@@ -12,6 +12,9 @@ import { AppError } from '../../platform/problem.ts'
 import { parseInput } from '../../platform/validate.ts'
 import { applicationsRoutes } from '../applications/router.ts'
 import { logsRoutes } from '../logs/router.ts'
+import { organizationRolesRoutes } from '../organization-roles/router.ts'
+import { organizationScopesRoutes } from '../organization-scopes/router.ts'
+import { organizationsRoutes } from '../organizations/router.ts'
 import { personalAccessTokensRoutes } from '../personal-access-tokens/router.ts'
 import { resourcesRoutes } from '../resources/router.ts'
 import { rolesRoutes } from '../roles/router.ts'
@@ -27,7 +30,17 @@ import { readJson, refuseUnstorable } from './request-body.ts'
 import type { Caller, Route, RouteContext, RouteResult } from './route.ts'
 
 /** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
-const routers = [usersRoutes, personalAccessTokensRoutes, resourcesRoutes, rolesRoutes, applicationsRoutes, logsRoutes]
+const routers = [
+  usersRoutes,
+  personalAccessTokensRoutes,
+  resourcesRoutes,
+  rolesRoutes,
+  applicationsRoutes,
+  organizationsRoutes,
+  organizationRolesRoutes,
+  organizationScopesRoutes,
+  logsRoutes,
+]
 
 export const managementRoutes = (options: Omit<ManagementDependencies, 'passwords'>): Route[] => {
   const dependencies = { ...options, passwords: createPasswordHasher() }
