@@ -55,6 +55,26 @@ const scope = z.looseObject({
   description: nullableText,
   createdAt: time,
 })
+const organization = z.looseObject({
+  tenantId,
+  id: z.string(),
+  name: z.string(),
+  description: nullableText,
+  customData: object,
+  isMfaRequired: z.boolean(),
+  color: object,
+  branding: object,
+  customCss: nullableText,
+  createdAt: time,
+})
+const organizationRole = z.looseObject({
+  tenantId,
+  id: z.string(),
+  name: z.string(),
+  description: nullableText,
+  type: z.enum(['User', 'MachineToMachine']),
+})
+const organizationScope = z.looseObject({ tenantId, id: z.string(), name: z.string(), description: nullableText })
 /** The row of `/api/impersonations`. */
 const impersonation = z.looseObject({
   id: z.string(),
@@ -112,29 +132,48 @@ export const catalogue: readonly EventType[] = [
   mutation('Scope.Deleted', 'scope', nothing, 'an API permission is deleted'),
   mutation('Scope.Data.Updated', 'scope', scope, 'the name or description of an API permission changes'),
 
-  mutation('Organization.Created', 'organization', object, 'an organization is created'),
+  mutation('Organization.Created', 'organization', organization, 'an organization is created'),
   mutation('Organization.Deleted', 'organization', nothing, 'an organization is deleted'),
-  mutation('Organization.Data.Updated', 'organization', object, 'name, description, custom data and so on change'),
+  mutation(
+    'Organization.Data.Updated',
+    'organization',
+    organization,
+    'name, description, custom data and so on change',
+  ),
   mutation(
     'Organization.Membership.Updated',
     'organization',
-    object.nullable(),
-    'members are added to or removed from an organization; `addedUserIds`, `removedUserIds` name them',
+    // The answer of the route: after an addition the ids that were sent.
+    z
+      .union([z.looseObject({ userIds: z.array(z.string()) }), z.looseObject({ applicationIds: z.array(z.string()) })])
+      .nullable(),
+    'members are added to or removed from an organization; `addedUserIds`, `removedUserIds`, `addedApplicationIds`, `removedApplicationIds` name them (5 000 at most)',
   ),
 
-  mutation('OrganizationRole.Created', 'organization-role', object, 'an organization role is created'),
+  mutation('OrganizationRole.Created', 'organization-role', organizationRole, 'an organization role is created'),
   mutation('OrganizationRole.Deleted', 'organization-role', nothing, 'an organization role is deleted'),
-  mutation('OrganizationRole.Data.Updated', 'organization-role', object, 'an organization role changes'),
+  mutation('OrganizationRole.Data.Updated', 'organization-role', organizationRole, 'an organization role changes'),
   mutation(
     'OrganizationRole.Scopes.Updated',
     'organization-role',
-    z.array(object).nullable(),
-    'permissions are added to or removed from an organization role',
+    // Those of API resources have `resourceId`.
+    z.array(z.union([scope, organizationScope])).nullable(),
+    'permissions are added to or removed from an organization role; when it was created with some, `data` lists them',
   ),
 
-  mutation('OrganizationScope.Created', 'organization-scope', object, 'an organization permission is created'),
+  mutation(
+    'OrganizationScope.Created',
+    'organization-scope',
+    organizationScope,
+    'an organization permission is created',
+  ),
   mutation('OrganizationScope.Deleted', 'organization-scope', nothing, 'an organization permission is deleted'),
-  mutation('OrganizationScope.Data.Updated', 'organization-scope', object, 'an organization permission changes'),
+  mutation(
+    'OrganizationScope.Data.Updated',
+    'organization-scope',
+    organizationScope,
+    'an organization permission changes',
+  ),
 
   {
     type: 'Identifier.Lockout',

@@ -31,7 +31,7 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       operationId: 'listUsers',
       summary: 'Lists users, newest first.',
       scope: 'users',
-      query: listQuery(userSearchFields, { excludeRoleId: id.optional() }),
+      query: listQuery(userSearchFields, { excludeRoleId: id.optional(), excludeOrganizationId: id.optional() }),
       paged: 'always',
       status: 200,
       response: z.array(user),

@@ -58,6 +58,7 @@ export interface UserFilter {
   search: Search | undefined
   excludeRoleId?: string | undefined
   roleId?: string | undefined
+  excludeOrganizationId?: string | undefined
 }
 
 export const searchColumns: Record<string, string> = {
@@ -77,6 +78,13 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
     knex('user_roles').where({ role_id: roleId }).whereRaw('user_roles.user_id = users.id')
   if (filter.roleId !== undefined) query.whereExists(holding(filter.roleId))
   if (filter.excludeRoleId !== undefined) query.whereNotExists(holding(filter.excludeRoleId))
+  if (filter.excludeOrganizationId !== undefined) {
+    query.whereNotExists(
+      knex('organization_users')
+        .where({ organization_id: filter.excludeOrganizationId })
+        .whereRaw('organization_users.user_id = users.id'),
+    )
+  }
   matching(query, filter.search, searchColumns)
   return listed(query, page)
 }
