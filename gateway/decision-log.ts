@@ -29,25 +29,60 @@ export const createDecisionLog = (options: {
   const dest = settings.to === 'stdout' ? 1 : settings.to
   const out = pino.destination({ dest, sync: false, mkdir: true, append: true, maxLength: maxWaiting })
   let dropped = 0
+  let opened = false
+  let unusable = false
+  let closed = false
+  out.once('ready', () => {
+    opened = true
+  })
   out.on('drop', () => {
     if (dropped++ % 10_000 === 0)
       logger.error({ dropped }, 'decision log lines are dropped: they cannot be written fast enough')
   })
-  out.on('error', (error: Error) => logger.error({ err: error }, 'the decision log cannot be written'))
+  out.on('error', (error: Error) => {
+    unusable = !opened
+    logger.error({ err: error }, 'the decision log cannot be written')
+  })
 
   return {
     write(exchange) {
+      if (closed) return
       const event = { labels, bundles: { policies: { revision: revision() } }, ...eventOf(exchange) }
-      if (pointers.length === 0) return void out.write(`${JSON.stringify(event)}\n`)
+      const line = lineOf(event)
+      if (pointers.length === 0) return void out.write(`${line}\n`)
       // A copy: the parts of the event that come from a token are shared by all requests with it.
-      const copy = JSON.parse(JSON.stringify(event))
+      const copy = JSON.parse(line)
       const erased = pointers.filter(({ path }) => erase(copy, path)).map(({ text }) => text)
       out.write(`${JSON.stringify(erased.length > 0 ? { ...copy, erased } : copy)}\n`)
     },
     close: () =>
       new Promise((resolve) => {
-        out.flush(() => resolve())
+        closed = true
+        if (unusable) return resolve()
+        out.once('close', () => resolve())
+        out.once('error', () => resolve())
+        out.end()
       }),
+  }
+}
+
+/** Members that cannot be written (too deep, say) are left out and named: a request without a line would be worse. */
+const lineOf = (event: Readonly<Record<string, unknown>>): string => {
+  try {
+    return JSON.stringify(event)
+  } catch {
+    const unwritable = Object.keys(event).filter((name) => !isWritable(event[name]))
+    const rest = Object.entries(event).filter(([name]) => !unwritable.includes(name))
+    return JSON.stringify({ ...Object.fromEntries(rest), unwritable })
+  }
+}
+
+const isWritable = (value: unknown): boolean => {
+  try {
+    JSON.stringify(value)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -63,6 +63,17 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
   if (!options.policies) lifecycle.onStop('policies', () => policies.close?.())
   requireEntrypoints(config, policies.current())
 
+  // Closed after everything that may still end a request.
+  const decisionLog =
+    config.decisionLog &&
+    createDecisionLog({
+      settings: config.decisionLog,
+      labels: { app: 'surrogate-gateway', config: config.revision },
+      revision: () => policies.current().revision,
+      logger,
+    })
+  if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
+
   const issuers = config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
     const keys = createJwksClient({ issuer, jwksUri, logger, metrics, now })
     lifecycle.onStop(`keys of ${issuer}`, () => keys.close())
@@ -76,16 +87,6 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
   )
   for (const { name, close } of upstreams.values()) lifecycle.onStop(`upstream ${name}`, close)
-
-  const decisionLog =
-    config.decisionLog &&
-    createDecisionLog({
-      settings: config.decisionLog,
-      labels: { app: 'surrogate-gateway', config: config.revision },
-      revision: () => policies.current().revision,
-      logger,
-    })
-  if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
 
   metrics.onCollect(() => {
     const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])

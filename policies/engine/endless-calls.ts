@@ -24,7 +24,11 @@ type Constants = z.infer<typeof planSchema>['static']
 
 const callSchema = z.object({
   func: z.string(),
-  args: z.array(z.unknown()),
+  // Null where a function takes none.
+  args: z
+    .array(z.unknown())
+    .nullish()
+    .transform((args) => args ?? []),
   file: z.number(),
   row: z.number(),
   col: z.number(),

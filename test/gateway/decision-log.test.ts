@@ -2,6 +2,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
+import { createDecisionLog } from '../../gateway/decision-log.ts'
+import { type Exchange, newExchange } from '../../gateway/exchange.ts'
+import { silentLogger } from '../../platform/logger.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
@@ -79,4 +82,22 @@ test('tokens never stand in it, and masked members are named but gone', async ()
     expect(event['input']).not.toHaveProperty('subject')
     expect(event['input']).toHaveProperty('token.claims.sub', 'u1')
   }
+})
+
+test('a claim nested too deep to be written costs the line its input, not the line', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const to = join(folder, 'decisions.jsonl')
+  const settings = { to, mask: ['/http/status'] }
+  const log = createDecisionLog({ settings, labels: {}, revision: () => 'r1', logger: silentLogger })
+  const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  const exchange = newExchange({ url: '/' } as Exchange['incoming'], { headersSent: false } as Exchange['response'])
+  log.write({ ...exchange, id: 'deep', input: { token: { claims: { deep } } } as unknown as Exchange['input'] })
+  log.write({ ...exchange, id: 'next' })
+  await log.close()
+  const lines = (await readFile(to, 'utf8')).trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { decision_id: 'deep', result: { allow: true }, unwritable: ['input'], erased: ['/http/status'] },
+    { decision_id: 'next', input: expect.anything() },
+  ])
 })
