@@ -24,23 +24,39 @@ export const randomAlphanumerics = (length: number): string => randomFrom(alphan
 /** `bytes` random bytes in base64url, behind `prefix`. Default 32 bytes = 256 bits. */
 export const randomToken = (prefix = '', bytes = 32): string => prefix + randomBytes(bytes).toString('base64url')
 
-const uuidBytes = Buffer.alloc(16)
+// The last 10 bytes of many ids at once: a call to the generator costs ~3 µs however few bytes it is for.
+const tails = Buffer.alloc(10 * 256)
+let tailDigits = ''
+let tailsUsed = 0
 
-// Fetched for many ids at once: a call to the generator costs ~3 µs however few bytes it is for.
-const randomPool = Buffer.alloc(10 * 256)
-let randomUsed = randomPool.length
+const refillTails = () => {
+  randomFillSync(tails)
+  for (let start = 0; start < tails.length; start += 10) {
+    // Version and variant, RFC 9562 §4.1 and §4.2.
+    tails[start] = 0x70 | (tails[start]! & 0x0f)
+    tails[start + 2] = 0x80 | (tails[start + 2]! & 0x3f)
+  }
+  tailDigits = tails.toString('hex')
+  tailsUsed = 0
+}
+
+let headTime = Number.NaN
+let head = ''
+
+/** The 48 bits of the time: the same for all ids of a millisecond. */
+const headOf = (now: number): string => {
+  if (now === headTime) return head
+  headTime = now
+  const digits = now.toString(16).padStart(12, '0')
+  head = `${digits.slice(0, 8)}-${digits.slice(8)}`
+  return head
+}
 
 /** UUID version 7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random; sorts by time across processes within a millisecond. */
 export const uuidv7 = (now = Date.now()): string => {
-  if (randomUsed === randomPool.length) {
-    randomFillSync(randomPool)
-    randomUsed = 0
-  }
-  randomPool.copy(uuidBytes, 6, randomUsed, randomUsed + 10)
-  randomUsed += 10
-  uuidBytes.writeUIntBE(now, 0, 6)
-  uuidBytes[6] = 0x70 | (uuidBytes[6]! & 0x0f)
-  uuidBytes[8] = 0x80 | (uuidBytes[8]! & 0x3f)
-  const hex = uuidBytes.toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  if (tailsUsed === tailDigits.length) refillTails()
+  const start = tailsUsed
+  tailsUsed += 20
+  const tail = tailDigits
+  return `${headOf(now)}-${tail.slice(start, start + 4)}-${tail.slice(start + 4, start + 8)}-${tail.slice(start + 8, start + 20)}`
 }
