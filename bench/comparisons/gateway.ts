@@ -29,10 +29,17 @@ const gateways = [
   { name: 'bare undici proxy', file: new URL('../peers/bare-proxy.ts', import.meta.url), guards: false },
   { name: 'obvious wiring', file: new URL('../peers/obvious-gateway.ts', import.meta.url), guards: true },
   { name: 'Surrogate gateway', file: new URL('../targets/gateway.ts', import.meta.url), guards: true },
+  {
+    name: 'Surrogate, no memory',
+    file: new URL('../targets/gateway.ts', import.meta.url),
+    guards: true,
+    extra: { remember: false },
+  },
 ]
 
 const ratios = [
   { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.7 },
+  { of: 'Surrogate, no memory', to: 'bare undici proxy', atMost: 1.7 },
   { of: 'obvious wiring', to: 'Surrogate gateway', atLeast: 3.5 },
 ]
 
@@ -51,8 +58,8 @@ const prepareGateways = async (stage: Stage, wire: (call: WireCall) => string): 
   const [token, powerless] = await Promise.all([sign('read:orders'), sign('write:orders')])
   const settings: GatewaySettings = { upstream, issuer: upstream, audience, bundle }
   const contestants: Contestant[] = []
-  for (const { name, file, guards } of gateways) {
-    const server = await stage.serve(file, underTest, settings)
+  for (const { name, file, guards, extra } of gateways) {
+    const server = await stage.serve(file, underTest, { ...settings, ...extra })
     const requests = [wire({ port: server.port, token })]
     const preflight = async () => {
       await sendExpecting(server.port, wire({ port: server.port, token: tampered(token) }), 401)
