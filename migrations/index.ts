@@ -9,6 +9,7 @@ import { keyRotation } from './0007-key-rotation.ts'
 import { managementResources } from './0008-management-resources.ts'
 import { organizations } from './0009-organizations.ts'
 import { indicatorHints } from './0011-indicator-hints.ts'
+import { idempotency } from './0012-idempotency.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   managementResources,
   organizations,
   indicatorHints,
+  idempotency,
 ]
