@@ -109,6 +109,11 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
     async transaction(work) {
       const client = await pool.connect()
       let broken: Error | undefined
+      // The pool listens only while a connection is idle, and this one can break between two statements.
+      const onError = (error: Error) => {
+        broken = error
+      }
+      client.on('error', onError)
       try {
         await client.query('BEGIN')
         const result = await work(clientQuery(client))
@@ -116,10 +121,11 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
         return result
       } catch (error) {
         await client.query('ROLLBACK').catch((failure: Error) => {
-          broken = failure
+          broken ??= failure
         })
         throw error
       } finally {
+        client.off('error', onError)
         client.release(broken)
       }
     },

@@ -45,7 +45,10 @@ test('after its connections were cut the next statement opens another', async ()
 
 test('a transaction stands whole or not at all, by either interface', async () => {
   const database = await open()
-  const insert = statement('test-insert', `INSERT INTO resources (id, name, indicator) VALUES ($1, $2::text, $2::text || '?')`)
+  const insert = statement(
+    'test-insert',
+    `INSERT INTO resources (id, name, indicator) VALUES ($1, $2::text, $2::text || '?')`,
+  )
   const failing = database.transaction(async (query) => {
     await query(insert, ['a', 'https://a.test'])
     throw new Error('no')
@@ -58,6 +61,19 @@ test('a transaction stands whole or not at all, by either interface', async () =
     { id: 'b', indicator: 'https://b.test?' },
     { id: 'c', indicator: 'https://c.test?' },
   ])
+})
+
+test('a connection that is cut between two statements of a transaction fails that transaction and nothing else', async () => {
+  const database = await open()
+  const cut = database.transaction(async (query) => {
+    const [own] = await query<{ pid: number }>(backend, [])
+    await database.pool.query('SELECT pg_terminate_backend($1)', [own!.pid])
+    const living = 'SELECT 1 FROM pg_stat_activity WHERE pid = $1'
+    await expect.poll(async () => (await database.pool.query(living, [own!.pid])).rowCount).toBe(0)
+    await query(backend, [])
+  })
+  await expect(cut).rejects.toThrow()
+  await expect(database.transaction((query) => query(backend, []))).resolves.toHaveLength(1)
 })
 
 test('a database that does not answer is one clear line', async () => {
