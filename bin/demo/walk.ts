@@ -11,8 +11,8 @@ const tokenAnswer = z.object({ access_token: z.string(), token_type: z.literal('
 const exchangeAnswer = tokenAnswer.extend({ issued_token_type: z.literal(tokenType) })
 const refused = (code: string) => z.object({ code: z.literal(code) })
 
-/** How long a webhook may take to arrive, in ms: its first attempt is at once, so this is generous. */
-const webhookPatienceMs = 15_000
+/** How long a webhook may take to arrive, in ms. The first attempt is at once, but what a killed relay had under way stays its own for 30 s. */
+const webhookPatienceMs = 45_000
 
 /** The whole path on real input: token → gateway → policy → upstream, and change → webhook. Rejects at the first surprise. */
 export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
