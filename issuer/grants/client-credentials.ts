@@ -1,18 +1,39 @@
 import { toSeconds } from '../../platform/clock.ts'
+import type { Database } from '../../platform/database.ts'
+import type { Audience } from '../oauth/resource.ts'
 import { newTokenId } from '../tokens/access-token.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
-import { type Grant, grant } from './grant.ts'
+import { type Grant, grant, type TokenRequest } from './grant.ts'
+import { enterOrganization } from './organization.ts'
 
 /** RFC 6749 §4.4: a machine-to-machine application gets a token for itself, with what its roles hold on the resource. */
-export const clientCredentialsGrant = ({ audit }: { audit: TokenAudit }): Grant =>
-  grant({
+export const clientCredentialsGrant = ({
+  database,
+  audit,
+}: {
+  database: Pick<Database, 'query'>
+  audit: TokenAudit
+}): Grant => {
+  /** What the token is for, and what the application holds there of the scopes asked for. */
+  const targetOf = async (request: TokenRequest): Promise<{ audience: Audience; held: readonly string[] }> => {
+    const { client, clientScopes, organizationId, target } = request
+    // RFC 9068 §3: never a token without an audience.
+    if (organizationId === undefined) return { audience: await target({ required: true }), held: clientScopes }
+    const [settled] = await Promise.allSettled([target({ required: false })])
+    const application = { kind: 'application' as const, id: client.id }
+    const { audience, granted } = (await enterOrganization(database.query, request, application, settled))!
+    return { audience, held: [...clientScopes, ...granted] }
+  }
+
+  return grant({
     type: 'client_credentials',
     allows: ({ type }) => type === 'MachineToMachine',
     read: () => undefined,
-    async prepare(_, { client, scopes, clientScopes, target, now }) {
-      // RFC 9068 §3: never a token without an audience.
-      const { indicator, accessTokenTtl } = await target({ required: true })
-      const scope = scopes.filter((name) => clientScopes.includes(name)).join(' ')
+    async prepare(_, request) {
+      const { client, scopes, organizationId, now } = request
+      const { audience, held } = await targetOf(request)
+      const { indicator, accessTokenTtl } = audience
+      const scope = scopes.filter((name) => held.includes(name)).join(' ')
       const iat = toSeconds(now)
       return {
         token: {
@@ -24,23 +45,30 @@ export const clientCredentialsGrant = ({ audit }: { audit: TokenAudit }): Grant 
             scope,
             iat,
             exp: iat + accessTokenTtl,
+            organizationId,
           },
         },
         scope,
         expiresIn: accessTokenTtl,
       }
     },
-    issued({ token, scope }, { client, requestedResource, scopes, origin }) {
+    issued({ token, scope }, { client, requestedResource, organizationId, scopes, origin }) {
       audit.record({
         key: 'ExchangeTokenBy.ClientCredentials',
         result: 'Success',
         applicationId: client.id,
         payload: {
           ...origin,
-          params: { grant_type: 'client_credentials', resource: requestedResource, scope: scopes.join(' ') },
+          params: {
+            grant_type: 'client_credentials',
+            resource: requestedResource,
+            organization_id: organizationId,
+            scope: scopes.join(' '),
+          },
           scope,
           tokenId: 'claims' in token ? token.claims.jti : undefined,
         },
       })
     },
   })
+}

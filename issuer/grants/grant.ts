@@ -33,9 +33,12 @@ export interface TokenRequest {
   clientScopes: readonly string[]
   /** The indicator asked for, registered or not. */
   requestedResource: string | undefined
+  /** `organization_id`: the organization that the token will be for or, on a resource, count in; known or not. */
+  organizationId: string | undefined
   /**
    * The resource the token will be for: the one asked for, or the default one. Throws `invalid_target` when it is unknown, then
-   * `invalid_scope` when a scope asked for does not exist on it. Undefined (no resource at all) only unless `required`.
+   * `invalid_scope` when a scope asked for does not exist on it. Undefined (no resource at all) only unless `required`; scopes are not
+   * looked at then when an organization is asked for, whose they are.
    */
   target(options: { required: true }): Promise<Resource>
   target(options: { required: false }): Promise<Resource | undefined>

@@ -17,6 +17,7 @@ import { refused } from './exchange/refusal.ts'
 import { type ExchangeRequest, exchangeGrantType, readExchangeRequest } from './exchange/request.ts'
 import { checkSubject, presentSubject } from './exchange/subject.ts'
 import { type Grant, grant } from './grant.ts'
+import { enterOrganization } from './organization.ts'
 
 export interface ExchangeDependencies {
   database: Pick<Database, 'query'>
@@ -36,7 +37,7 @@ export interface ExchangeDependencies {
 export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
   const { database, verifier, policy, events, audit, lastUse } = dependencies
 
-  // The order of the checks decides which of several faults is told: subject token, subject, resource, scopes, actor, policy.
+  // The order of the checks decides which of several faults is told: subject token, subject, organization, resource, scopes, actor, policy.
   const prepare = async (attempt: ExchangeAttempt): Promise<PreparedExchange> => {
     const { input, request } = attempt
     const subject = await presentSubject(input, verifier)
@@ -51,10 +52,11 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     })
     attempt.facts = facts
     const subjectId = checkSubject(subject, facts, request.client)
+    const organization = await enterOrganization(database.query, request, { kind: 'user', id: subjectId }, target)
     if (target.status === 'rejected') throw target.reason
-    const resource = target.value
+    const resource = organization?.audience ?? target.value
     requireBoundResource(facts, resource)
-    const scopes = grantableScopes(request.scopes, facts, resource)
+    const scopes = grantableScopes(request.scopes, facts, target.value, organization)
     const actor = checkActor(presentedActor, facts)
     attempt.actor = actor
     const checked = { input, request, facts, subject, subjectId, actor, resource, scopes }

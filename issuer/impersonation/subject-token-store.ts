@@ -39,7 +39,14 @@ export const insertSubjectToken = async (transaction: Transaction, token: NewSub
 
 /** Those concerned by a request for a subject token. */
 export interface MintFacts {
-  subject: { id: string; isSuspended: boolean; roles: string[]; customData: Record<string, unknown> } | null
+  subject: {
+    id: string
+    isSuspended: boolean
+    roles: string[]
+    /** Ids. */
+    organizations: string[]
+    customData: Record<string, unknown>
+  } | null
   actor: { id: string; roles: string[] } | null
   client: { id: string; type: string; name: string } | null
 }
@@ -50,7 +57,9 @@ const roles = (user: string) =>
 const select = statement(
   'subject-token-facts',
   `SELECT
-     (SELECT json_build_object('id', u.id, 'isSuspended', u.is_suspended, 'roles', ${roles('u.id')}, 'customData', u.custom_data)
+     (SELECT json_build_object('id', u.id, 'isSuspended', u.is_suspended, 'roles', ${roles('u.id')},
+       'organizations', ARRAY(SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id),
+       'customData', u.custom_data)
       FROM users u WHERE u.id = $1) AS subject,
      (SELECT json_build_object('id', a.id, 'roles', ${roles('a.id')}) FROM users a WHERE a.id = $2) AS actor,
      (SELECT json_build_object('id', c.id, 'type', c.type, 'name', c.name) FROM applications c WHERE c.id = $3) AS client`,

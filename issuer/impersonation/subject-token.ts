@@ -126,7 +126,7 @@ const requirePermission = (
   if (!policy.enabled) return
   const decision = policy.decide({
     stage: 'mint',
-    subject: { ...subject, organizations: [] },
+    subject,
     ...(actor && { actor: { ...actor, chain: [actor.id] } }),
     ...(client && { client }),
     creator: { clientId: creatorId },

@@ -12,8 +12,9 @@ import { issueTime } from '../revocations/issue-time.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
 import { sendError, sendJson } from './answers.ts'
 import type { AuthenticateClient } from './authenticate-client.ts'
-import { parseParameters, refuseParametersInUrl } from './parameters.ts'
+import { type Parameters, parseParameters, refuseParametersInUrl } from './parameters.ts'
 import { readBody } from './request-body.ts'
+import { organizationsResource } from './resource.ts'
 import { isOidcOnly, parseScope } from './scope.ts'
 import { targetOf } from './target.ts'
 import { findTokenRequestFacts } from './token-request-store.ts'
@@ -44,8 +45,10 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     const origin = originOf(request)
     await limits.tokenRequestFrom?.(origin.ip)
     const scopes = parseScope(parameters.get('scope'))
-    const requestedResource = parameters.get('resource')
-    const asked = { resource: requestedResource, useDefaultResource: !isOidcOnly(scopes), scopes }
+    const organizationId = parameters.get('organization_id')
+    const requestedResource = resourceOf(parameters)
+    const useDefaultResource = organizationId === undefined && !isOidcOnly(scopes)
+    const asked = { resource: requestedResource, useDefaultResource, scopes }
     const facts = await authenticateClient(request, parameters, (clientId) =>
       findTokenRequestFacts(database.query, { clientId, ...asked }),
     )
@@ -63,7 +66,12 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       scopes,
       clientScopes: facts.clientScopes,
       requestedResource,
-      target: targetOf(database.query, requestedResource, scopes, facts) as TokenRequest['target'],
+      organizationId,
+      target: targetOf(
+        database.query,
+        { requested: requestedResource, scopes, organizationId },
+        facts,
+      ) as TokenRequest['target'],
       origin,
       now: issueTime(now(), facts.clientRevokedUntil),
     }
@@ -73,6 +81,12 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     await grant.redeem?.(database, prepared)
     grant.issued?.(prepared, tokenRequest)
     return answer
+  }
+
+  /** The resource asked for; one that stands for organizations is none of its own when the request says which. */
+  const resourceOf = (parameters: Parameters): string | undefined => {
+    const resource = parameters.get('resource')
+    return resource === organizationsResource && parameters.has('organization_id') ? undefined : resource
   }
 
   const selectGrant = (grantType: string | undefined) => {

@@ -25,6 +25,8 @@ export interface AccessTokenClaims {
   exp: number
   sid?: string | undefined
   act?: Act | undefined
+  /** Where the subject is a member and the scopes count. */
+  organizationId?: string | undefined
   /** RFC 9068 §2.2.1.1: how the subject was authenticated, where that says less than signing in. */
   amr?: readonly string[] | undefined
 }
@@ -43,10 +45,17 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, sid, act, ...claims }) => {
+  ({ clientId, organizationId, sid, act, ...claims }) => {
     const { header, sign } = keys.active()
-    // Members without a value (`sid`, `act`) are left out by JSON.stringify.
-    const payload = JSON.stringify({ iss: issuer, ...claims, client_id: clientId, sid, act })
+    // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
+    const payload = JSON.stringify({
+      iss: issuer,
+      ...claims,
+      client_id: clientId,
+      organization_id: organizationId,
+      sid,
+      act,
+    })
     const input = `${header}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`
   }

@@ -31,7 +31,7 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
     id: subjectId,
     isSuspended: facts.subjectSuspended,
     roles: facts.subjectRoles ?? [],
-    organizations: [],
+    organizations: facts.subjectOrganizations ?? [],
     customData: facts.subjectCustomData ?? {},
   },
   ...(actor && { actor: actorOf(actor, facts) }),

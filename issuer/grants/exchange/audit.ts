@@ -32,6 +32,7 @@ const entryOf = (
       grant_type: exchangeGrantType,
       subject_token_type: input.subjectTokenType,
       resource: request.requestedResource,
+      organization_id: request.organizationId,
       scope: request.scopes.join(' '),
     },
     actorId: actor?.id ?? facts?.actorId ?? undefined,

@@ -38,6 +38,8 @@ export interface ExchangeFacts {
   subjectId: string | null
   subjectSuspended: boolean
   subjectRoles: string[] | null
+  /** Ids of those the subject is a member of. */
+  subjectOrganizations: string[] | null
   subjectCustomData: Record<string, unknown> | null
 
   opaqueActor: (OpaqueTokenFacts & { scope: string }) | null
@@ -101,7 +103,10 @@ const select = statement(
       FROM personal) AS "personalAccessToken",
      (SELECT is_third_party FROM applications WHERE id = COALESCE(os.client_id, $4)) AS "subjectClientIsThirdParty",
      u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended",
-     ${roleNames('u.id')} AS "subjectRoles", CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
+     ${roleNames('u.id')} AS "subjectRoles",
+     CASE WHEN $10::boolean THEN ARRAY(
+       SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id) END AS "subjectOrganizations",
+     CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
      CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
        'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act,
        'clientId', oa.client_id, 'issuedAt', extract(epoch FROM oa.created_at),

@@ -1,7 +1,7 @@
 import { toSeconds } from '../../../platform/clock.ts'
 import { newId, randomToken } from '../../../platform/ids.ts'
 import { type ImpersonationSession, sessionStarted } from '../../impersonation/session.ts'
-import type { Resource } from '../../oauth/resource.ts'
+import type { Audience } from '../../oauth/resource.ts'
 import { peopleRevokedUntil } from '../../revocations/concerns.ts'
 import { issueTime } from '../../revocations/issue-time.ts'
 import { newTokenId, personalAccessTokenAmr } from '../../tokens/access-token.ts'
@@ -21,7 +21,8 @@ export interface CheckedExchange extends ExchangeAttempt {
   subject: PresentedSubject
   subjectId: string
   actor: Actor | undefined
-  resource: Resource | undefined
+  /** What the token is for; an opaque one for nothing but userinfo. */
+  resource: Audience | undefined
   /** Granted. */
   scopes: readonly string[]
   /** In seconds; infinite unless the policy says otherwise. */
@@ -55,10 +56,25 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const sid = session?.id
   const act = actor?.act
   const clientId = request.client.id
+  const { organizationId } = request
   const personal = subject.kind === 'personal-access-token' ? subject : undefined
   const amr = personal && [personalAccessTokenAmr]
   const token: PreparedToken['token'] = resource
-    ? { claims: { jti, sub: subjectId, aud: resource.indicator, clientId, scope, iat, exp, sid, act, amr } }
+    ? {
+        claims: {
+          jti,
+          sub: subjectId,
+          aud: resource.indicator,
+          clientId,
+          scope,
+          iat,
+          exp,
+          organizationId,
+          sid,
+          act,
+          amr,
+        },
+      }
     : { opaque: randomToken() }
 
   return {
