@@ -93,6 +93,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       sessions: settings.RETENTION_SESSIONS,
       logs: settings.RETENTION_LOGS,
       revocations: settings.RETENTION_REVOCATIONS,
+      idempotency: settings.RETENTION_IDEMPOTENCY,
     },
     rateLimits: {
       failedAuthentications: settings.RATE_LIMIT_FAILED_AUTHENTICATIONS,

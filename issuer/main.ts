@@ -22,6 +22,7 @@ import { impersonationSessionsRoutes } from './impersonation/sessions-router.ts'
 import { signingKeysChannel } from './keys/key-store.ts'
 import { keysRoutes } from './keys/router.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createIdempotency } from './management/idempotency.ts'
 import { createManagementApi, managementRoutes } from './management/mount.ts'
 import { createMutate } from './management/mutate.ts'
 import { createAuthenticateClient } from './oauth/authenticate-client.ts'
@@ -163,6 +164,7 @@ const wire = async (
     baseUrl,
     clientAddress,
     limitClient: limits.managementRequestBy,
+    idempotency: createIdempotency({ knex: database.knex, envelope }),
     logger,
   })
   const authenticateClient = createAuthenticateClient({

@@ -48,6 +48,8 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       scope: 'keys',
       body: rotationInput,
       status: 200,
+      // The keys are loaded anew once they are committed.
+      idempotency: 'apart',
       response: z.array(keyRecord),
       async handle(context) {
         const { signingKeyAlgorithm: named = algorithm, rotationGracePeriod: graceSeconds, now } = context.body

@@ -1,5 +1,6 @@
 import { hookHeadersContext, hookKeyContext } from '../../events/hook-secrets.ts'
 import { type Query, statement } from '../../platform/database.ts'
+import { idempotencyContext } from '../management/idempotency-store.ts'
 import { signingKeyContext } from './key-pair.ts'
 
 /** A column whose values are sealed under the key-encryption key. */
@@ -48,4 +49,5 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'signing_keys', id: 'kid', owner: 'kid', column: 'private_jwk' }, signingKeyContext),
   sealedColumn({ table: 'hooks', id: 'id', owner: 'id', column: 'sealed_headers' }, hookHeadersContext),
   sealedColumn({ table: 'hook_signing_keys', id: 'id', owner: 'hook_id', column: 'sealed' }, hookKeyContext),
+  sealedColumn({ table: 'idempotency_answers', id: 'id', owner: 'id', column: 'sealed' }, idempotencyContext),
 ]

@@ -9,8 +9,16 @@ export interface ErrorAnswer {
   body: { code: string; message: string; data: unknown; details: string | undefined }
 }
 
+/** What callers are told of an error. */
+export const problemBody = (error: AppError): ErrorAnswer['body'] => ({
+  code: error.code,
+  message: error.title,
+  data: error.data,
+  details: error.detail,
+})
+
 /** Any thrown thing as an error of the problem table; what nobody foresaw is `server.error`. */
-const asAppError = (thrown: unknown): AppError => {
+export const asAppError = (thrown: unknown): AppError => {
   const error = constraintError(thrown)
   if (error instanceof AppError) return error
   // The router's word for a path parameter that is not percent-encoded UTF-8.
@@ -26,6 +34,6 @@ export const errorAnswer = (thrown: unknown, logger: Logger): ErrorAnswer => {
   return {
     status: error.status,
     headers: error.headers,
-    body: { code: error.code, message: error.title, data: error.data, details: error.detail },
+    body: problemBody(error),
   }
 }

@@ -24,6 +24,7 @@ import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { authorize } from './authorization.ts'
 import type { ManagementDependencies } from './dependencies.ts'
 import { errorAnswer } from './error-answer.ts'
+import type { Idempotency } from './idempotency.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { readJson, refuseUnstorable } from './request-body.ts'
@@ -56,6 +57,7 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   clientAddress: (request: IncomingMessage) => string
   /** Throws `rate_limit.exceeded`. Absent: no limit. */
   limitClient?: ((clientId: string) => Promise<void>) | undefined
+  idempotency: Idempotency
   logger: Logger
 }
 
@@ -85,7 +87,7 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   return app
 }
 
-/** Authenticate → limit → authorize → read and parse → handle → answer. */
+/** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
 const createServe = (options: ManagementApiOptions) => {
   const authenticate = createAuthenticate(options)
   return (definition: Route): RequestHandler =>
@@ -94,8 +96,13 @@ const createServe = (options: ManagementApiOptions) => {
       response.locals['clientId'] = caller.clientId
       await options.limitClient?.(caller.clientId)
       authorize(definition, caller)
-      const context = await readContext(definition, caller, request, options.clientAddress(request))
-      const result = (await definition.handle(context)) ?? undefined
+      const { context, json } = await readContext(definition, caller, request, options.clientAddress(request))
+      const handle = async (own: Context) => (await definition.handle(own)) ?? undefined
+      const key = takesKey(definition) ? request.headers['idempotency-key'] : undefined
+      const result =
+        key === undefined
+          ? await handle(context)
+          : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       await answer(response, definition, result, headers)
     }
@@ -107,9 +114,17 @@ const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
   return new URL(`${baseUrl}/api${path}${query}`)
 }
 
+/** Whether `Idempotency-Key` means something here. */
+export const takesKey = ({ method, idempotency }: Route): boolean => method === 'POST' && idempotency !== 'none'
+
 type Context = RouteContext<unknown, unknown, unknown>
 
-const readContext = async (definition: Route, caller: Caller, request: Request, ip: string): Promise<Context> => {
+const readContext = async (
+  definition: Route,
+  caller: Caller,
+  request: Request,
+  ip: string,
+): Promise<{ context: Context; json: unknown }> => {
   refuseUnstorable(request.params, 'path')
   refuseUnstorable(request.query, 'query')
   const params = parse(definition.params, request.params)
@@ -117,7 +132,7 @@ const readContext = async (definition: Route, caller: Caller, request: Request, 
   const query = parse(definition.query, request.query)
   const json = definition.body && (await readJson(request))
   const body = parse(definition.body, json)
-  return {
+  const context: Context = {
     operationId: definition.operationId,
     caller,
     params,
@@ -136,6 +151,7 @@ const readContext = async (definition: Route, caller: Caller, request: Request, 
       status: definition.status,
     },
   }
+  return { context, json }
 }
 
 const parse = (schema: Route['body'], input: unknown): object => (schema ? (parseInput(schema, input) as object) : {})

@@ -36,14 +36,15 @@ const deadlockAttempts = 4
 const pauseMs = () => randomInt(10, 60)
 
 /**
- * Runs `work` in a transaction, writes the audit row beside it, commits, and wakes the publisher when there is something to publish.
+ * Runs `work` in a transaction (its own, or the one that `context` is joined to), writes the audit row beside it, commits, and wakes the publisher when there is something to publish.
  * A violated constraint becomes its problem (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
  */
 export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
   const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {
     const recorded: NewEvent[] = []
     let noted: AuditNote = {}
-    const result = await knex.transaction(async (trx) => {
+    // In a joined transaction this is a savepoint, so what fails leaves nothing behind there either.
+    const result = await (context.joined?.trx ?? knex).transaction(async (trx) => {
       const outcome = await work({
         trx,
         async record(event) {
@@ -58,7 +59,7 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
       await insertLog(trx, auditEntry(context, recorded, noted))
       return outcome
     })
-    if (recorded.length > 0) events.wake()
+    if (recorded.length > 0) (context.joined?.afterCommit ?? now)(() => events.wake())
     return result
   }
 
@@ -73,6 +74,8 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
     }
   }
 }
+
+const now = (work: () => void) => work()
 
 const auditEntry = (
   { operationId, caller, request, fields }: OperationContext,

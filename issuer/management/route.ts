@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { z } from 'zod'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { ProblemCode } from '../../platform/problem.ts'
@@ -62,6 +63,13 @@ export interface OperationContext {
   request: EventRequest
   /** The names of the body's members, for the audit trail; values may be secret. */
   fields: readonly string[]
+  /** The transaction that the change becomes part of, when its answer is kept with it (`idempotency.ts`). `mutate` joins it. */
+  joined?: JoinedTransaction
+}
+
+export interface JoinedTransaction {
+  trx: Knex.Transaction
+  afterCommit(work: () => void): void
 }
 
 export interface Page {

@@ -18,6 +18,7 @@ const removals = {
   sessions: removal('impersonation_sessions', `${tooOld('started_at')} AND expires_at < now()`),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),
+  idempotency: removal('idempotency_answers', tooOld('created_at')),
   clientAssertions: removal('client_assertions', tooOld('expires_at')),
   rateLimits: removal('rate_limit_buckets', tooOld('updated_at')),
 }

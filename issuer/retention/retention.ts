@@ -18,6 +18,7 @@ export const retentionDefaults = {
   sessions: 400 * day,
   logs: 400 * day,
   revocations: 0,
+  idempotency: day,
 } satisfies Record<RetentionKind, number>
 
 export type Retention = Record<RetentionKind, number>
@@ -34,6 +35,8 @@ export const retentionSettings = {
   RETENTION_LOGS: setting.duration().default(retentionDefaults.logs),
   /** After the last token they concern has expired. */
   RETENTION_REVOCATIONS: setting.duration().default(retentionDefaults.revocations),
+  /** Answers to requests with an `Idempotency-Key`. */
+  RETENTION_IDEMPOTENCY: setting.duration().default(retentionDefaults.idempotency),
 }
 
 export interface RetentionDependencies {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { type Algorithm, hash } from '@node-rs/argon2'
-import { AppError } from '../../platform/problem.ts'
+import { createTurns } from '../../platform/turns.ts'
 import { matchesDigest, type PasswordDigest } from './password-digests.ts'
 
 export interface PasswordHasher {
@@ -32,34 +32,7 @@ export const createPasswordHasher = ({
   concurrency?: number
   maxWaiting?: number
 } = {}): PasswordHasher => {
-  let running = 0
-  const waiting: (() => void)[] = []
-
-  const enter = async () => {
-    if (running < concurrency) {
-      running++
-      return
-    }
-    if (waiting.length >= maxWaiting) throw new AppError('server.unavailable', { headers: { 'Retry-After': '5' } })
-    // Whoever leaves hands over its place, so `running` stays.
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  }
-
-  const leave = () => {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
-
-  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    await enter()
-    try {
-      return await work()
-    } finally {
-      leave()
-    }
-  }
-
+  const inTurn = createTurns({ concurrency, maxWaiting })
   return {
     hash: (password) =>
       inTurn(async () => ({ digest: await hash(password, parameters), algorithm: 'Argon2id' as const })),

@@ -9,6 +9,7 @@ import { impersonationRoutes } from '../../issuer/impersonation/router.ts'
 import { impersonationSessionsRoutes } from '../../issuer/impersonation/sessions-router.ts'
 import { keysRoutes } from '../../issuer/keys/router.ts'
 import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
+import { createIdempotency } from '../../issuer/management/idempotency.ts'
 import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
 import { createMutate } from '../../issuer/management/mutate.ts'
 import type { Route } from '../../issuer/management/route.ts'
@@ -112,6 +113,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     verify: (token) => verifier.verify(token, { audience: undefined }),
     baseUrl,
     clientAddress: createClientAddress(['127.0.0.1']),
+    idempotency: createIdempotency({ knex: database.knex, envelope }),
     logger,
   })
   const server = await listen({ name: 'the API', handler: app, host: '127.0.0.1', port: 0, setting: 'PORT' })
