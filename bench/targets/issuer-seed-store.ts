@@ -100,16 +100,15 @@ const seedRoles = async (pool: pg.Pool, { roles, held, permissions }: IssuerSize
 
 /** User n holds block n of the roles, over and over. */
 const seedUsers = async (pool: pg.Pool, { users, roles, held }: IssuerSize): Promise<void> => {
+  const people = `(SELECT ${userId('n')} AS id, n FROM generate_series(1, $1) n) people`
   await pool.query(
     `INSERT INTO users (id, primary_email, name, created_at)
-     SELECT id, n || '@example.test', 'User ' || n, now() - n * interval '1 second'
-     FROM (SELECT ${userId('n')} AS id, n FROM generate_series(1, $1) n) people ORDER BY id`,
+     SELECT id, n || '@example.test', 'User ' || n, now() - n * interval '1 second' FROM ${people} ORDER BY id`,
     [users],
   )
   await pool.query(
     `INSERT INTO user_roles
-     SELECT ${userId('n')}, ${roleId('user', '(n * $2 + held) % $3')}
-     FROM generate_series(1, $1) n, generate_series(0, $2 - 1) held ORDER BY 1, 2`,
+     SELECT id, ${roleId('user', '(n * $2 + number) % $3')} FROM ${people}, generate_series(0, $2 - 1) number ORDER BY id, number`,
     [users, held, roles],
   )
 }
