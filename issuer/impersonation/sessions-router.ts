@@ -26,6 +26,7 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       scope: 'impersonation',
       query: sessionQuery,
       status: 200,
+      lines: sessionRecord,
       handle: async ({ query }) => ({ lines: sessions.every(query) }),
     }),
     route({

@@ -26,6 +26,11 @@ const context = z
     `must be at most ${maxContextBytes} bytes`,
   )
   .refine((value) => depthOf(value) <= maxContextDepth, `must be nested at most ${maxContextDepth} deep`)
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    description: `Free-form, at most ${maxContextBytes} bytes and nested ${maxContextDepth} deep.`,
+  })
 
 const scopeName = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope name')
 

@@ -23,12 +23,13 @@ import { usersRoutes } from '../users/router.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { authorize } from './authorization.ts'
 import type { ManagementDependencies } from './dependencies.ts'
+import { createDocumentsRouter } from './documents-router.ts'
 import { errorAnswer } from './error-answer.ts'
 import type { Idempotency } from './idempotency.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { readJson, refuseUnstorable } from './request-body.ts'
-import type { Caller, Route, RouteContext, RouteResult } from './route.ts'
+import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from './route.ts'
 
 /** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
 const routers = [
@@ -81,7 +82,7 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   }
 
   app.use(identify(options.logger))
-  app.use('/api', api)
+  app.use('/api', createDocumentsRouter(options), api)
   app.use((_request, _response, next) => next(new AppError('guard.not_found')))
   app.use(answerError)
   return app
@@ -113,9 +114,6 @@ const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
   const query = originalUrl.includes('?') ? originalUrl.slice(originalUrl.indexOf('?')) : ''
   return new URL(`${baseUrl}/api${path}${query}`)
 }
-
-/** Whether `Idempotency-Key` means something here. */
-export const takesKey = ({ method, idempotency }: Route): boolean => method === 'POST' && idempotency !== 'none'
 
 type Context = RouteContext<unknown, unknown, unknown>
 

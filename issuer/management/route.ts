@@ -33,6 +33,8 @@ export interface Route<
   status: number
   /** The body of success; absent when there is none. */
   response?: z.ZodType
+  /** Instead of `response`: a value of each line, when the handler answers `lines`. */
+  lines?: z.ZodType
   /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
   paged?: 'always' | 'optional'
   /**
@@ -96,6 +98,10 @@ export interface RouteResult {
   status?: number
   headers?: Record<string, string>
 }
+
+/** Whether `Idempotency-Key` means something to the route. */
+export const takesKey = ({ method, idempotency }: Pick<Route, 'method' | 'idempotency'>): boolean =>
+  method === 'POST' && idempotency !== 'none'
 
 /** Infers the types of `handle` from the schemas beside it. */
 export const route = <

@@ -1,0 +1,122 @@
+import { createRequire } from 'node:module'
+import express, { type RequestHandler, type Router } from 'express'
+import { asyncApiDocument } from '../../events/documents.ts'
+import { AppError } from '../../platform/problem.ts'
+import { sha256 } from '../../platform/secret.ts'
+import { openApiDocument } from './openapi.ts'
+import type { Route } from './route.ts'
+
+/**
+ * What `/api` answers without an access token: that it runs, what it offers (OpenAPI, AsyncAPI), and a page to read that. None of it
+ * depends on anything but the code, so it is made once and cached by whoever likes.
+ */
+export const createDocumentsRouter = (options: { routes: readonly Route[]; baseUrl: string }): Router => {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const answers: Record<string, RequestHandler> = {
+    '/status': (_request, response) => void response.status(204).end(),
+    '/openapi.json': sendDocument('application/json', () => JSON.stringify(openApiDocument(options))),
+    '/asyncapi.json': sendDocument('application/json', () => JSON.stringify(asyncApiDocument())),
+    '/docs': withPolicy(sendDocument('text/html', () => page)),
+    '/docs/start.js': sendDocument('text/javascript', () => start),
+    ...Object.fromEntries(viewerFiles.map((file) => [`/docs/${file}`, sendViewerFile(file)])),
+  }
+  for (const [path, answer] of Object.entries(answers)) router.route(path).get(answer).all(refuseMethod)
+  return router
+}
+
+const refuseMethod: RequestHandler = () => {
+  throw new AppError('guard.method_not_allowed', { headers: { Allow: 'GET, HEAD' } })
+}
+
+/** A text that stays the same while the process runs; made when it is first asked for. */
+const sendDocument = (type: string, make: () => string): RequestHandler => {
+  let made: { etag: string; bytes: Buffer } | undefined
+  return (request, response) => {
+    if (made === undefined) {
+      const bytes = Buffer.from(make())
+      made = { bytes, etag: `"${sha256(bytes).toString('base64url').slice(0, 22)}"` }
+    }
+    response.set({
+      'Content-Type': `${type}; charset=utf-8`,
+      'Cache-Control': 'public, max-age=300',
+      'X-Content-Type-Options': 'nosniff',
+      ETag: made.etag,
+      // Nothing here is secret; tools that read it may run in a page.
+      'Access-Control-Allow-Origin': '*',
+    })
+    // `fresh` compares If-None-Match (RFC 9110 §13.1.2).
+    if (request.fresh) response.status(304).end()
+    else response.send(made.bytes)
+  }
+}
+
+/** Swagger UI, as its package has it. */
+const viewer = 'swagger-ui-dist'
+const viewerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js'] as const
+
+const sendViewerFile =
+  (file: (typeof viewerFiles)[number]): RequestHandler =>
+  (_request, response, next) => {
+    const path = viewerPath(file)
+    if (path === undefined) {
+      return next(new AppError('guard.not_found', { detail: `The page needs the package ${viewer}: install it.` }))
+    }
+    response.sendFile(path, { dotfiles: 'allow', maxAge: 300_000, headers: { 'X-Content-Type-Options': 'nosniff' } })
+  }
+
+const viewerPath = (file: string): string | undefined => {
+  try {
+    return createRequire(import.meta.url).resolve(`${viewer}/${file}`)
+  } catch {
+    return undefined
+  }
+}
+
+// Nothing inline, nothing from another host, and nobody frames it.
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const withPolicy =
+  (send: RequestHandler): RequestHandler =>
+  (request, response, next) => {
+    response.set({ 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
+    return send(request, response, next)
+  }
+
+// Addresses are relative, so that the page also works behind a proxy that serves it elsewhere.
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Surrogate Management API</title>
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <div id="reference"><noscript>The document itself is <a href="openapi.json">openapi.json</a>.</noscript></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`
+
+// To read only: no page asks for a client secret, and none is sent to a validator elsewhere.
+const start = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#reference',
+  deepLinking: true,
+  docExpansion: 'none',
+  filter: true,
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+})
+`
