@@ -10,6 +10,7 @@ import { managementResources } from './0008-management-resources.ts'
 import { organizations } from './0009-organizations.ts'
 import { indicatorHints } from './0011-indicator-hints.ts'
 import { idempotency } from './0012-idempotency.ts'
+import { searchIndexes } from './0013-search-indexes.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   organizations,
   indicatorHints,
   idempotency,
+  searchIndexes,
 ]

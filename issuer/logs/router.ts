@@ -28,7 +28,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     response: z.array(log),
     async handle({ query, page }) {
       const { rows, total, isCapped } = await listLogs(knex, query, page!)
-      return { body: rows.map(toLog), total, headers: { 'Total-Number-Is-Capped': String(isCapped) } }
+      return { body: rows.map(toLog), total, ...(isCapped && { headers: { 'Total-Number-Is-Capped': 'true' } }) }
     },
   }),
   route({

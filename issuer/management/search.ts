@@ -21,7 +21,9 @@ export interface SearchCondition {
 export type SearchMode = 'like' | 'exact'
 
 const values = z.union([z.string().min(1), z.array(z.string().min(1)).max(100)]).optional()
-const mode = z.enum(['like', 'exact']).optional()
+const mode = z
+  .enum(['like', 'exact'], { error: 'must be like or exact: posix and similar_to are not supported' })
+  .optional()
 export const booleanText = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 const searchShape = (fields: readonly string[]) => ({

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Listed, listed, matching } from '../management/list-store.ts'
+import { keptCount, type Listed, listed, matching } from '../management/list-store.ts'
 import type { Page } from '../management/route.ts'
 import type { Search } from '../management/search.ts'
 import type { UserRow } from './user.ts'
@@ -69,25 +69,39 @@ export const searchColumns: Record<string, string> = {
   name: 'users.name',
 }
 
+const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ role_id: roleId })
+
+const membersOf = (knex: Knex, organizationId: string) =>
+  knex('organization_users').where({ organization_id: organizationId })
+
 /** Newest first. */
 export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined): Promise<Listed<UserRow>> => {
+  const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
   const query = knex<UserRow>('users')
     .select('users.*')
     .orderBy([{ column: 'users.created_at', order: 'desc' }, 'users.id'])
-  const holding = (roleId: string) =>
-    knex('user_roles').where({ role_id: roleId }).whereRaw('user_roles.user_id = users.id')
-  if (filter.roleId !== undefined) query.whereExists(holding(filter.roleId))
-  if (filter.excludeRoleId !== undefined) query.whereNotExists(holding(filter.excludeRoleId))
-  if (filter.excludeOrganizationId !== undefined) {
-    query.whereNotExists(
-      knex('organization_users')
-        .where({ organization_id: filter.excludeOrganizationId })
-        .whereRaw('organization_users.user_id = users.id'),
-    )
-  }
-  matching(query, filter.search, searchColumns)
-  return listed(query, page)
+  const isHolder = (id: string) => holdersOf(knex, id).whereRaw('user_roles.user_id = users.id')
+  const isMember = (id: string) => membersOf(knex, id).whereRaw('organization_users.user_id = users.id')
+  if (roleId !== undefined) query.whereExists(isHolder(roleId))
+  if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
+  if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
+  matching(query, search, searchColumns)
+  return listed(query, page, { key: 'users.id', total: totalOf(knex, filter) })
 }
+
+/** Those who hold a role or belong to an organization are users, each once: who is left when they go need not be counted. */
+const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
+  const left = [
+    ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),
+    ...(excludeOrganizationId === undefined ? [] : [membersOf(knex, excludeOrganizationId)]),
+  ]
+  if (search !== undefined || left.length > 1) return undefined
+  if (roleId !== undefined) return left.length === 0 ? () => counted(holdersOf(knex, roleId)) : undefined
+  return async () => (await keptCount(knex, 'users')) - (left[0] ? await counted(left[0]) : 0)
+}
+
+const counted = async (query: Knex.QueryBuilder): Promise<number> =>
+  Number((await query.count({ total: '*' }).first()).total)
 
 /** Which of `ids` exist; they stay as they are until the transaction ends. */
 export const lockUserIds = async (trx: Knex, ids: readonly string[]): Promise<Set<string>> => {

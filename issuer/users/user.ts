@@ -104,7 +104,8 @@ export const toUser = (row: UserRow): User => ({
   hasPassword: row.password_digest !== null,
 })
 
-export const userSearchFields = ['id', 'username', 'primaryEmail', 'primaryPhone', 'name'] as const
+// What people search for first: of several conditions the first that holds is the last that is looked at.
+export const userSearchFields = ['name', 'primaryEmail', 'username', 'primaryPhone', 'id'] as const
 
 // The pattern of an address backtracks, so a text too long must not reach it.
 const identity = {
