@@ -51,17 +51,30 @@ export const addMembers = async (trx: Knex, kind: MemberKind, organizationId: st
   return added.map((row: Record<string, string>) => row[column]!)
 }
 
-/** Their roles in the organization go with them. Answers how many were removed. */
-export const removeMembers = async (trx: Knex, kind: MemberKind, organizationId: string, ids: readonly string[]) => {
-  if (ids.length === 0) return 0
+/** Its roles in the organization go with it. False when it was no member. */
+export const removeMember = async (trx: Knex, kind: MemberKind, organizationId: string, id: string) => {
   const { members, column } = memberTables[kind]
-  return trx(members).where({ organization_id: organizationId }).whereIn(column, ids).delete()
+  return (
+    (await trx(members)
+      .where({ organization_id: organizationId, [column]: id })
+      .delete()) > 0
+  )
 }
 
-export const memberIds = async (trx: Knex, kind: MemberKind, organizationId: string): Promise<string[]> => {
+/** Removes all but `ids`, however many; answers the ids of those that were removed. */
+export const removeOtherMembers = async (
+  trx: Knex,
+  kind: MemberKind,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<string[]> => {
   const { members, column } = memberTables[kind]
-  const rows = await trx(members).where({ organization_id: organizationId }).select({ id: column })
-  return rows.map(({ id }) => id as string)
+  const removed = await trx(members)
+    .where({ organization_id: organizationId })
+    .whereRaw('?? <> ALL (?::text[])', [column, [...ids]])
+    .delete()
+    .returning(column)
+  return removed.map((row: Record<string, string>) => row[column]!)
 }
 
 export const isMember = async (knex: Knex, kind: MemberKind, organizationId: string, id: string): Promise<boolean> => {
@@ -101,7 +114,7 @@ export interface WithOrganizationRoles {
   organization_roles: { id: string; name: string }[]
 }
 
-/** Those who joined last first. Joined from the left, so that the records are not read to be counted. */
+/** Those who joined last first. */
 export const listMembers = <Kind extends MemberKind>(
   knex: Knex,
   kind: Kind,
@@ -110,13 +123,12 @@ export const listMembers = <Kind extends MemberKind>(
   page: Page | undefined,
 ): Promise<Listed<MemberRow[Kind] & WithOrganizationRoles>> => {
   const { members, column, records, searchColumns } = memberTables[kind]
-  const query = knex(members)
-    .leftJoin(records, `${records}.id`, `${members}.${column}`)
-    .where(`${members}.organization_id`, organizationId)
-    .orderBy([{ column: `${members}.created_at`, order: 'desc' }, `${members}.${column}`])
-    .select(`${records}.*`, knex.raw(organizationRoles(kind)))
-  matching(query, keywordSearch(q, Object.keys(searchColumns)), searchColumns)
-  return listed(query, page)
+  return listMemberships(knex, kind, page, {
+    of: { [`${members}.organization_id`]: organizationId },
+    other: `${members}.${column}`,
+    records,
+    search: (query) => matching(query, keywordSearch(q, Object.keys(searchColumns)), searchColumns),
+  })
 }
 
 /** The organizations of a user or an application, the last joined first. */
@@ -128,11 +140,46 @@ export const listOrganizationsOf = (
   page: Page | undefined,
 ): Promise<Listed<OrganizationRow & WithOrganizationRoles>> => {
   const { members, column } = memberTables[kind]
-  const query = knex(members)
-    .leftJoin('organizations', 'organizations.id', `${members}.organization_id`)
-    .where(`${members}.${column}`, id)
-    .orderBy([{ column: `${members}.created_at`, order: 'desc' }, `${members}.organization_id`])
-    .select('organizations.*', knex.raw(organizationRoles(kind)))
-  matching(query, keywordSearch(q, Object.keys(organizationSearchColumns)), organizationSearchColumns)
-  return listed(query, page)
+  return listMemberships(knex, kind, page, {
+    of: { [`${members}.${column}`]: id },
+    other: `${members}.organization_id`,
+    records: 'organizations',
+    search: (query) =>
+      matching(query, keywordSearch(q, Object.keys(organizationSearchColumns)), organizationSearchColumns),
+  })
+}
+
+interface Memberships {
+  /** Whose. */
+  of: Record<string, string>
+  /** The column that says with whom, and the table where those are. */
+  other: string
+  records: string
+  search(query: Knex.QueryBuilder): void
+}
+
+/**
+ * First the page, from the index alone unless there is a search (joined from the left, `records` is not read then); then what belongs to
+ * its rows. In one statement the roles of all members before the page would be gathered too.
+ */
+const listMemberships = async <Row>(
+  knex: Knex,
+  kind: MemberKind,
+  page: Page | undefined,
+  { of, other, records, search }: Memberships,
+): Promise<Listed<Row>> => {
+  const { members } = memberTables[kind]
+  const memberships = () =>
+    knex(members)
+      .leftJoin(records, `${records}.id`, other)
+      .where(of)
+      .orderBy([{ column: `${members}.created_at`, order: 'desc' }, other])
+  const found = memberships().select({ id: other })
+  search(found)
+  const { rows, total } = await listed<{ id: string }>(found, page)
+  const ids = rows.map(({ id }) => id)
+  const complete = memberships()
+    .whereRaw('?? = ANY (?::text[])', [other, ids])
+    .select(`${records}.*`, knex.raw(organizationRoles(kind)))
+  return { rows: ids.length === 0 ? [] : ((await complete) as Row[]), total }
 }

@@ -6,7 +6,7 @@ import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
-import { addMembers, type MemberKind, memberIds, removeMembers, shareRecords } from './member-store.ts'
+import { addMembers, type MemberKind, removeMember, removeOtherMembers, shareRecords } from './member-store.ts'
 import { about } from './operations.ts'
 import { lockOrganization } from './organization-store.ts'
 import { notFound, requireAll, unknownId } from './unknown.ts'
@@ -84,16 +84,14 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
     set: (context: OperationContext, kind: MemberKind, organizationId: string, ids: readonly string[]): Promise<void> =>
       change(context, kind, organizationId, async ({ trx }) => {
         await acceptMembers(trx, kind, ids)
-        const wanted = new Set(ids)
-        const removed = (await memberIds(trx, kind, organizationId)).filter((id) => !wanted.has(id))
-        await removeMembers(trx, kind, organizationId, removed)
+        const removed = await removeOtherMembers(trx, kind, organizationId, ids)
         return { added: await addMembers(trx, kind, organizationId, ids), removed }
       }),
 
     /** Throws 404 `entity.not_found` for somebody who is no member. */
     remove: (context: OperationContext, kind: MemberKind, organizationId: string, id: string): Promise<void> =>
       change(context, kind, organizationId, async ({ trx }) => {
-        if ((await removeMembers(trx, kind, organizationId, [id])) === 0) throw notFound(id)
+        if (!(await removeMember(trx, kind, organizationId, id))) throw notFound(id)
         return { added: [], removed: [id] }
       }),
   }
