@@ -122,6 +122,8 @@ test('a policy is told everything about both stages', async () => {
   const user = await issuer.createUser({ customData: { plan: 'gold' } })
   await issuer.grantUser(user.id, orders, ['read:orders'], 'buyer')
   await issuer.grantUser(agent.id, orders, ['write:orders'], 'support')
+  const organization = (await issuer.api('POST', '/organizations', { name: 'Acme' })).body
+  await issuer.api('POST', `/organizations/${organization.id}/users`, { userIds: [user.id] })
   const actor = await issuer.exchange(client, (await mint(agent.id)).body.subjectToken, { scope: 'openid' })
   questions.length = 0
 
@@ -140,7 +142,13 @@ test('a policy is told everything about both stages', async () => {
 
   const common = {
     version: 1,
-    subject: { id: user.id, isSuspended: false, roles: ['buyer'], organizations: [], customData: { plan: 'gold' } },
+    subject: {
+      id: user.id,
+      isSuspended: false,
+      roles: ['buyer'],
+      organizations: [organization.id],
+      customData: { plan: 'gold' },
+    },
     client: { id: client.id, type: 'Traditional', name: 'Support desk' },
     creator: { clientId: issuer.bootstrap.id },
     resource: orders,
