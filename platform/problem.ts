@@ -37,6 +37,8 @@ export const problems = {
   'user.username_already_in_use': [422, 'This username is already in use.'],
   'user.email_already_in_use': [422, 'This email is already in use.'],
   'user.phone_already_in_use': [422, 'This phone number is already in use.'],
+  'user.identity_already_in_use': [422, 'This identity is linked to another user.'],
+  'user.identity_not_exist': [404, 'The user has no such identity.'],
   'user.suspended': [422, 'This user is suspended.'],
   'user.invalid_role_type': [422, 'A machine-to-machine role cannot be assigned to a user.'],
   'user.role_exists': [422, 'The role is already assigned to this user.'],

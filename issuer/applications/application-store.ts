@@ -56,6 +56,7 @@ export interface ApplicationFilter {
   isThirdParty?: boolean | undefined
   roleId?: string | undefined
   excludeRoleId?: string | undefined
+  excludeOrganizationId?: string | undefined
 }
 
 const searchColumns: Record<string, string> = {
@@ -79,6 +80,13 @@ export const listApplications = (
   if (filter.isThirdParty !== undefined) query.where('applications.is_third_party', filter.isThirdParty)
   if (filter.roleId !== undefined) query.whereExists(holding(filter.roleId))
   if (filter.excludeRoleId !== undefined) query.whereNotExists(holding(filter.excludeRoleId))
+  if (filter.excludeOrganizationId !== undefined) {
+    query.whereNotExists(
+      knex('organization_applications')
+        .where({ organization_id: filter.excludeOrganizationId })
+        .whereRaw('organization_applications.application_id = applications.id'),
+    )
+  }
   matching(query, filter.search, searchColumns)
   return listed(query, page)
 }

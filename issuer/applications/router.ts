@@ -45,6 +45,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
         types: z.union([applicationType.transform((type) => [type]), z.array(applicationType)]).optional(),
         isThirdParty: booleanText.optional(),
         excludeRoleId: id.optional(),
+        excludeOrganizationId: id.optional(),
       }),
       paged: 'optional',
       status: 200,

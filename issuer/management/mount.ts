@@ -18,6 +18,7 @@ import { organizationsRoutes } from '../organizations/router.ts'
 import { personalAccessTokensRoutes } from '../personal-access-tokens/router.ts'
 import { resourcesRoutes } from '../resources/router.ts'
 import { rolesRoutes } from '../roles/router.ts'
+import { identitiesRoutes } from '../users/identities-router.ts'
 import { createPasswordHasher } from '../users/password.ts'
 import { usersRoutes } from '../users/router.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
@@ -34,6 +35,7 @@ import { type Caller, type Route, type RouteContext, type RouteResult, takesKey 
 /** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
 const routers = [
   usersRoutes,
+  identitiesRoutes,
   personalAccessTokensRoutes,
   resourcesRoutes,
   rolesRoutes,

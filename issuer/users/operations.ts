@@ -51,6 +51,13 @@ export const userOperations = ({
       return toUser(row)
     },
 
+    /** Null for a user without a password. */
+    async getDigest(userId: string) {
+      const row = await findUser(knex, userId)
+      if (row === undefined) throw unknownUser(userId)
+      return { passwordDigest: row.password_digest, passwordAlgorithm: row.password_algorithm }
+    },
+
     async create(context: OperationContext, input: NewUser): Promise<User> {
       const digest = await digestOf(input, passwords)
       return mutate(context, async ({ trx, record }) => {

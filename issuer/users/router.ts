@@ -1,13 +1,14 @@
 import { z } from 'zod'
+import { authorize } from '../management/authorization.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import { type Route, route } from '../management/route.ts'
 import { id, ids, jsonObject, someIds } from '../management/schemas.ts'
-import { listQuery } from '../management/search.ts'
+import { booleanText, listQuery } from '../management/search.ts'
 import { assignmentOperations } from '../roles/assignments.ts'
 import { role, roleSearchFields, toRole } from '../roles/role.ts'
 import { listRoles } from '../roles/role-store.ts'
 import { userOperations } from './operations.ts'
-import { newUser, password, toUser, user, userPatch, userProfile, userSearchFields } from './user.ts'
+import { newUser, password, toUser, user, userDetails, userPatch, userProfile, userSearchFields } from './user.ts'
 import { listUsers } from './user-store.ts'
 
 const params = z.object({ userId: id })
@@ -56,13 +57,27 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       method: 'GET',
       path: '/users/:userId',
       operationId: 'getUser',
-      summary: 'Reads a user.',
+      summary:
+        'Reads a user; with includePasswordHash, which needs the scope users or all, the digest of the password too.',
       scope: 'users',
       params,
+      query: z.object({
+        includeSsoIdentities: booleanText.default(false),
+        includePasswordHash: booleanText.default(false),
+      }),
       status: 200,
-      response: user,
+      response: userDetails,
       problems: ['entity.not_found'],
-      handle: async ({ params: { userId } }) => ({ body: await users.get(userId) }),
+      async handle({ params: { userId }, query, caller }) {
+        if (query.includePasswordHash) authorize({ method: 'GET', scope: 'users', secret: true }, caller)
+        return {
+          body: {
+            ...(await users.get(userId)),
+            ...(query.includeSsoIdentities && { ssoIdentities: [] }),
+            ...(query.includePasswordHash && (await users.getDigest(userId))),
+          },
+        }
+      },
     }),
     route({
       method: 'PATCH',

@@ -85,6 +85,13 @@ export const user = z.strictObject({
 })
 export type User = z.output<typeof user>
 
+/** What may be asked for besides. There are no enterprise connections yet, so nobody has an identity from one. */
+export const userDetails = user.extend({
+  ssoIdentities: z.array(jsonObject).optional(),
+  passwordDigest: z.string().nullable().optional(),
+  passwordAlgorithm: z.enum(passwordAlgorithms).nullable().optional(),
+})
+
 export const toUser = (row: UserRow): User => ({
   id: row.id,
   username: row.username,
