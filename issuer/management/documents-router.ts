@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import express, { type RequestHandler, type Router } from 'express'
 import { asyncApiDocument } from '../../events/documents.ts'
@@ -14,11 +15,12 @@ export const createDocumentsRouter = (options: { routes: readonly Route[]; baseU
   const router = express.Router({ caseSensitive: true, strict: true })
   const answers: Record<string, RequestHandler> = {
     '/status': (_request, response) => void response.status(204).end(),
-    '/openapi.json': sendDocument('application/json', () => JSON.stringify(openApiDocument(options))),
-    '/asyncapi.json': sendDocument('application/json', () => JSON.stringify(asyncApiDocument())),
-    '/docs': withPolicy(sendDocument('text/html', () => page)),
-    '/docs/start.js': sendDocument('text/javascript', () => start),
-    ...Object.fromEntries(viewerFiles.map((file) => [`/docs/${file}`, sendViewerFile(file)])),
+    '/openapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(openApiDocument(options)))),
+    '/asyncapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(asyncApiDocument()))),
+    '/docs': withPolicy(sendDocument('text/html', () => Buffer.from(page))),
+    '/docs/start.js': sendDocument('text/javascript', () => Buffer.from(start)),
+    '/docs/swagger-ui.css': sendDocument('text/css', () => viewerFile('swagger-ui.css')),
+    '/docs/swagger-ui-bundle.js': sendDocument('text/javascript', () => viewerFile('swagger-ui-bundle.js')),
   }
   for (const [path, answer] of Object.entries(answers)) router.route(path).get(answer).all(refuseMethod)
   return router
@@ -28,17 +30,20 @@ const refuseMethod: RequestHandler = () => {
   throw new AppError('guard.method_not_allowed', { headers: { Allow: 'GET, HEAD' } })
 }
 
-/** A text that stays the same while the process runs; made when it is first asked for. */
-const sendDocument = (type: string, make: () => string): RequestHandler => {
+/** Five minutes; then one conditional request. */
+const caching = 'public, max-age=300'
+
+/** What stays the same while the process runs; made when it is first asked for. */
+const sendDocument = (type: string, make: () => Buffer): RequestHandler => {
   let made: { etag: string; bytes: Buffer } | undefined
   return (request, response) => {
     if (made === undefined) {
-      const bytes = Buffer.from(make())
+      const bytes = make()
       made = { bytes, etag: `"${sha256(bytes).toString('base64url').slice(0, 22)}"` }
     }
     response.set({
       'Content-Type': `${type}; charset=utf-8`,
-      'Cache-Control': 'public, max-age=300',
+      'Cache-Control': caching,
       'X-Content-Type-Options': 'nosniff',
       ETag: made.etag,
       // Nothing here is secret; tools that read it may run in a page.
@@ -50,25 +55,14 @@ const sendDocument = (type: string, make: () => string): RequestHandler => {
   }
 }
 
-/** Swagger UI, as its package has it. */
+/** Swagger UI, as its package has it; whoever installs only what is needed to run does without the page. */
 const viewer = 'swagger-ui-dist'
-const viewerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js'] as const
 
-const sendViewerFile =
-  (file: (typeof viewerFiles)[number]): RequestHandler =>
-  (_request, response, next) => {
-    const path = viewerPath(file)
-    if (path === undefined) {
-      return next(new AppError('guard.not_found', { detail: `The page needs the package ${viewer}: install it.` }))
-    }
-    response.sendFile(path, { dotfiles: 'allow', maxAge: 300_000, headers: { 'X-Content-Type-Options': 'nosniff' } })
-  }
-
-const viewerPath = (file: string): string | undefined => {
+const viewerFile = (file: string): Buffer => {
   try {
-    return createRequire(import.meta.url).resolve(`${viewer}/${file}`)
-  } catch {
-    return undefined
+    return readFileSync(createRequire(import.meta.url).resolve(`${viewer}/${file}`))
+  } catch (cause) {
+    throw new AppError('guard.not_found', { detail: `The page needs the package ${viewer}: install it.`, cause })
   }
 }
 
