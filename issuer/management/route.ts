@@ -44,6 +44,8 @@ export interface Route<
   idempotency?: 'together' | 'apart' | 'none'
   /** The problems that callers meet here, besides those of every route. */
   problems?: readonly ProblemCode[]
+  /** Of those, what is answered with another status than the problem table's. */
+  problemStatuses?: Readonly<Partial<Record<ProblemCode, number>>>
   handle(
     context: RouteContext<z.output<Params>, z.output<QueryString>, z.output<Body>>,
   ): Promise<RouteResult> | Promise<void>

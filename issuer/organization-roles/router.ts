@@ -4,6 +4,7 @@ import { type Route, route } from '../management/route.ts'
 import { id, ids, someIds } from '../management/schemas.ts'
 import { organizationScope, toOrganizationScope } from '../organization-scopes/organization-scope.ts'
 import { keywordQuery } from '../organizations/keyword.ts'
+import { relatedStatus } from '../organizations/unknown.ts'
 import { scope, toScope } from '../resources/scope.ts'
 import { listCarried } from './carried-scope-store.ts'
 import { carriedScopeOperations } from './carried-scopes.ts'
@@ -54,6 +55,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
         'entity.relation_foreign_key_not_found',
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
+      problemStatuses: relatedStatus,
       handle: async (context) => ({ body: await roles.create(context, context.body) }),
     }),
     route({
@@ -125,6 +127,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       body: z.object({ organizationScopeIds: someIds }),
       status: 201,
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found'],
+      problemStatuses: relatedStatus,
       handle: (context) => carried.add(context, 'organization', context.params.id, context.body.organizationScopeIds),
     }),
     route({
@@ -137,6 +140,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       body: z.object({ organizationScopeIds: ids }),
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found'],
+      problemStatuses: relatedStatus,
       handle: (context) => carried.set(context, 'organization', context.params.id, context.body.organizationScopeIds),
     }),
     route({
@@ -183,6 +187,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
         'entity.relation_foreign_key_not_found',
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
+      problemStatuses: relatedStatus,
       handle: (context) => carried.add(context, 'resource', context.params.id, context.body.scopeIds),
     }),
     route({
@@ -199,6 +204,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
         'entity.relation_foreign_key_not_found',
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
+      problemStatuses: relatedStatus,
       handle: (context) => carried.set(context, 'resource', context.params.id, context.body.scopeIds),
     }),
     route({

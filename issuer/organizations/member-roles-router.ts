@@ -6,6 +6,7 @@ import { organizationRole } from '../organization-roles/organization-role.ts'
 import { organizationScope } from '../organization-scopes/organization-scope.ts'
 import { memberRoleOperations } from './member-roles.ts'
 import type { MemberKind } from './member-store.ts'
+import { relatedStatus } from './unknown.ts'
 
 interface Wording {
   kind: MemberKind
@@ -56,6 +57,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       body: z.object({ [idsName]: someIds, organizationRoleIds: someIds.pipe(z.array(id).max(maxRoles)) }),
       status: 201,
       problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      problemStatuses: relatedStatus,
       handle(context) {
         const { organizationRoleIds, [idsName]: memberIds } = context.body as Record<string, string[]>
         return roles.add(context, kind, context.params.id, memberIds!, {
@@ -90,6 +92,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       body: someNamedRoles,
       status: 201,
       problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      problemStatuses: relatedStatus,
       handle(context) {
         const { organizationId, id } = memberOf(context.params)
         return roles.add(context, kind, organizationId, [id], context.body)
@@ -105,6 +108,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       body: namedRoles,
       status: 204,
       problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      problemStatuses: relatedStatus,
       handle: (context) => roles.set(context, memberOf(context.params), context.body),
     }),
     route({

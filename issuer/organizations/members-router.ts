@@ -13,7 +13,7 @@ import { listMembers, listOrganizationsOf, type MemberKind, type WithOrganizatio
 import { memberOperations } from './members.ts'
 import { organizationOperations } from './operations.ts'
 import { organization, toOrganization } from './organization.ts'
-import { notFound, unknownId } from './unknown.ts'
+import { notFound, relatedStatus, unknownId } from './unknown.ts'
 
 const withRoles = { organizationRoles: z.array(organizationRoleName) }
 const rolesOf = ({ organization_roles: organizationRoles }: WithOrganizationRoles) => ({ organizationRoles })
@@ -98,6 +98,7 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       status: 201,
       response: z.strictObject({ [idsName]: z.array(id) }),
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problemStatuses: relatedStatus,
       async handle(context) {
         const answer = { [idsName]: context.body[idsName]! }
         await members.add(context, kind, context.params.id, context.body[idsName]!, answer)
@@ -114,6 +115,7 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       body: z.object({ [idsName]: ids }),
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problemStatuses: relatedStatus,
       handle: (context) => members.set(context, kind, context.params.id, context.body[idsName]!),
     }),
     // Before `…/:userId`, which would take `roles` for an id.

@@ -6,9 +6,14 @@ export const unknownId = (id: string) => new AppError('entity.not_exists_with_id
 
 export const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
 
-/** Existing clients of the organization routes expect 422 here. */
+/** Existing clients expect this of the routes of organizations. */
+export const relatedStatus = { 'entity.relation_foreign_key_not_found': 422 } as const
+
 export const unknownRelated = (ids: readonly string[]) =>
-  new AppError('entity.relation_foreign_key_not_found', { status: 422, data: { id: ids[0], ids } })
+  new AppError('entity.relation_foreign_key_not_found', {
+    status: relatedStatus['entity.relation_foreign_key_not_found'],
+    data: { id: ids[0], ids },
+  })
 
 /** Throws `unknownRelated` for those of `ids` that are not among `found`. */
 export const requireAll = (ids: readonly string[], found: readonly { id: string }[]): void => {

@@ -50,7 +50,7 @@ const headersOf: Readonly<Record<number, readonly string[]>> = {
 
 /** The answers of a route that are no success, by status. What is the same everywhere is a component. */
 export const problemResponses = (route: Route): Record<string, SchemaObject> => {
-  const byStatus = Map.groupBy(problemsOf(route), (code) => problems[code][0])
+  const byStatus = Map.groupBy(problemsOf(route), (code) => route.problemStatuses?.[code] ?? problems[code][0])
   return Object.fromEntries(
     [...byStatus]
       .sort(([one], [other]) => one - other)
