@@ -17,7 +17,7 @@ export const impersonationInputSchema = z.strictObject({
   subject: z.strictObject({
     ...person,
     isSuspended: z.boolean(),
-    organizations: z.array(z.string()),
+    organizations: z.array(z.string()).describe('Ids of those the subject is a member of.'),
     customData: z.record(z.string(), z.unknown()),
   }),
   actor: z
@@ -39,6 +39,10 @@ export const impersonationInputSchema = z.strictObject({
     .describe('At minting only when the request binds the token to one.'),
   creator: z.strictObject({ clientId: z.string() }),
   resource: z.string().optional(),
+  organization: z
+    .strictObject({ id: z.string() })
+    .optional()
+    .describe('At exchange: the organization that the token is for or, with a resource, counts in.'),
   scopes: z.array(z.string()),
   reason: z.string().optional(),
   ticket: z.string().optional(),

@@ -38,6 +38,7 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
   client: { id: request.client.id, type: request.client.type, name: request.client.name },
   creator: { clientId: facts.creatorId! },
   ...(resource && { resource: resource.indicator }),
+  ...(request.organizationId !== undefined && { organization: { id: request.organizationId } }),
   scopes: [...scopes],
   ...(facts.reason !== null && { reason: facts.reason }),
   ...(facts.ticket !== null && { ticket: facts.ticket }),

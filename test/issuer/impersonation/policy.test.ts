@@ -167,3 +167,19 @@ test('a policy is told everything about both stages', async () => {
     },
   ])
 })
+
+test('a policy is told which organization the token is to count in', async () => {
+  const user = await issuer.createUser()
+  const organization = (await issuer.api('POST', '/organizations', { name: 'Acme' })).body
+  await issuer.api('POST', `/organizations/${organization.id}/users`, { userIds: [user.id] })
+  const exchange = async (form: object) =>
+    issuer.exchange(client, (await mint(user.id)).body.subjectToken, { organization_id: organization.id, ...form })
+  questions.length = 0
+  expect((await exchange({})).status).toBe(200)
+  expect((await exchange({ resource: orders })).status).toBe(200)
+  const asked = { stage: 'exchange', organization: { id: organization.id } }
+  expect((questions as { stage: string }[]).filter(({ stage }) => stage === 'exchange')).toEqual([
+    expect.objectContaining({ ...asked, resource: `urn:logto:organization:${organization.id}` }),
+    expect.objectContaining({ ...asked, resource: orders }),
+  ])
+})

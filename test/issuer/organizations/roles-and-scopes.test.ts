@@ -178,6 +178,23 @@ describe('an organization role', () => {
     expect(await api.events()).toEqual([])
   })
 
+  test('whose type changes while it is given to a user is never a machine-to-machine role that a user has', async () => {
+    const [organization, user] = [await make.organization(), await make.user()]
+    const list = `/organizations/${organization.id}/users`
+    await api.expect(201, 'POST', list, { userIds: [user.id] })
+    for (let round = 0; round < 10; round++) {
+      const { id } = await make.role()
+      const [changed, given] = await Promise.all([
+        api.call('PATCH', `/organization-roles/${id}`, { type: 'MachineToMachine' }),
+        api.call('POST', `${list}/${user.id}/roles`, { organizationRoleIds: [id] }),
+      ])
+      expect([changed.status, given.status].sort()).toEqual([changed.status === 200 ? 200 : 201, 422])
+    }
+    const held = await api.expect(200, 'GET', `${list}/${user.id}/roles`)
+    expect(held.filter(({ type }: { type: string }) => type !== 'User')).toEqual([])
+    await api.events()
+  })
+
   test('is deleted, and those who have it lose it', async () => {
     const role = await make.role()
     const [organization, user] = [await make.organization(), await make.user()]
