@@ -49,6 +49,11 @@ const commands: Record<string, Command> = {
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',
     load: async () => (await import('./commands/keys.ts')).keysCommand,
   },
+  describe: {
+    usage: 'describe events | asyncapi',
+    summary: 'prints the JSON Schema or the AsyncAPI 3 document of all webhook events',
+    load: async () => (await import('./commands/describe.ts')).describeCommand,
+  },
   policy: {
     usage: 'policy build | test | check',
     summary: 'compiles, tests and checks Rego policies',

