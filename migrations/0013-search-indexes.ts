@@ -23,6 +23,7 @@ CREATE INDEX organizations_search ON organizations USING gin (name gin_trgm_ops,
 
 CREATE INDEX roles_by_creation ON roles (created_at DESC, id);
 CREATE INDEX applications_by_creation ON applications (created_at DESC, id);
+CREATE INDEX applications_by_type ON applications (type, created_at DESC, id);
 CREATE INDEX resources_by_creation ON resources (created_at DESC, id);
 CREATE INDEX scopes_by_creation ON scopes (resource_id, created_at, id);
 
