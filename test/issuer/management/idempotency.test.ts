@@ -1,6 +1,12 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { reencrypt } from '../../../issuer/keys/reencrypt.ts'
+import { createIdempotency } from '../../../issuer/management/idempotency.ts'
+import { createRetentionJob, retentionDefaults } from '../../../issuer/retention/retention.ts'
+import { createEnvelope, type Envelope } from '../../../platform/envelope.ts'
+import { silentLogger } from '../../../platform/logger.ts'
+import { createMetrics } from '../../../platform/metrics.ts'
 import { request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 
 /** Two instances on one database, as a caller behind a balancer meets them. */
@@ -144,16 +150,29 @@ test('the second of two is told that the first still runs, and the answer when i
   expect(isReplay(await second())).toBe(true)
 })
 
-test('what failed on our side is not kept: neither the answer nor a part of the change', async () => {
-  const key = randomUUID()
-  await issuer.sql(`CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
-  await issuer.sql('CREATE TRIGGER broken BEFORE INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION broken()')
-  expect(await post('/users', { name: 'Barbara' }, { key })).toMatchObject({ status: 500 })
-  await issuer.sql('DROP FUNCTION broken CASCADE')
-  expect(await numberOf('users WHERE name = $1', 'Barbara')).toBe(0)
-  const again = await post('/users', { name: 'Barbara' }, { key })
-  expect(again.status).toBe(200)
-  expect(isReplay(again)).toBe(false)
+describe('what failed on our side is not kept', () => {
+  const breakInserts = async (table: string) => {
+    await issuer.sql(`CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
+    await issuer.sql(`CREATE TRIGGER broken BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION broken()`)
+  }
+
+  test.each([
+    ['the change', 'outbox', 'Barbara'],
+    // Neither stands without the other, so no crash can come between them.
+    ['keeping the answer', 'idempotency_answers', 'Margaret'],
+  ])('when it was %s that failed: nothing of it stays behind', async (_what, table, name) => {
+    const key = randomUUID()
+    await breakInserts(table)
+    try {
+      expect(await post('/users', { name }, { key })).toMatchObject({ status: 500 })
+    } finally {
+      await issuer.sql('DROP FUNCTION broken CASCADE')
+    }
+    expect(await numberOf('users WHERE name = $1', name)).toBe(0)
+    const again = await post('/users', { name }, { key })
+    expect(again.status).toBe(200)
+    expect(isReplay(again)).toBe(false)
+  })
 })
 
 test('a change whose answer was lost on the way is not made again', async () => {
@@ -188,6 +207,57 @@ test('a new signing key is published once, and signs on the instance that was as
   const first = await post('/configs/oidc/private-keys/rotate', {}, { key })
   expect(first.status).toBe(200)
   expect((await post('/configs/oidc/private-keys/rotate', {}, { key, instance: 1 })).body).toEqual(first.body)
+})
+
+test('an answer is kept for a day', async () => {
+  const [old, young] = [randomUUID(), randomUUID()]
+  const input = { name: 'Yesterday' }
+  const first = (await post('/users', input, { key: old })).body
+  await issuer.sql(`UPDATE idempotency_answers SET created_at = now() - interval '23 hours'`)
+  const kept = (await post('/users', input, { key: young })).body
+  await issuer.sql(`UPDATE idempotency_answers SET created_at = created_at - interval '90 minutes'`)
+  const logger = silentLogger
+  const dependencies = { database: issuer.database, retention: retentionDefaults, logger, metrics: createMetrics() }
+  await createRetentionJob(dependencies).run()
+  expect((await post('/users', input, { key: young })).body).toEqual(kept)
+  expect((await post('/users', input, { key: old })).body.id).not.toBe(first.id)
+})
+
+test('answers stay readable under another key-encryption key', async () => {
+  const [before, after] = [randomBytes(32), randomBytes(32)]
+  const envelopes = {
+    before: createEnvelope({ current: before }),
+    during: createEnvelope({ current: after, previous: before }),
+    after: createEnvelope({ current: after }),
+  }
+  const { knex } = issuer.database
+  const answerWith = (envelope: Envelope, id: string) =>
+    createIdempotency({ knex, envelope }).run(callUnder('a key of two times'), async () => ({ body: { id } }))
+  await issuer.sql('TRUNCATE idempotency_answers')
+  expect(await answerWith(envelopes.before, 'first')).toEqual({ body: { id: 'first' } })
+  expect(await reencrypt({ database: issuer.database, envelope: envelopes.during })).toMatchObject({ missed: 0 })
+  expect(await answerWith(envelopes.after, 'second')).toMatchObject({ body: { id: 'first' } })
+})
+
+/** A call as the router makes it. */
+const callUnder = (key: string) => ({
+  key,
+  route: { method: 'POST' as const, path: '/things', status: 201 },
+  body: {},
+  context: {
+    operationId: 'createThing',
+    caller: { subject: 'c1', clientId: 'c1', scopes: new Set(['all']) },
+    fields: [],
+    request: {
+      ip: '203.0.113.7',
+      userAgent: undefined,
+      method: 'POST',
+      path: '/things',
+      matchedRoute: '/things',
+      params: {},
+      status: 201,
+    },
+  },
 })
 
 test('a password is verified each time, whatever the key', async () => {
