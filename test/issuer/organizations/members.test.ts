@@ -183,12 +183,17 @@ test('only machine-to-machine applications belong to organizations', async () =>
   expect(await api.expect(200, 'GET', `/organizations/${id}/applications`)).toEqual([])
 })
 
-test('users who are outside an organization are found to be added', async () => {
+test('users and applications that are outside an organization are found to be added', async () => {
   const { id } = await make.organization()
   const [inside, outside] = [await make.user({ name: 'Kim Inside' }), await make.user({ name: 'Kim Outside' })]
   await api.expect(201, 'POST', `/organizations/${id}/users`, { userIds: [inside.id] })
   const found = await api.expect(200, 'GET', `/users?search.name=Kim%25&excludeOrganizationId=${id}`)
   expect(found).toEqual([outside])
+
+  const [member, other] = [await make.application({ name: 'Kim 1' }), await make.application({ name: 'Kim 2' })]
+  await api.expect(201, 'POST', `/organizations/${id}/applications`, { applicationIds: [member.id] })
+  const applications = await api.expect(200, 'GET', `/applications?search.name=Kim%25&excludeOrganizationId=${id}`)
+  expect(applications).toEqual([other])
 })
 
 test('more members than a statement has parameters are replaced at once; the event names 5 000 of them', async () => {
