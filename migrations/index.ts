@@ -11,6 +11,7 @@ import { organizations } from './0009-organizations.ts'
 import { indicatorHints } from './0011-indicator-hints.ts'
 import { idempotency } from './0012-idempotency.ts'
 import { searchIndexes } from './0013-search-indexes.ts'
+import { scopesByRole } from './0014-scopes-by-role.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   indicatorHints,
   idempotency,
   searchIndexes,
+  scopesByRole,
 ]

@@ -36,7 +36,7 @@ export const createPipelinedQuery = ({
       lock_timeout: 5_000,
       statement_timeout: 15_000,
       // These statements look rows up by key: one plan is right for all values, and planning anew takes several times what they take.
-      options: '-c plan_cache_mode=force_generic_plan',
+      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
     })
     const opened = client.connect().then(() => client)
     const forget = () => {

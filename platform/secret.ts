@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { inspect } from 'node:util'
 
 const redacted = '[redacted]'
@@ -28,7 +28,7 @@ export class Secret {
   }
 }
 
-export const sha256 = (value: string | Uint8Array): Buffer => createHash('sha256').update(value).digest()
+export const sha256 = (value: string | Uint8Array): Buffer => hash('sha256', value, 'buffer')
 
 /** Constant-time comparison of two strings of any length (their digests are compared). */
 export const secretsEqual = (left: string, right: string): boolean => timingSafeEqual(sha256(left), sha256(right))

@@ -2,6 +2,7 @@ import { partialDeepStrictEqual } from 'node:assert/strict'
 import { exportJWK, generateKeyPair } from 'jose'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
 import type { Connection } from '../harness/database-store.ts'
+import type { Actor } from '../harness/people.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Server, Stage } from '../harness/stage.ts'
@@ -11,8 +12,8 @@ import { seedSurrogate } from '../targets/issuer-seed-store.ts'
 
 /**
  * `client_credentials`, and token exchange (impersonation, with an actor token), on one PostgreSQL with `fsync` on. Each
- * issuer has a database with the same in it: a resource with two permissions, a role that carries them, a client and a
- * user that have the role, and a user who acts.
+ * issuer has a database with the same in it: a resource with two permissions, a role that carries them, a client and
+ * 1 000 users that have the role, and 100 users who act.
  */
 export const issuer: Comparison = {
   name: 'issuer',
@@ -28,9 +29,8 @@ export type IssuerWorld = {
   tokenPath: string
   client: { id: string; secret: string }
   resource: string
-  /** The user who acts, and an opaque access token of theirs with scope `openid`. */
-  actorId: string
-  actorToken: string
+  /** Users who act, each with an opaque access token of theirs with scope `openid`. */
+  actors: readonly Actor[]
   /** Fresh single-use subject tokens, minted outside the measured window. */
   mintSubjectTokens: (count: number) => Promise<string[]>
 }
@@ -75,15 +75,14 @@ export const tokenContestants = (name: string, server: Server, world: IssuerWorl
   const request = (form: Record<string, string>) =>
     tokenRequest({ scope, resource: world.resource, ...form }, server, world)
   const clientCredentials = request({ grant_type: 'client_credentials' })
-  const exchange = (subjectToken: string, changes: Record<string, string> = {}) =>
+  const exchange = (subjectToken: string, actorToken = world.actors[0]!.token) =>
     request({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       client_id: world.client.id,
       subject_token: subjectToken,
       subject_token_type: accessTokenType,
-      actor_token: world.actorToken,
+      actor_token: actorToken,
       actor_token_type: accessTokenType,
-      ...changes,
     })
   return [
     {
@@ -101,15 +100,18 @@ export const tokenContestants = (name: string, server: Server, world: IssuerWorl
     {
       name: `${name}, token exchange`,
       server,
-      requests: async (count) => (await world.mintSubjectTokens(count)).map((token) => exchange(token)),
+      requests: async (count) =>
+        (await world.mintSubjectTokens(count)).map((token, n) =>
+          exchange(token, world.actors[n % world.actors.length]!.token),
+        ),
       once: true,
       expected,
       preflight: async () => {
         const [token = ''] = await world.mintSubjectTokens(1)
         await sendExpecting(server.port, exchange('sub_unknown'), 400)
-        await sendExpecting(server.port, exchange(token, { actor_token: 'unknown' }), 400)
+        await sendExpecting(server.port, exchange(token, 'unknown'), 400)
         const first = await sendExpecting(server.port, exchange(token), 200)
-        assertAccessToken(first, { aud: world.resource, scope, act: { sub: world.actorId } })
+        assertAccessToken(first, { aud: world.resource, scope, act: { sub: world.actors[0]!.id } })
         await sendExpecting(server.port, exchange(token), 400)
       },
     },

@@ -7,6 +7,7 @@ import { silentLogger } from '../../platform/logger.ts'
 import { sha256 } from '../../platform/secret.ts'
 import type { SeededIssuer } from '../comparisons/issuer.ts'
 import { addDatabase, type Connection } from '../harness/database-store.ts'
+import { type Actor, actors, people } from '../harness/people.ts'
 
 /**
  * Our own schema with one client, one actor and one resource in it, and as many users and roles as asked for; subject tokens on
@@ -14,8 +15,6 @@ import { addDatabase, type Connection } from '../harness/database-store.ts'
  */
 const resource = 'https://api.example.test/orders'
 const client = { id: 'bench-client', secret: randomBytes(32).toString('base64url') }
-const actorId = 'support-1'
-const actorToken = randomBytes(32).toString('base64url')
 
 export type IssuerSize = {
   users: number
@@ -27,8 +26,8 @@ export type IssuerSize = {
   permissions: number
 }
 
-/** The same as the peer's: a user with a role, and a client with one. */
-const smallest: IssuerSize = { users: 1, roles: 1, held: 1, permissions: 2 }
+/** The same as the peer's: users with a role, and a client with one. */
+const smallest: IssuerSize = { users: people.subjects, roles: 1, held: 1, permissions: 2 }
 
 // Spread over the index as random ids are, and found again from the number of the user.
 const userId = (number: string) => `substr(md5((${number})::text), 1, 12)`
@@ -46,6 +45,8 @@ export const seedSurrogate = async (server: Connection, size = smallest, name = 
   await seedRoles(pool, size)
   await seedUsers(pool, size)
   await seedClient(pool, size)
+  const acting = actors()
+  await seedActors(pool, acting)
   await pool.query('RESET ALL')
   // Also so that no autovacuum has a reason to start in the middle of a round.
   await pool.query('VACUUM (ANALYZE) users, user_roles, roles, role_scopes, scopes, resources, applications')
@@ -55,8 +56,7 @@ export const seedSurrogate = async (server: Connection, size = smallest, name = 
     tokenPath: '/oidc/token',
     client,
     resource,
-    actorId,
-    actorToken,
+    actors: acting,
     mintSubjectTokens: async (count) => {
       const tokens = Array.from({ length: count }, () => `sub_${randomBytes(16).toString('base64url')}`)
       await pool.query(
@@ -114,7 +114,6 @@ const seedUsers = async (pool: pg.Pool, { users, roles, held }: IssuerSize): Pro
 }
 
 const seedClient = async (pool: pg.Pool, { held }: IssuerSize): Promise<void> => {
-  await pool.query(`INSERT INTO users (id) VALUES ($1)`, [actorId])
   await pool.query(`INSERT INTO applications (id, name, type) VALUES ($1, 'bench', 'MachineToMachine')`, [client.id])
   await pool.query(
     `INSERT INTO application_roles SELECT $1, ${roleId('machine', 'n')} FROM generate_series(0, $2 - 1) n`,
@@ -124,9 +123,14 @@ const seedClient = async (pool: pg.Pool, { held }: IssuerSize): Promise<void> =>
     client.id,
     sha256(client.secret),
   ])
+}
+
+const seedActors = async (pool: pg.Pool, acting: readonly Actor[]): Promise<void> => {
+  const ids = acting.map(({ id }) => id)
+  await pool.query(`INSERT INTO users (id) SELECT unnest($1::text[])`, [ids])
   await pool.query(
     `INSERT INTO opaque_tokens (digest, user_id, client_id, scope, expires_at)
-     VALUES ($1, $2, $3, 'openid', now() + interval '1 day')`,
-    [tokenDigest('opaque-token', actorToken), actorId, client.id],
+     SELECT digest, id, $3, 'openid', now() + interval '1 day' FROM unnest($1::bytea[], $2::text[]) actor (digest, id)`,
+    [acting.map(({ token }) => tokenDigest('opaque-token', token)), ids, client.id],
   )
 }

@@ -1,5 +1,5 @@
 import { type Query, statement } from '../../../platform/database.ts'
-import { roleHolds } from '../../oauth/token-request-store.ts'
+import { oneHolds } from '../../oauth/token-request-store.ts'
 import type { FoundRevocation } from '../../revocations/concerns.ts'
 import { revocationsOf } from '../../revocations/revocation-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
@@ -115,8 +115,8 @@ const select = statement(
      ${revocationsOf(revocable)} AS revocations,
      a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
      (SELECT string_agg(s.name, ' ') FROM scopes s
-      WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND EXISTS (
-        SELECT FROM user_roles ur WHERE ur.user_id = u.id AND ${roleHolds('ur.role_id', 's.id')})) AS granted
+      WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND
+        ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}) AS granted
    FROM (SELECT COALESCE((SELECT user_id FROM token), (SELECT user_id FROM opaque_subject), (SELECT user_id FROM personal), $3) AS subject_id,
            COALESCE((SELECT user_id FROM opaque_actor), $6) AS actor_id) people
    LEFT JOIN token t ON true LEFT JOIN opaque_subject os ON true LEFT JOIN opaque_actor oa ON true
