@@ -141,7 +141,9 @@ const pathOf = (operation: Operation, fixtures: Awaited<ReturnType<typeof create
     ? '/configs/oidc/private-keys/unknown'
     : requests.pathOf(operation, fixtures)
 
-test('every operation answers valid requests as documented', { timeout: 300_000 }, async () => {
+test('every operation answers valid requests as documented, and every change is in the audit trail', {
+  timeout: 300_000,
+}, async () => {
   const deviations: string[] = []
   for (const operation of protectedOperations()) {
     const fixtures = await createFixtures(api)
@@ -154,6 +156,11 @@ test('every operation answers valid requests as documented', { timeout: 300_000 
       requests.deviation(operation, answer) ??
       (answer.status === expected ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`)
     if (found !== undefined) deviations.push(`${operation.operationId}: ${found}`)
+    if (operation.method === 'GET' || answer.status >= 400) continue
+    const [row] = await api.expect(200, 'GET', `/logs?page_size=1&logKey=Management.${operation.operationId}`)
+    const { method, path: noted } = row?.payload ?? {}
+    if (method !== operation.method || noted !== path)
+      deviations.push(`${operation.operationId}: not in the audit trail`)
   }
   expect(deviations).toEqual([])
 })
