@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue, eventTypes } from '../../events/catalogue.ts'
@@ -163,4 +166,15 @@ test('the AsyncAPI document has a message for every type, and each of its refere
     expect(resolve(`#/channels/webhooks/messages/${row.type}`)).toBeDefined()
   }
   expect(resolve('#/operations/deliver').messages).toHaveLength(catalogue.length)
+})
+
+test('the command prints the documents, and says what it can print', async () => {
+  const cli = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
+  const describeBy = (...args: string[]) => promisify(execFile)(process.execPath, [cli, 'describe', ...args])
+  expect(JSON.parse((await describeBy('events')).stdout)).toEqual(JSON.parse(JSON.stringify(eventsJsonSchema())))
+  expect(JSON.parse((await describeBy('asyncapi')).stdout)).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())))
+  await expect(describeBy('everything')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Use one of events, asyncapi.'),
+  })
 })
