@@ -57,7 +57,11 @@ test('a token exchange with an actor is three round trips, its session, audit ro
   const subjectToken = await issuer.subjectToken(userId)
   const actor = { actor_token: supporterToken, actor_token_type: 'urn:ietf:params:oauth:token-type:access_token' }
   const exchange = () => issuer.exchange(app, subjectToken, { resource, scope, ...actor })
-  expect(await roundTripsOf(exchange)).toEqual(['token-request', 'exchange-facts', 'exchange-consume'])
+  expect(await roundTripsOf(exchange)).toEqual([
+    'token-request',
+    'exchange-facts-subject-token-opaque-token',
+    'exchange-consume',
+  ])
   const [session] = await issuer.sql<{ id: string }>(
     `SELECT id FROM impersonation_sessions WHERE subject_id = $1 AND actor_id IS NOT NULL`,
     [userId],

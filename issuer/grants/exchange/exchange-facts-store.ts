@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, type Statement, statement } from '../../../platform/database.ts'
 import { oneHolds } from '../../oauth/token-request-store.ts'
 import type { FoundRevocation } from '../../revocations/concerns.ts'
 import { revocationsOf } from '../../revocations/revocation-store.ts'
@@ -17,7 +17,7 @@ export interface ExchangeQuestion {
   forPolicy: boolean
 }
 
-/** One row; members of tokens and people that were not found are null. */
+/** Members of tokens and people that were not presented or not found are null. */
 export interface ExchangeFacts {
   creatorId: string | null
   consumed: boolean
@@ -75,72 +75,173 @@ export interface PersonalAccessTokenFacts {
   useNoted: boolean
 }
 
+/** The kinds that decide what has to be looked up. A statement for each: what is not presented costs PostgreSQL nothing. */
+interface Kinds {
+  subject: PresentedSubject['kind']
+  actor: PresentedActor['kind'] | 'none'
+  forPolicy: boolean
+}
+
 const roleNames = (user: string) =>
-  `CASE WHEN $10::boolean THEN ARRAY(
-     SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name) END`
+  `ARRAY(SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name)`
 
-// What presented tokens carry that may be revoked; of JWTs it is known ($11). The `act` of an actor token goes on in the new one.
-const revocable = `$11::text[] || ARRAY[people.subject_id, people.actor_id, os.client_id, os.session_id, oa.client_id, oa.session_id]::text[]
-  || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}')`
+const opaqueToken = (token: string, more: string) =>
+  `json_build_object('expired', ${token}.expires_at <= now() OR ${token}.revoked_at IS NOT NULL,
+     'sessionId', ${token}.session_id, 'act', ${token}.act, 'clientId', ${token}.client_id,
+     'issuedAt', extract(epoch FROM ${token}.created_at),
+     'fromPersonalAccessToken', ${token}.personal_access_token IS NOT NULL, ${more})`
 
-// One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise.
-// One column, because the driver takes longer to read two dozen than to parse their JSON.
-const select = statement(
-  'exchange-facts',
-  `WITH token AS (SELECT * FROM subject_tokens WHERE digest = $1),
-     opaque_subject AS (SELECT * FROM opaque_tokens WHERE digest = $2),
-     opaque_actor AS (SELECT * FROM opaque_tokens WHERE digest = $5),
-     personal AS (SELECT * FROM personal_access_tokens WHERE digest = $12)
-   SELECT to_json(found) AS facts FROM (SELECT t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
-     t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
-     t.reason, t.ticket,
-     CASE WHEN os.digest IS NOT NULL THEN json_build_object('expired', os.expires_at <= now() OR os.revoked_at IS NOT NULL,
-       'expiresAt', floor(extract(epoch FROM os.expires_at)), 'sessionId', os.session_id, 'act', os.act,
-       'clientId', os.client_id, 'issuedAt', extract(epoch FROM os.created_at),
-       'fromPersonalAccessToken', os.personal_access_token IS NOT NULL) END AS "opaqueSubject",
-     (SELECT json_build_object('name', name, 'scopes', scopes, 'expired', COALESCE(expires_at <= now(), false),
-       'expiresAt', floor(extract(epoch FROM expires_at)), 'useNoted', COALESCE(last_used_at > now() - interval '1 minute', false))
-      FROM personal) AS "personalAccessToken",
-     (SELECT is_third_party FROM applications WHERE id = COALESCE(os.client_id, $4)) AS "subjectClientIsThirdParty",
-     u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended",
-     ${roleNames('u.id')} AS "subjectRoles",
-     CASE WHEN $10::boolean THEN ARRAY(
-       SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id) END AS "subjectOrganizations",
-     CASE WHEN $10::boolean THEN u.custom_data END AS "subjectCustomData",
-     CASE WHEN oa.digest IS NOT NULL THEN json_build_object('expired', oa.expires_at <= now() OR oa.revoked_at IS NOT NULL,
-       'scope', oa.scope, 'sessionId', oa.session_id, 'act', oa.act,
-       'clientId', oa.client_id, 'issuedAt', extract(epoch FROM oa.created_at),
-       'fromPersonalAccessToken', oa.personal_access_token IS NOT NULL) END AS "opaqueActor",
-     (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = COALESCE(oa.session_id, $7)) AS "actorSessionEnded",
-     ${revocationsOf(revocable)} AS revocations,
-     a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended", ${roleNames('a.id')} AS "actorRoles",
-     (SELECT string_agg(s.name, ' ') FROM scopes s
-      WHERE s.resource_id = $8 AND s.name = ANY ($9::text[]) AND
-        ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}) AS granted
-   FROM (SELECT COALESCE((SELECT user_id FROM token), (SELECT user_id FROM opaque_subject), (SELECT user_id FROM personal), $3) AS subject_id,
-           COALESCE((SELECT user_id FROM opaque_actor), $6) AS actor_id) people
-   LEFT JOIN token t ON true LEFT JOIN opaque_subject os ON true LEFT JOIN opaque_actor oa ON true
-   LEFT JOIN users u ON u.id = people.subject_id
-   LEFT JOIN users a ON a.id = people.actor_id) found`,
-)
+/** What a presented token is in SQL: its row as `from`, whom it speaks for, what is told of it, and what of it may be revoked. */
+interface TokenSql {
+  from?: string
+  userId: string
+  columns?: string
+  revocable?: string
+}
 
+const subjectTokens: Record<Kinds['subject'], TokenSql> = {
+  'subject-token': {
+    from: '(SELECT * FROM subject_tokens WHERE digest = @subjectDigest) t',
+    userId: 't.user_id',
+    columns: `t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
+      t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
+      t.reason, t.ticket`,
+  },
+  'personal-access-token': {
+    from: '(SELECT * FROM personal_access_tokens WHERE digest = @subjectDigest) t',
+    userId: 't.user_id',
+    columns: `CASE WHEN t.digest IS NOT NULL THEN json_build_object('name', t.name, 'scopes', t.scopes,
+      'expired', COALESCE(t.expires_at <= now(), false), 'expiresAt', floor(extract(epoch FROM t.expires_at)),
+      'useNoted', COALESCE(t.last_used_at > now() - interval '1 minute', false)) END AS "personalAccessToken"`,
+  },
+  'opaque-token': {
+    from: '(SELECT * FROM opaque_tokens WHERE digest = @subjectDigest) t',
+    userId: 't.user_id',
+    columns: `CASE WHEN t.digest IS NOT NULL THEN ${opaqueToken('t', `'expiresAt', floor(extract(epoch FROM t.expires_at))`)} END AS "opaqueSubject",
+      (SELECT is_third_party FROM applications WHERE id = t.client_id) AS "subjectClientIsThirdParty"`,
+    revocable: 'ARRAY[u.id, t.client_id, t.session_id]::text[]',
+  },
+  jwt: {
+    userId: '@subjectUserId::text',
+    columns: `(SELECT is_third_party FROM applications WHERE id = @subjectClientId) AS "subjectClientIsThirdParty"`,
+    revocable: 'ARRAY[u.id]::text[]',
+  },
+}
+
+const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
+  'opaque-token': {
+    from: '(SELECT * FROM opaque_tokens WHERE digest = @actorDigest) oa',
+    userId: 'oa.user_id',
+    columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken('oa', `'scope', oa.scope`)} END AS "opaqueActor",
+      (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = oa.session_id) AS "actorSessionEnded"`,
+    // The `act` of an actor token goes on in the new one.
+    revocable: `ARRAY[a.id, oa.client_id, oa.session_id]::text[]
+      || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}')`,
+  },
+  jwt: {
+    userId: '@actorUserId::text',
+    columns: `(SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = @actorSessionId) AS "actorSessionEnded"`,
+    revocable: 'ARRAY[a.id]::text[]',
+  },
+}
+
+const factsSql = (kinds: Kinds): string => {
+  const subject = subjectTokens[kinds.subject]
+  const actor = kinds.actor === 'none' ? undefined : actorTokens[kinds.actor]
+  const revocable = [subject.revocable, actor?.revocable].filter((sql) => sql !== undefined)
+  // What JWTs carry is known before anything is read.
+  const jwt = kinds.subject === 'jwt' || kinds.actor === 'jwt' ? ['@revocable::text[]'] : []
+  const columns = [
+    subject.columns,
+    `u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended"`,
+    kinds.forPolicy &&
+      `${roleNames('u.id')} AS "subjectRoles", u.custom_data AS "subjectCustomData", ARRAY(
+         SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id) AS "subjectOrganizations"`,
+    actor?.columns,
+    actor && `a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended"`,
+    actor && kinds.forPolicy && `${roleNames('a.id')} AS "actorRoles"`,
+    revocable.length > 0 && `${revocationsOf([...jwt, ...revocable].join(' || '))} AS revocations`,
+    `(SELECT string_agg(s.name, ' ') FROM scopes s
+      WHERE s.resource_id = @resourceId AND s.name = ANY (@scopes::text[]) AND
+        ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}) AS granted`,
+  ]
+  // One column, because the driver takes longer to read two dozen than to parse their JSON.
+  return `SELECT to_json(found) AS facts FROM (SELECT ${columns.filter((sql) => sql).join(',\n')}
+   FROM (SELECT) asked
+   ${[subject.from, actor?.from].map((from) => (from ? `LEFT JOIN ${from} ON true` : '')).join('\n')}
+   LEFT JOIN users u ON u.id = ${subject.userId}
+   ${actor ? `LEFT JOIN users a ON a.id = ${actor.userId}` : ''}) found`
+}
+
+interface FactsStatement extends Statement {
+  /** Of the parameters, in order. */
+  names: readonly string[]
+}
+
+const statements = new Map<string, FactsStatement>()
+
+const factsStatement = (kinds: Kinds): FactsStatement => {
+  const name = `exchange-facts-${kinds.subject}-${kinds.actor}${kinds.forPolicy ? '-policy' : ''}`
+  const known = statements.get(name)
+  if (known) return known
+  const names: string[] = []
+  const text = factsSql(kinds).replace(/@(\w+)/g, (_, parameter: string) => {
+    if (!names.includes(parameter)) names.push(parameter)
+    return `$${names.indexOf(parameter) + 1}`
+  })
+  const made = { ...statement(name, text), names }
+  statements.set(name, made)
+  return made
+}
+
+/** What no statement for other kinds of tokens tells. */
+const nothing: ExchangeFacts = {
+  creatorId: null,
+  consumed: false,
+  expired: false,
+  context: {},
+  boundClientId: null,
+  boundResource: null,
+  boundScopes: null,
+  boundActorId: null,
+  reason: null,
+  ticket: null,
+  personalAccessToken: null,
+  opaqueSubject: null,
+  subjectClientIsThirdParty: null,
+  subjectId: null,
+  subjectSuspended: false,
+  subjectRoles: null,
+  subjectOrganizations: null,
+  subjectCustomData: null,
+  opaqueActor: null,
+  actorSessionEnded: null,
+  actorId: null,
+  actorSuspended: false,
+  actorRoles: null,
+  revocations: null,
+  granted: null,
+}
+
+/** One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise. */
 export const findExchangeFacts = async (
   query: Query,
   { subject, actor, resourceId, scopes, forPolicy }: ExchangeQuestion,
 ): Promise<ExchangeFacts> => {
-  const [row] = await query<{ facts: ExchangeFacts }>(select, [
-    subject.kind === 'subject-token' ? subject.digest : null,
-    subject.kind === 'opaque-token' ? subject.digest : null,
-    subject.kind === 'jwt' ? subject.userId : null,
-    subject.kind === 'jwt' ? subject.clientId : null,
-    actor?.kind === 'opaque-token' ? actor.digest : null,
-    actor?.kind === 'jwt' ? actor.userId : null,
-    actor?.kind === 'jwt' ? actor.sessionId : null,
+  const asked = factsStatement({ subject: subject.kind, actor: actor?.kind ?? 'none', forPolicy })
+  const parameters: Record<string, unknown> = {
+    ...(subject.kind === 'jwt'
+      ? { subjectUserId: subject.userId, subjectClientId: subject.clientId }
+      : { subjectDigest: subject.digest }),
+    ...(actor?.kind === 'jwt' && { actorUserId: actor.userId, actorSessionId: actor.sessionId }),
+    ...(actor?.kind === 'opaque-token' && { actorDigest: actor.digest }),
+    revocable: revocableValues(subject, actor),
     resourceId,
     scopes,
-    forPolicy,
-    revocableValues(subject, actor),
-    subject.kind === 'personal-access-token' ? subject.digest : null,
-  ])
-  return row!.facts
+  }
+  const [row] = await query<{ facts: Partial<ExchangeFacts> }>(
+    asked,
+    asked.names.map((name) => parameters[name]),
+  )
+  return { ...nothing, ...row!.facts }
 }

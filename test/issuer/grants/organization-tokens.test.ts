@@ -63,13 +63,13 @@ const denied = (description: string) => ({
 const notMember = denied('The user is not a member of the organization.')
 const notAssociated = denied('The application does not belong to the organization.')
 
-/** The names of the statements that `work` sends from the token path. */
+/** The names of the statements that `work` sends from the token path; the audit trail's batches come when they come. */
 const statementsOf = async (work: () => Promise<unknown>): Promise<string[]> => {
   const { database } = issuer
   const { query } = database
   const names: string[] = []
   database.query = (statement, values) => {
-    names.push(statement.name)
+    if (statement.name !== 'logs-insert') names.push(statement.name)
     return query(statement, values)
   }
   await work().finally(() => {
@@ -369,7 +369,7 @@ describe('token exchange', () => {
     const { user, organization, client } = await start(reader)
     const [first, second] = [await issuer.subjectToken(user.id), await issuer.subjectToken(user.id)]
     const form = { resource, scope: 'orders:read' }
-    const without = ['token-request', 'exchange-facts', 'exchange-consume']
+    const without = ['token-request', 'exchange-facts-subject-token-none', 'exchange-consume']
     expect(await statementsOf(() => issuer.exchange(client, first, form))).toEqual(without)
     expect(
       await statementsOf(() => issuer.exchange(client, second, { ...form, organization_id: organization })),
