@@ -27,6 +27,12 @@ CREATE INDEX applications_by_type ON applications (type, created_at DESC, id);
 CREATE INDEX resources_by_creation ON resources (created_at DESC, id);
 CREATE INDEX scopes_by_creation ON scopes (resource_id, created_at, id);
 
+-- The first few of those who hold a role are found without reading the others.
+CREATE INDEX user_roles_by_holder ON user_roles (role_id, user_id);
+DROP INDEX user_roles_by_role;
+CREATE INDEX application_roles_by_holder ON application_roles (role_id, application_id);
+DROP INDEX application_roles_by_role;
+
 -- Who has an identity elsewhere.
 CREATE INDEX users_identities ON users USING gin (identities jsonb_path_ops);
 

@@ -45,41 +45,66 @@ export interface Listed<Row> {
   total: number
 }
 
-/** What is known of a list besides its query. */
+/** What makes far pages of a long list cheap. */
 export interface ListFacts {
-  /** The number of all rows, where it can be had for less than counting them. */
+  /**
+   * The columns of the order and the last of them, which is the id. With it a page finds its ids first, and reads and makes up no rows but
+   * its own. Without it the query has its own order.
+   */
+  order?: readonly { column: string; order: 'asc' | 'desc' }[]
+  /** The number of all rows, where it can be had for less than counting them. A page nearer to the end is then looked for from there. */
   total?: (() => Promise<number>) | undefined
-  /** The column of the ids. With it a page far from the start reads the rows before it from the index of the order only. */
-  key?: string
 }
 
-/** Fewer rows than this are skipped in the table itself. */
+/** Nearer to the start than this the end is not looked at. */
 const deepOffset = 1_000
 
-/** One page of `query` in its own order with the number of all its rows; without `page` all of them. */
+/** One page of `query` in its order with the number of all its rows; without `page` all of them. */
 export const listed = async <Row>(
   query: Knex.QueryBuilder,
   page: Page | undefined,
-  { total: totalOf, key }: ListFacts = {},
+  { order, total: totalOf }: ListFacts = {},
 ): Promise<Listed<Row>> => {
   if (page === undefined) {
-    const rows: Row[] = await query
+    const rows: Row[] = await ordered(query.clone(), order)
     return { rows, total: rows.length }
+  }
+  const { limit, offset } = page
+  if (order && totalOf && offset >= deepOffset) {
+    const total = await totalOf()
+    const before = total - offset - limit
+    if (offset <= before) return { rows: await rowsAt<Row>(query, order, limit, offset), total }
+    const rows = await rowsAt<Row>(query, order.map(reversed), limit + Math.min(before, 0), Math.max(before, 0))
+    return { rows: rows.reverse(), total }
   }
   const counted = async () => {
     const row = await query.clone().clearSelect().clearOrder().count({ total: '*' }).first()
     return Number(row.total)
   }
-  const [rows, total] = await Promise.all([pageOf<Row>(query, page, key), (totalOf ?? counted)()])
+  const [rows, total] = await Promise.all([rowsAt<Row>(query, order, limit, offset), (totalOf ?? counted)()])
   return { rows, total }
 }
 
-const pageOf = <Row>(query: Knex.QueryBuilder, { limit, offset }: Page, key: string | undefined): Promise<Row[]> => {
-  const isDeep = key !== undefined && offset >= deepOffset
-  if (!isDeep) return query.clone().limit(limit).offset(offset)
-  const ids = query.clone().clearSelect().select(key).limit(limit).offset(offset)
-  return query.clone().clearWhere().whereIn(key, ids)
+const rowsAt = async <Row>(
+  query: Knex.QueryBuilder,
+  order: ListFacts['order'],
+  limit: number,
+  offset: number,
+): Promise<Row[]> => {
+  if (limit <= 0) return []
+  const key = order?.at(-1)?.column
+  if (key === undefined) return query.clone().limit(limit).offset(offset)
+  const ids = ordered(query.clone().clearSelect().select(key), order).limit(limit).offset(offset)
+  return ordered(query.clone().clearWhere().whereIn(key, ids), order)
 }
+
+const ordered = (query: Knex.QueryBuilder, order: ListFacts['order'] = []): Knex.QueryBuilder =>
+  order.length === 0 ? query : query.orderBy([...order])
+
+const reversed = ({ column, order }: NonNullable<ListFacts['order']>[number]) => ({
+  column,
+  order: order === 'asc' ? ('desc' as const) : ('asc' as const),
+})
 
 /** The number of all rows of a table that `row_counts` is kept for (migration 0013). Exact, as of this moment. */
 export const keptCount = async (knex: Knex, relation: 'users'): Promise<number> => {

@@ -46,7 +46,7 @@ const searchColumns: Record<string, string> = {
 }
 
 const filtered = (knex: Knex, filter: RoleFilter): Knex.QueryBuilder => {
-  const query = knex('roles').orderBy([{ column: 'roles.created_at', order: 'desc' }, 'roles.id'])
+  const query = knex('roles')
   const ofUser = (id: string) => knex('user_roles').where({ user_id: id }).whereRaw('user_roles.role_id = roles.id')
   const ofApplication = (id: string) =>
     knex('application_roles').where({ application_id: id }).whereRaw('application_roles.role_id = roles.id')
@@ -59,9 +59,13 @@ const filtered = (knex: Knex, filter: RoleFilter): Knex.QueryBuilder => {
   return query
 }
 
-/** Newest first. */
+const newestFirst = [
+  { column: 'roles.created_at', order: 'desc' },
+  { column: 'roles.id', order: 'asc' },
+] as const
+
 export const listRoles = (knex: Knex, filter: RoleFilter, page: Page | undefined): Promise<Listed<RoleRow>> =>
-  listed(filtered(knex, filter).select('roles.*'), page)
+  listed(filtered(knex, filter).select('roles.*'), page, { order: newestFirst })
 
 const holders = `
   roles.*,
@@ -80,4 +84,5 @@ export const listRolesWithHolders = (
   knex: Knex,
   filter: RoleFilter,
   page: Page | undefined,
-): Promise<Listed<ListedRoleRow>> => listed(filtered(knex, filter).select(knex.raw(holders)), page)
+): Promise<Listed<ListedRoleRow>> =>
+  listed(filtered(knex, filter).select(knex.raw(holders)), page, { order: newestFirst })

@@ -74,19 +74,21 @@ const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ rol
 const membersOf = (knex: Knex, organizationId: string) =>
   knex('organization_users').where({ organization_id: organizationId })
 
-/** Newest first. */
+const newestFirst = [
+  { column: 'users.created_at', order: 'desc' },
+  { column: 'users.id', order: 'asc' },
+] as const
+
 export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined): Promise<Listed<UserRow>> => {
   const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
-  const query = knex<UserRow>('users')
-    .select('users.*')
-    .orderBy([{ column: 'users.created_at', order: 'desc' }, 'users.id'])
+  const query = knex<UserRow>('users').select('users.*')
   const isHolder = (id: string) => holdersOf(knex, id).whereRaw('user_roles.user_id = users.id')
   const isMember = (id: string) => membersOf(knex, id).whereRaw('organization_users.user_id = users.id')
   if (roleId !== undefined) query.whereExists(isHolder(roleId))
   if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
   matching(query, search, searchColumns)
-  return listed(query, page, { key: 'users.id', total: totalOf(knex, filter) })
+  return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
 }
 
 /** Those who hold a role or belong to an organization are users, each once: who is left when they go need not be counted. */
