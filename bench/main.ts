@@ -3,6 +3,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { issuer } from './comparisons/issuer.ts'
+import { management } from './comparisons/management.ts'
 import { scale } from './comparisons/scale.ts'
 import type { Comparison } from './harness/comparison.ts'
 import { type Measured, measure, type Settings } from './harness/measure.ts'
@@ -12,7 +13,7 @@ import { writeResults } from './harness/results-page.ts'
 import { createStage } from './harness/stage.ts'
 
 /** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`; see README.md. */
-const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale]
+const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale, management]
 
 const usage = (problem: string): never => {
   const names = comparisons.map(({ name }) => name)

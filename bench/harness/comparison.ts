@@ -27,6 +27,10 @@ export type Contestant = {
   expected: Expected
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
   databaseMicros?: () => Promise<number>
+  /** Instead of those of the command line: 1 for what one caller waits, without a queue. */
+  connections?: number
+  /** The bar for the 95th percentile of a round, in ms. */
+  atMostP95Ms?: number
   /** Proves that the contestant does the work: sends what it has to refuse. Throws when it does not. */
   preflight?: () => Promise<void>
 }

@@ -25,6 +25,7 @@ export type LoadResult = {
   requests: number
   seconds: number
   p50Ms: number
+  p95Ms: number
   p99Ms: number
   /** CPU microseconds of the generator itself. */
   cpuMicros: number
@@ -54,6 +55,7 @@ const run = async (load: Load): Promise<LoadResult> => {
     requests: latencies.length,
     seconds,
     p50Ms: percentile(0.5) ?? Number.NaN,
+    p95Ms: percentile(0.95) ?? Number.NaN,
     p99Ms: percentile(0.99) ?? Number.NaN,
     cpuMicros: user + system,
   }

@@ -13,6 +13,7 @@ export type Sample = {
   databaseMicros?: number
   requestsPerSecond: number
   p50Ms: number
+  p95Ms: number
   p99Ms: number
   /** CPU microseconds of the load generator for one request; should be below `cpuMicros`. */
   loadMicros: number
@@ -22,7 +23,7 @@ export type Sample = {
 export type Spread = { median: number; low: number; high: number }
 
 export type Measured = {
-  samples: { contestant: string; rounds: Sample[] }[]
+  samples: { contestant: string; atMostP95Ms?: number | undefined; rounds: Sample[] }[]
   ratios: (Ratio & { spread: Spread; met: boolean | undefined })[]
 }
 
@@ -47,7 +48,11 @@ export const measure = async ({ prepared, generator, progress, ...settings }: De
     await contestant.preflight?.()
     await round(contestant, Math.max(3, settings.seconds))
   }
-  const samples = contestants.map(({ name }) => ({ contestant: name, rounds: [] as Sample[] }))
+  const samples = contestants.map(({ name, atMostP95Ms }) => ({
+    contestant: name,
+    atMostP95Ms,
+    rounds: [] as Sample[],
+  }))
   for (let number = 1; number <= settings.rounds; number++) {
     for (const [index, contestant] of contestants.entries()) {
       progress(`round ${number}/${settings.rounds}: ${contestant.name}`)
@@ -62,8 +67,9 @@ type Round = { contestant: Contestant; generator: BenchProcess; settings: Settin
 
 const runRound = async ({ contestant, generator, settings, seconds }: Round): Promise<Sample> => {
   const { server, once = false, expected, databaseMicros = async () => Number.NaN } = contestant
+  const { connections = settings.connections } = contestant
   const requests = await contestant.requests(Math.ceil(seconds * singleUsePerSecond))
-  const load: Load = { port: server.port, connections: settings.connections, seconds, requests, once, expected }
+  const load: Load = { port: server.port, connections, seconds, requests, once, expected }
 
   const databaseBefore = await databaseMicros()
   const before = await server.process.call<number>('cpu')
@@ -78,6 +84,7 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
     ...(contestant.databaseMicros ? { databaseMicros: (databaseAfter - databaseBefore) / result.requests } : {}),
     requestsPerSecond: result.requests / result.seconds,
     p50Ms: result.p50Ms,
+    p95Ms: result.p95Ms,
     p99Ms: result.p99Ms,
     loadMicros: result.cpuMicros / result.requests,
     requests: result.requests,

@@ -58,10 +58,20 @@ const databaseColumn: Column = {
 const tables = ({ samples, ratios }: Measured): string[][][] => {
   const hasDatabase = samples.some(({ rounds }) => rounds.some(({ databaseMicros }) => databaseMicros !== undefined))
   const shown = hasDatabase ? columns.toSpliced(1, 0, databaseColumn) : columns
-  const rows = samples.map(({ contestant, rounds }) => [
-    contestant,
-    ...shown.map(({ show }) => show((pick) => spread(rounds.map(pick)))),
-  ])
+  const hasBars = samples.some(({ atMostP95Ms }) => atMostP95Ms !== undefined)
+  const rows = samples.map(({ contestant, atMostP95Ms, rounds }) => {
+    const over = (pick: (sample: Sample) => number) => spread(rounds.map(pick))
+    const cells = [contestant, ...shown.map(({ show }) => show(over))]
+    return hasBars
+      ? [
+          ...cells,
+          ...latencyBar(
+            over(({ p95Ms }) => p95Ms),
+            atMostP95Ms,
+          ),
+        ]
+      : cells
+  })
   const ratioRows = ratios.map(({ of, to, cost, spread, atMost, atLeast, met }) => [
     `${of} / ${to}${cost === 'database' ? ', PostgreSQL' : ''}`,
     `${range(spread, 2)} ×`,
@@ -69,10 +79,16 @@ const tables = ({ samples, ratios }: Measured): string[][][] => {
     met === undefined ? '' : met ? 'met' : 'MISSED',
   ])
   return [
-    [['', ...shown.map(({ head }) => head)], ...rows],
+    [['', ...shown.map(({ head }) => head), ...(hasBars ? ['p95 ms', 'bar', ''] : [])], ...rows],
     ...(ratioRows.length > 0 ? [[['ratio of CPU per request', '', 'bar', ''], ...ratioRows]] : []),
   ]
 }
+
+const latencyBar = (p95: Spread, atMost: number | undefined): string[] => [
+  range(p95, 1),
+  atMost === undefined ? '' : `≤ ${atMost} ms`,
+  atMost === undefined ? '' : p95.median <= atMost ? 'met' : 'MISSED',
+]
 
 const range = ({ median, low, high }: Spread, digits: number): string =>
   `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`

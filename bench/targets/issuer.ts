@@ -6,11 +6,18 @@ import { createDatabase } from '../../platform/database.ts'
 import { createHealth } from '../../platform/health.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
+import { Secret } from '../../platform/secret.ts'
 import type { Connection } from '../harness/database-store.ts'
 import { runServer } from '../harness/server.ts'
 
 /** Our issuer as `surrogate issuer` runs it, with its publisher and without an impersonation policy, which is the default. */
-runServer(async ({ connection }: { connection: Connection }) => {
+type IssuerSettings = {
+  connection: Connection
+  /** An application that holds all of the Management API. */
+  bootstrap?: { id: string; secret: string }
+}
+
+runServer(async ({ connection, bootstrap }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
   const bus = createPostgresBus({ database, logger })
@@ -26,8 +33,8 @@ runServer(async ({ connection }: { connection: Connection }) => {
       signingAlgorithm: 'ES256',
       subjectTokenTtl: 600,
       managementApiIndicators: [],
-      bootstrapClientId: undefined,
-      bootstrapClientSecret: undefined,
+      bootstrapClientId: bootstrap?.id,
+      bootstrapClientSecret: bootstrap && new Secret(bootstrap.secret),
     },
     database,
     events,
