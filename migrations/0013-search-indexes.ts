@@ -17,6 +17,8 @@ export const searchIndexes: Migration = {
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE INDEX users_search ON users USING gin (
   name gin_trgm_ops, primary_email gin_trgm_ops, username gin_trgm_ops, primary_phone gin_trgm_ops, id gin_trgm_ops);
+CREATE INDEX users_username_folded ON users (lower(username));
+CREATE INDEX users_primary_email_folded ON users (lower(primary_email));
 CREATE INDEX roles_search ON roles USING gin (name gin_trgm_ops, description gin_trgm_ops, id gin_trgm_ops);
 CREATE INDEX applications_search ON applications USING gin (name gin_trgm_ops, description gin_trgm_ops, id gin_trgm_ops);
 CREATE INDEX organizations_search ON organizations USING gin (name gin_trgm_ops, description gin_trgm_ops, id gin_trgm_ops);

@@ -2,16 +2,20 @@ import type { Knex } from 'knex'
 import type { Page } from './route.ts'
 import type { Search, SearchCondition } from './search.ts'
 
-/** Adds the conditions of a search; `columns` says where each field of the record stands. All can use the trigram indexes. */
+/**
+ * Adds the conditions of a search; `columns` says where each field of the record stands, and `folded` which of them have an index in lower
+ * case. The others are found through trigrams, also when the whole text is given.
+ */
 export const matching = (
   query: Knex.QueryBuilder,
   search: Search | undefined,
   columns: Record<string, string>,
+  folded: readonly string[] = [],
 ): void => {
   if (search === undefined) return
   query.where((group) => {
     for (const condition of search.conditions) {
-      const add = (one: Knex.QueryBuilder) => addCondition(one, condition, search.isCaseSensitive, columns)
+      const add = (one: Knex.QueryBuilder) => addCondition(one, condition, search.isCaseSensitive, columns, folded)
       if (search.joint === 'and') group.andWhere(add)
       else group.orWhere(add)
     }
@@ -23,11 +27,13 @@ const addCondition = (
   { fields, mode, values }: SearchCondition,
   isCaseSensitive: boolean,
   columns: Record<string, string>,
+  folded: readonly string[],
 ) => {
   for (const field of fields) {
     const column = columns[field]!
     for (const value of values) {
       if (mode === 'exact' && isCaseSensitive) query.orWhere(column, value)
+      else if (mode === 'exact' && folded.includes(field)) query.orWhereRaw('lower(??) = lower(?)', [column, value])
       else {
         const pattern = mode === 'exact' ? literalPattern(value) : value
         if (isCaseSensitive) query.orWhereLike(column, pattern)

@@ -69,6 +69,9 @@ export const searchColumns: Record<string, string> = {
   name: 'users.name',
 }
 
+/** People are looked up by these. */
+const foldedFields = ['username', 'primaryEmail']
+
 const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ role_id: roleId })
 
 const membersOf = (knex: Knex, organizationId: string) =>
@@ -87,7 +90,7 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
   if (roleId !== undefined) query.whereExists(isHolder(roleId))
   if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
-  matching(query, search, searchColumns)
+  matching(query, search, searchColumns, foldedFields)
   return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
 }
 

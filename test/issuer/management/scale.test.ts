@@ -94,6 +94,8 @@ describe('no table is read from end to end by', () => {
     '/users?search=user_123%25',
     '/users?search=nobody',
     '/users?search.primaryEmail=1234@example.test&mode=exact',
+    '/users?search.username=User_1234&mode=exact',
+    '/users?search=USER_1234&mode=exact',
     '/users?search.name=user 1234&mode=exact',
     '/users?search.name=User 1234&mode=exact&isCaseSensitive=true',
     '/users?search.username=%25_1234%25&search.name=%2512345&joint=and',
