@@ -24,6 +24,8 @@ export interface Exchange {
   params: Record<string, string> | undefined
   /** authenticate; stays undefined on routes without authentication */
   principal: Principal | undefined
+  /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
+  assertion: string | undefined
   /** authorize */
   input: PolicyInput | undefined
   decision: Decision | undefined
@@ -59,8 +61,11 @@ export interface UpstreamAnswer {
   cancel(): void
 }
 
-/** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise when it must wait. */
-export type Stage = (exchange: Exchange) => void | Promise<void>
+/** Returned by a stage that has answered the request itself: no later stage runs. */
+export const answered = 'answered'
+
+/** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise of either outcome when it must wait. */
+export type Stage = (exchange: Exchange) => void | typeof answered | Promise<unknown>
 
 export const newExchange = (
   incoming: IncomingMessage,
@@ -79,6 +84,7 @@ export const newExchange = (
   route: undefined,
   params: undefined,
   principal: undefined,
+  assertion: undefined,
   input: undefined,
   decision: undefined,
   answer: undefined,

@@ -3,7 +3,7 @@ import { AppError } from '../platform/problem.ts'
 import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
 import { type AuthorizeParts, createAuthorize } from './authorize.ts'
 import { createReadRequest, type ReadRequestParts } from './canonical-request.ts'
-import type { Exchange, Stage } from './exchange.ts'
+import { answered, type Exchange, type Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
 import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
 import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
@@ -11,7 +11,7 @@ import { sendProblem } from './problem-response.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
 
 /**
- * A request through the gateway, in order. Each stage is one file; it either passes, or ends the exchange by throwing an `AppError`.
+ * A request through the gateway, in order. Each stage is one file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
  * Rate limits come before `authorize`.
  */
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
@@ -78,13 +78,14 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: P
     try {
       for (let index = from; index < stages.length; index++) {
         const waiting = stages[index]!(exchange)
-        if (waiting) {
+        if (!waiting) continue
+        if (waiting !== answered) {
           waiting.then(
-            () => exchange.response.destroyed || run(exchange, index + 1),
+            (outcome) => outcome === answered || exchange.response.destroyed || run(exchange, index + 1),
             (error: unknown) => fail(exchange, error),
           )
-          return
         }
+        return
       }
     } catch (error) {
       fail(exchange, error)
