@@ -12,6 +12,8 @@ import { indicatorHints } from './0011-indicator-hints.ts'
 import { idempotency } from './0012-idempotency.ts'
 import { searchIndexes } from './0013-search-indexes.ts'
 import { scopesByRole } from './0014-scopes-by-role.ts'
+import { deliveryHealth } from './0016-delivery-health.ts'
+import { hooksAndReplays } from './0017-hooks-and-replays.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -28,4 +30,5 @@ export const migrations: readonly Migration[] = [
   idempotency,
   searchIndexes,
   scopesByRole,
+  hooksAndReplays,
 ]
