@@ -8,8 +8,6 @@ export const hooksAndReplays: Migration = {
 -- NULL: whatever the organization, and also what belongs to none.
 ALTER TABLE hooks ADD COLUMN organization_ids text[];
 
-CREATE INDEX deliveries_dead ON deliveries (hook_id, id DESC) WHERE state = 'dead';
-
 -- Events are walked by seq: in the order of versions within an entity. How far it got and what it queued are one transaction.
 CREATE TABLE replays (
   id          varchar(21) PRIMARY KEY,
@@ -28,10 +26,9 @@ CREATE TABLE replays (
 CREATE INDEX replays_running ON replays (created_at) WHERE state = 'running';
 CREATE INDEX replays_by_hook ON replays (hook_id, created_at DESC, id);
 
--- What a relay shall POST once, at once, outside of all lanes. The relay that deletes the row has it. The result stands in deliveries.
-CREATE TABLE test_sends (
+-- A test-send to somewhere else than its hook points: a change that is tried before it is saved.
+CREATE TABLE test_targets (
   delivery_id    bigint        PRIMARY KEY,
-  hook_id        varchar(21)   NOT NULL REFERENCES hooks ON DELETE CASCADE,
   url            varchar(2048) NOT NULL,
   sealed_headers bytea,
   created_at     timestamptz   NOT NULL DEFAULT now()
