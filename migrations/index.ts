@@ -30,5 +30,6 @@ export const migrations: readonly Migration[] = [
   idempotency,
   searchIndexes,
   scopesByRole,
+  deliveryHealth,
   hooksAndReplays,
 ]
