@@ -53,5 +53,11 @@ CREATE TABLE relays (
   started_at  timestamptz NOT NULL DEFAULT now(),
   alive_until timestamptz NOT NULL
 );
+
+-- A lane of its own for each test-send: claimed at once, whatever the state of its hook, and tried once.
+ALTER TABLE lanes ADD COLUMN test boolean NOT NULL DEFAULT false;
+CREATE INDEX lanes_of_tests ON lanes (ready_at) WHERE test;
+
+CREATE INDEX deliveries_dead ON deliveries (hook_id, id) WHERE state = 'dead';
 `),
 }
