@@ -1,5 +1,16 @@
 import { AppError } from '../platform/problem.ts'
 
+/** The header fields of a refusal, its challenge telling where the metadata of the resource are (RFC 9728 §5.1). */
+export const challengeFields = (
+  { headers }: AppError,
+  resourceMetadata: string | undefined,
+): Readonly<Record<string, string>> => {
+  const challenge = headers['www-authenticate']
+  if (challenge === undefined || resourceMetadata === undefined) return headers
+  const separator = challenge === 'Bearer' ? ' ' : ', '
+  return { ...headers, 'www-authenticate': `${challenge}${separator}resource_metadata="${resourceMetadata}"` }
+}
+
 /** The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping. */
 
 /** No token, or another scheme: RFC 6750 §3.1 wants no error code then. */

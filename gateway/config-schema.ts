@@ -69,7 +69,8 @@ const upstream = z.strictObject({
   headersTimeout: duration(1, 3_600_000).default(30_000),
   idleTimeout: duration(0, 86_400_000).default(60_000),
   maxRequests: z.number().int().min(1).max(100_000).default(1_024),
-  identityAudience: notYet('the identity JWT for upstreams'),
+  /** `aud` of the identity JWT; without one the upstream gets none. */
+  identityAudience: z.string().min(1).max(2_048).optional(),
 })
 
 /** RFC 9110 §9.1, without the two that a gateway must not serve. */
@@ -167,7 +168,15 @@ export const gatewaySchema = z.strictObject({
   upstreams: z.record(identifier, upstream).default({}),
   routes: z.array(route).default([]),
   forwardAuth: notYet('forwardAuth'),
-  identity: notYet('the identity JWT for upstreams'),
+  identity: z
+    .strictObject({
+      /** `iss` of the assertions; need not be an address. */
+      issuer: z.string().min(1).max(2_048),
+      keyFile: z.string().min(1),
+    })
+    .optional(),
+  /** RFC 9728 documents for the audiences that are URLs, and their addresses in challenges. */
+  resourceMetadata: z.boolean().default(true),
 })
 
 export type GatewayFile = z.output<typeof gatewaySchema>

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { StartupError } from '../platform/startup-error.ts'
 import { shippedPolicies } from '../policies/decide.ts'
 import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
+import { resourceMetadataUrl } from './protected-resource.ts'
 import { findConflicts, type PathPattern, parsePattern, type Route } from './routes.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
@@ -48,6 +49,7 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
       path: path === undefined ? shippedPolicies : resolve(dirname(file), path),
       entrypoint: policies.entrypoint,
     },
+    ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
   }
 }
@@ -73,6 +75,11 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
   const { policies, routes, issuers } = file
   if (policies.path !== undefined && policies.bundle !== undefined) {
     report(['policies', 'bundle'], 'name a path or a bundle, not both')
+  }
+  for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
+    if (identityAudience !== undefined && !file.identity) {
+      report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
+    }
   }
   for (const [index, { issuer, client, revocations }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
@@ -136,8 +143,15 @@ const strippedSegments = (prefix: string | null, { segments }: PathPattern): num
   return parts.every((part, index) => part !== '' && segments[index] === part) ? parts.length : undefined
 }
 
-const routeOf = (entry: RouteEntry, { policies, limits }: GatewayFile): Route => {
+const routeOf = (entry: RouteEntry, { policies, limits, resourceMetadata }: GatewayFile): Route => {
   const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...rest } = entry
   const pattern = parsePattern(path) as PathPattern
-  return { ...rest, pattern, entrypoint, bodySize, stripSegments: strippedSegments(stripPrefix, pattern)! }
+  return {
+    ...rest,
+    pattern,
+    entrypoint,
+    bodySize,
+    stripSegments: strippedSegments(stripPrefix, pattern)!,
+    resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
+  }
 }

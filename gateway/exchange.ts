@@ -65,6 +65,7 @@ export interface UpstreamAnswer {
 export const answered = 'answered'
 
 /** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise of either outcome when it must wait. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most stages return nothing
 export type Stage = (exchange: Exchange) => void | typeof answered | Promise<unknown>
 
 export const newExchange = (

@@ -89,6 +89,8 @@ const configOf = ({ issuer, audience, policies, logger: _, ...options }: Protect
     trustedProxies,
     issuers: [{ issuer, jwksUri, algorithms, typ, clockSkew }],
     policies: { path: policies },
+    // Documents at well-known paths are the application's own.
+    resourceMetadata: false,
     // Named because a route must; nothing is sent there.
     upstreams: { next: { url: 'http://localhost' } },
     routes: [{ ...route, id: 'protected', path: '/**', audience: [audience].flat(), upstream: 'next' }],

@@ -90,6 +90,7 @@ const upstreamHeaders = (exchange: Exchange): string[] => {
   const { scheme, host, bodyLength, forwardedFor } = exchange.request!
   if (exchange.decision) setFields(flat, exchange.decision.headers)
   if (exchange.principal) for (const text of exchange.principal.identityHeaders) flat.push(text)
+  if (exchange.assertion !== undefined) flat.push('x-auth-assertion', exchange.assertion)
   if (authorization !== undefined && exchange.route!.forwardAuthorization) flat.push('authorization', authorization)
   if (bodyLength) flat.push('content-length', String(bodyLength))
   flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)

@@ -13,8 +13,10 @@ import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
 import { createPersonalAccessTokens } from './personal-access-tokens.ts'
 import { createFail, createPipeline, proxyStages, type StageParts } from './pipeline.ts'
+import { protectedResourceDocuments } from './protected-resource.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import { createRouter } from './routes.ts'
@@ -96,7 +98,20 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
   const cache = createVerifiedTokenCache()
   metrics.onCollect(() => metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens').set(cache.size))
 
+  const identity =
+    config.identity &&
+    createIdentityAssertions({
+      issuer: config.identity.issuer,
+      keys: await readIdentityKeys(config.identity.keyFile),
+      now,
+    })
+
   const stages = (options.stages ?? proxyStages)({
+    documents: [
+      ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
+      ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
+    ],
+    identity,
     limits: config.limits,
     trust: createProxyTrust(config.trustedProxies),
     router: createRouter(config.routes),

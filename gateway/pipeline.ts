@@ -3,9 +3,12 @@ import { AppError } from '../platform/problem.ts'
 import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
 import { type AuthorizeParts, createAuthorize } from './authorize.ts'
 import { createReadRequest, type ReadRequestParts } from './canonical-request.ts'
+import { challengeFields } from './challenges.ts'
 import { answered, type Exchange, type Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
+import { type AssertIdentityParts, createAssertIdentity } from './identity-assertion.ts'
 import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
+import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './own-documents.ts'
 import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
 import { sendProblem } from './problem-response.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
@@ -16,22 +19,26 @@ import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
  */
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
   createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
+  createServeOwnDocuments(parts), // 200 at /.well-known/…
   createMatchRoute(parts), //   404
   createExchangePersonalAccessTokens(parts), // 401, 503
   createAuthenticate(parts), // token, keys, audience: 401, 503
   createCheckRevoked(parts), // 401, 503
   createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+  createAssertIdentity(parts), // x-auth-assertion
   createForward(parts), //      413, 502, 503, 504
 ]
 
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
-export const guardStages = (parts: Omit<StageParts, keyof ForwardParts>): readonly Stage[] => [
+export const guardStages = (
+  parts: Omit<StageParts, keyof (ForwardParts & ServeOwnDocumentsParts & AssertIdentityParts)>,
+): readonly Stage[] => [
   createReadRequest(parts),
   createMatchRoute(parts),
   createAuthenticate(parts),
   createCheckRevoked(parts),
   createAuthorize(parts),
-  (exchange) => exchange.next?.(exchange),
+  (exchange) => void exchange.next?.(exchange),
 ]
 
 export type StageParts = ReadRequestParts &
@@ -40,6 +47,8 @@ export type StageParts = ReadRequestParts &
   AuthenticateParts &
   CheckRevokedParts &
   AuthorizeParts &
+  ServeOwnDocumentsParts &
+  AssertIdentityParts &
   ForwardParts
 
 export interface PipelineParts {
@@ -67,7 +76,7 @@ export const createFail =
     const length = exchange.request ? exchange.request.bodyLength : 0
     const closing =
       !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
-    sendProblem(response, error, id, closing)
+    sendProblem(response, error, id, closing, challengeFields(error, exchange.route?.resourceMetadata))
   }
 
 /** Runs requests through `stages`. Stages that need not wait run in one go, without a promise in between. */

@@ -7,12 +7,18 @@ const body = (error: AppError, id: string): string => {
   return JSON.stringify({ ...problemJson(error, id), ...(reason === undefined ? {} : { reason }) })
 }
 
-/** @param closing no further request is read from this connection. */
-export const sendProblem = (response: ServerResponse, error: AppError, id: string, closing: boolean): void => {
+/** @param closing no further request is read from this connection. @param fields in place of the error's own header fields. */
+export const sendProblem = (
+  response: ServerResponse,
+  error: AppError,
+  id: string,
+  closing: boolean,
+  fields: Readonly<Record<string, string>> = error.headers,
+): void => {
   const text = body(error, id)
   response
     .writeHead(error.status, {
-      ...error.headers,
+      ...fields,
       'content-type': 'application/problem+json',
       'content-length': Buffer.byteLength(text),
       'cache-control': 'no-store',

@@ -23,6 +23,8 @@ export interface Route {
   /** Bytes. */
   readonly bodySize: number
   readonly acceptPersonalAccessTokens: boolean
+  /** Where challenges send a client that lacks a good token (RFC 9728 §5.1). */
+  readonly resourceMetadata: string | undefined
 }
 
 /** `/orders/{id}/**`, taken apart. */

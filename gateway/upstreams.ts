@@ -12,6 +12,8 @@ export interface UpstreamSettings {
   idleTimeout: number
   /** Requests at the same time; more are answered with 503 at once instead of waiting in a queue that nobody bounds. */
   maxRequests: number
+  /** `aud` of the identity JWT; undefined = it gets none. */
+  identityAudience?: string | undefined
 }
 
 /** An API behind the gateway: its connections, and the requests that are with it now. */
@@ -21,6 +23,7 @@ export interface Upstream {
   /** Put before every path; without a final slash. */
   readonly basePath: string
   readonly maxRequests: number
+  readonly identityAudience: string | undefined
   readonly headersTimeout: number
   readonly idleTimeout: number
   readonly running: Running
@@ -65,6 +68,7 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     pool,
     basePath: pathname.replace(/\/$/, ''),
     maxRequests: settings.maxRequests,
+    identityAudience: settings.identityAudience,
     headersTimeout: settings.headersTimeout,
     idleTimeout: settings.idleTimeout,
     running: createRunning(),

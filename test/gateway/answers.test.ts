@@ -49,6 +49,9 @@ const problem = (status: number, code: string, title: string, more: object = {})
   body: { type: `urn:surrogate:problem:${code}`, title, status, code, ...more },
 })
 
+/** RFC 9728 §5.1: where the client finds who issues tokens for this. */
+const metadata = 'resource_metadata="https://api.test/.well-known/oauth-protected-resource/orders"'
+
 describe('a request that is let through', () => {
   test('reaches the upstream once, with who is asking', async () => {
     const before = gateway.upstream.seen.length
@@ -110,7 +113,7 @@ describe('no route', () => {
   })
 })
 
-describe('no token: 401 with a bare challenge', () => {
+describe('no token: 401 with a challenge that names no error', () => {
   test.each([
     ['no Authorization', undefined],
     ['another scheme', 'Basic dTpw'],
@@ -118,7 +121,7 @@ describe('no token: 401 with a bare challenge', () => {
   ])('%s', async (_, authorization) => {
     const response = await fetch(`${gateway.url}/orders`, authorization ? { headers: { authorization } } : {})
     expect(await answerOf(response)).toEqual({
-      challenge: 'Bearer',
+      challenge: `Bearer ${metadata}`,
       ...problem(401, 'token_missing', 'An access token is needed.'),
     })
   })
@@ -172,7 +175,7 @@ describe('a token that is not good: 401 invalid_token, and why', () => {
   ])('%s', async (_, token, detail) => {
     const response = await gateway.call('/orders', { token: await token() })
     expect(await answerOf(response)).toEqual({
-      challenge: `Bearer error="invalid_token", error_description="${detail}"`,
+      challenge: `Bearer error="invalid_token", error_description="${detail}", ${metadata}`,
       ...problem(401, 'invalid_token', 'The access token is not valid.', { detail }),
     })
   })
@@ -199,7 +202,7 @@ describe('what the policy refuses', () => {
   test('a missing scope: 401 with the scopes that are needed (interface §7)', async () => {
     const response = await gateway.call('/orders', { scope: 'read:order read' })
     expect(await answerOf(response)).toEqual({
-      challenge: 'Bearer error="insufficient_scope", scope="read:orders"',
+      challenge: `Bearer error="insufficient_scope", scope="read:orders", ${metadata}`,
       ...problem(401, 'insufficient_scope', 'The access token does not carry the needed scope.', {
         reason: 'insufficient_scope',
       }),
@@ -209,7 +212,7 @@ describe('what the policy refuses', () => {
   test('with 403 where the route says so, for one of two scopes too', async () => {
     const response = await gateway.call('/two', { scope: 'a' })
     expect(await answerOf(response)).toEqual({
-      challenge: 'Bearer error="insufficient_scope", scope="a b"',
+      challenge: `Bearer error="insufficient_scope", scope="a b", ${metadata}`,
       ...problem(403, 'insufficient_scope', 'The access token does not carry the needed scope.', {
         reason: 'insufficient_scope',
       }),

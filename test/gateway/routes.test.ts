@@ -20,6 +20,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   encodedSlash: 'refuse',
   bodySize: 1,
   acceptPersonalAccessTokens: false,
+  resourceMetadata: undefined,
   ...more,
 })
 
