@@ -42,15 +42,16 @@ export const compilePolicies = (options: {
       if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
       return readFile(output)
     }
-    const wasm = await compile('wasm')
-    const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(await compile('plan')).get('plan.json')))
+    // Side by side: each is a process of its own, and an edit should be in force soon.
+    const [wasm, planned, compiler] = await Promise.all([compile('wasm'), compile('plan'), compilerOf(options.opa)])
+    const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(planned).get('plan.json')))
     const endless = capabilities === null ? [] : endlessCalls(plan)
     if (endless.length > 0) throw doNotCompile(endless)
     const sources = hashSources(options.sources)
     return stampBundle(wasm, {
       revision: options.revision ?? fingerprint(sources),
       built: {
-        compiler: await compilerOf(options.opa),
+        compiler,
         sources,
         reads: inputReads(plan),
       },

@@ -1,0 +1,42 @@
+import { workerData } from 'node:worker_threads'
+import type { FromWorker, ToWorker, WorkerStart } from './isolation.ts'
+import { PolicyError } from './policy-error.ts'
+import { createWasmEngine, type WasmEngine } from './wasm-engine.ts'
+
+/** The thread side of `isolation.ts`: one engine, asked for one batch after another. */
+
+const { port, wasm, data, reads } = workerData as WorkerStart
+const say = (message: FromWorker): void => port.postMessage(message)
+
+const copyOf = (memory: SharedArrayBuffer): Uint8Array<ArrayBuffer> => new Uint8Array(new Uint8Array(memory))
+
+const start = (): WasmEngine | undefined => {
+  try {
+    return createWasmEngine({
+      wasm: copyOf(wasm),
+      data: JSON.parse(new TextDecoder().decode(copyOf(data))),
+      reads,
+      print: (line) => say({ print: line }),
+    })
+  } catch (error) {
+    say({ failed: (error as Error).message })
+    return undefined
+  }
+}
+
+const engine = start()
+
+const answerTo = ({ entrypoint, input }: ToWorker[number]): { value: string | undefined } | { error: string } => {
+  try {
+    return { value: JSON.stringify(engine!.evaluate(entrypoint, input === undefined ? undefined : JSON.parse(input))) }
+  } catch (error) {
+    const cause = error instanceof PolicyError ? error.cause : undefined
+    const message = error instanceof PolicyError ? error.message : 'the policy could not be evaluated'
+    return { error: cause instanceof Error ? `${message}: ${cause.message}` : message }
+  }
+}
+
+if (engine) {
+  port.on('message', (batch: ToWorker) => say({ answers: batch.map(answerTo) }))
+  say({ ready: true })
+}

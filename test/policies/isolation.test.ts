@@ -1,0 +1,116 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { readBundle } from '../../policies/engine/bundle.ts'
+import { compilePolicies } from '../../policies/engine/compile.ts'
+import { type IsolationOptions, PolicyBusy, startIsolation } from '../../policies/engine/isolation.ts'
+import { findOpa } from '../../policies/engine/opa-binary.ts'
+
+/** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
+const rules = `package test
+
+# METADATA
+# entrypoint: true
+decision := {"answer": input.ask, "limit": data.limit}
+
+# METADATA
+# entrypoint: true
+slow := replace("text", input.old, "new")
+
+# METADATA
+# entrypoint: true
+talkative if print("asked", input.ask)
+`
+
+const bundle = (async () => {
+  const sources = new Map([
+    ['test.rego', new TextEncoder().encode(rules)],
+    ['data.json', new TextEncoder().encode('{"limit": 7}')],
+  ])
+  return readBundle(await compilePolicies({ sources, opa: await findOpa(), capabilities: null }))
+})()
+
+const isolate = async (options: IsolationOptions & { print?: (line: string) => void }) => {
+  const { wasm, data, built } = await bundle
+  const runaways: string[] = []
+  const isolation = await startIsolation({
+    ...options,
+    wasm,
+    data,
+    reads: built?.reads,
+    onRunaway: (entrypoint) => runaways.push(entrypoint),
+  })
+  onTestFinished(isolation.close)
+  return { ...isolation, runaways }
+}
+
+const forever = { old: '' }
+
+test('an isolated policy answers as on the main thread, prints included', async () => {
+  const lines: string[] = []
+  const { evaluate } = await isolate({ deadline: 10_000, print: (line) => lines.push(line) })
+  expect(await evaluate('test/decision', { ask: 'ü' })).toEqual({ answer: 'ü', limit: 7 })
+  expect(await evaluate('test/decision', {})).toBeUndefined()
+  expect(await evaluate('test/talkative', { ask: 'why' })).toBe(true)
+  expect(lines).toEqual(['asked why'])
+})
+
+test('what goes wrong in the thread is said, and the thread goes on', async () => {
+  const { evaluate } = await isolate({ deadline: 10_000 })
+  await expect(evaluate('test/nothing', {})).rejects.toThrow('the policy has no entrypoint test/nothing')
+  await expect(evaluate('test/decision', { ask: 'x'.repeat(70_000) })).rejects.toThrow('larger than 65536 bytes')
+  expect(await evaluate('test/decision', { ask: 1 })).toEqual({ answer: 1, limit: 7 })
+})
+
+test('an evaluation that misses its deadline is ended, and others are answered meanwhile and afterwards', async () => {
+  const { evaluate, runaways } = await isolate({ deadline: 1_000 })
+  const away = expect(evaluate('test/slow', forever)).rejects.toThrow('the policy gave no answer within 1000 ms')
+  const others = Array.from({ length: 50 }, (_, ask) => evaluate('test/decision', { ask }))
+  expect(await Promise.all(others)).toContainEqual({ answer: 49, limit: 7 })
+  await away
+  expect(runaways).toEqual(['test/slow'])
+  expect(await evaluate('test/decision', { ask: 'still here' })).toMatchObject({ answer: 'still here' })
+})
+
+test('rules that ran away never take the last free thread', async () => {
+  const { evaluate } = await isolate({ workers: 2, deadline: 1_000 })
+  await expect(evaluate('test/slow', forever)).rejects.toThrow('no answer')
+  const away = Array.from({ length: 3 }, () => evaluate('test/slow', forever).catch((error: Error) => error.name))
+  for (let ask = 0; ask < 100; ask++) {
+    expect(await evaluate('test/decision', { ask })).toMatchObject({ answer: ask })
+  }
+  // One of them at most was begun; those that no thread came free for are told so.
+  const ends = await Promise.all(away)
+  expect(ends.filter((name) => name === 'PolicyError').length).toBeLessThanOrEqual(2)
+  expect(ends).toContain('PolicyBusy')
+})
+
+test('more than may wait are refused, as is whoever waits too long', async () => {
+  const { evaluate } = await isolate({ workers: 1, deadline: 500, queue: 1 })
+  await Promise.all([
+    expect(evaluate('test/slow', forever)).rejects.toThrow('no answer within 500 ms'),
+    expect(evaluate('test/decision', { ask: 1 })).rejects.toThrow('no thread came free for the policy within 500 ms'),
+    expect(evaluate('test/decision', { ask: 2 })).rejects.toThrow(PolicyBusy),
+  ])
+})
+
+test('evaluations handed over together are answered each for itself', async () => {
+  const { evaluate } = await isolate({ workers: 1, deadline: 10_000, batch: 64 })
+  const answers = await Promise.allSettled(
+    Array.from({ length: 200 }, (_, ask) => evaluate(ask % 2 === 0 ? 'test/decision' : 'test/nothing', { ask })),
+  )
+  for (const [ask, answer] of answers.entries()) {
+    if (ask % 2 === 0) expect(answer).toMatchObject({ status: 'fulfilled', value: { answer: ask } })
+    else expect(answer).toMatchObject({ status: 'rejected' })
+  }
+})
+
+test('closing lets what was asked come to its end and refuses what comes later', async () => {
+  const isolation = await isolate({ deadline: 10_000 })
+  const asked = Array.from({ length: 20 }, (_, ask) => isolation.evaluate('test/decision', { ask }))
+  await isolation.close()
+  expect(await Promise.all(asked)).toHaveLength(20)
+  await expect(isolation.evaluate('test/decision', { ask: 1 })).rejects.toThrow(PolicyBusy)
+})
+
+test('a policy that cannot be started is an error at the start', async () => {
+  await expect(startIsolation({ wasm: new Uint8Array([1, 2, 3]), data: {} })).rejects.toThrow('no valid WebAssembly')
+})
