@@ -3,7 +3,7 @@ import { uuidv7 } from '../platform/ids.ts'
 import { AppError } from '../platform/problem.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
 import { clientAddress, type ProxyTrust, plainAddress } from './client-address.ts'
-import type { CanonicalRequest, Stage } from './exchange.ts'
+import type { CanonicalRequest, Exchange, Stage } from './exchange.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
 
 export interface RequestLimits {
@@ -23,7 +23,7 @@ export interface ReadRequestParts {
  * and asterisk-form targets, fragments, backslashes, several Host fields, HTTP/2.0 on the request line, Transfer-Encoding on HTTP/1.0);
  * all of it ends here.
  */
-export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage => {
+export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLine = ownRequestLine): Stage => {
   return (exchange) => {
     const { incoming } = exchange
     const peer = plainAddress(incoming.socket.remoteAddress)
@@ -36,16 +36,16 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts): Stage =>
     exchange.headers = headers
     // Node's parser reads no further request from a connection after one that asks for another protocol.
     if (headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
-    checkLimits(exchange.target, headers, limits)
+    const { method, target, host } = requestLine(exchange, headers, trusted)
+    checkLimits(target, headers, limits)
     const bodyLength = framing(incoming, headers)
-    const method = incoming.method!
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
-    const { path, segments, query, encodedSlash } = canonicalTarget(exchange.target)
+    const { path, segments, query, encodedSlash } = canonicalTarget(target)
     exchange.request = {
       method,
       scheme,
-      host: canonicalHost(hostField(headers, trusted), scheme),
+      host: canonicalHost(host, scheme),
       path,
       segments,
       query,
@@ -86,17 +86,26 @@ const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' =
   throw refuse('X-Forwarded-Proto must be http or https, once.')
 }
 
-const hostField = ({ host, forwardedHost: forwarded }: RequestHeaders, trusted: boolean): string => {
-  if (host === undefined) throw refuse('The request has no Host field.')
-  return trusted && forwarded !== undefined ? forwarded : host
-}
+/** What is asked for, and of whom: by the request itself, unless a proxy asks about another one. */
+type RequestLine = (
+  exchange: Exchange,
+  headers: RequestHeaders,
+  trusted: boolean,
+) => { method: string; target: string; host: string | undefined }
+
+const ownRequestLine: RequestLine = ({ incoming, target }, { host, forwardedHost: forwarded }, trusted) => ({
+  method: incoming.method!,
+  target,
+  host: trusted && host !== undefined && forwarded !== undefined ? forwarded : host,
+})
 
 /** Hosts repeat; the bound keeps invented ones from filling the memory. */
 const hosts = { http: new Map<string, string>(), https: new Map<string, string>() }
 const maxHosts = 1_000
 const defaultPort = { http: ':80', https: ':443' }
 
-const canonicalHost = (raw: string, scheme: 'http' | 'https'): string => {
+const canonicalHost = (raw: string | undefined, scheme: 'http' | 'https'): string => {
+  if (raw === undefined) throw refuse('The request has no Host field.')
   const known = hosts[scheme].get(raw)
   if (known !== undefined) return known
   const host = parseHost(raw, scheme)

@@ -5,6 +5,8 @@ import { Secret } from '../platform/secret.ts'
 import { defaultEntrypoint } from '../policies/decide.ts'
 import { parseHost } from './canonical-request.ts'
 import { isNetwork } from './client-address.ts'
+import { isOriginPattern } from './cors.ts'
+import { dialectNames } from './forward-auth.ts'
 
 /**
  * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. Members of the format that this
@@ -69,6 +71,8 @@ const upstream = z.strictObject({
   headersTimeout: duration(1, 3_600_000).default(30_000),
   idleTimeout: duration(0, 86_400_000).default(60_000),
   maxRequests: z.number().int().min(1).max(100_000).default(1_024),
+  maxWebSockets: z.number().int().min(1).max(100_000).default(4_096),
+  webSocketIdleTimeout: duration(0, 86_400_000).default(300_000),
   /** `aud` of the identity JWT; without one the upstream gets none. */
   identityAudience: z.string().min(1).max(2_048).optional(),
 })
@@ -102,6 +106,42 @@ const identifier = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, dots, dashes, at most 64')
 
+/** RFC 9110 §5.1, as the CORS protocol spells lists of them. */
+const fieldName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'must be a header name')
+  .transform((name) => name.toLowerCase())
+
+const cors = z.strictObject({
+  origins: z
+    .array(
+      z
+        .string()
+        .refine(isOriginPattern, 'must be an origin such as https://app.example.test, https://*.example.test, or *'),
+    )
+    .min(1),
+  /** Default: those of the route. */
+  methods: z.array(method).default([]),
+  headers: z.array(fieldName).default(['authorization', 'content-type']),
+  exposeHeaders: z.array(fieldName).default([]),
+  maxAge: duration(0, 86_400_000).default(600_000),
+  credentials: z.boolean().default(false),
+})
+
+const rateLimit = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9-]{1,32}$/, 'must be small letters, digits, dashes, at most 32')
+      .optional(),
+    by: z.enum(['subject', 'client', 'actor', 'address']),
+    requests: z.number().int().min(1).max(1_000_000),
+    per: duration(1_000, 86_400_000),
+    /** Default: `requests`. */
+    burst: z.number().int().min(1).max(1_000_000).optional(),
+  })
+  .transform(({ name, burst, ...limit }) => ({ ...limit, name: name ?? limit.by, burst: burst ?? limit.requests }))
+
 const route = z.strictObject({
   id: identifier,
   hosts: z.array(host).default([]),
@@ -114,7 +154,8 @@ const route = z.strictObject({
   policyHeaders: z.array(policyHeader).default([]),
   context: z.record(z.string(), z.unknown()).default({}),
   entrypoint: z.string().min(1).optional(),
-  upstream: z.string(),
+  /** Without one the route is for forward-auth only. */
+  upstream: z.string().default(''),
   stripPrefix: z.string().nullable().default(null),
   forwardAuthorization: z.boolean().default(true),
   insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
@@ -122,14 +163,22 @@ const route = z.strictObject({
   bodySize: z.number().int().min(0).optional(),
   isolation: z.literal('main', { error: 'isolation in a worker is not available in this version' }).optional(),
   acceptPersonalAccessTokens: z.boolean().default(false),
-  cors: notYet('cors'),
-  rateLimit: notYet('rateLimit'),
+  /** Whether requests may open a WebSocket; the same decision lets them in. */
+  websocket: z.boolean().default(false),
+  cors: cors.optional(),
+  /** One limit or several, all of which hold. Counted by each instance for itself. */
+  rateLimit: z
+    .union([rateLimit, z.array(rateLimit).max(8)])
+    .transform((limits) => [limits].flat())
+    .default([]),
 })
 
 export const gatewaySchema = z.strictObject({
   version: z.literal(1),
   listen: listener(3000).prefault({}),
   admin: listener(9300).prefault({}),
+  /** The one header that trusted proxies write; the other is dropped, since a client may have written it. */
+  forwardedBy: z.enum(['x-forwarded', 'forwarded']).default('x-forwarded'),
   trustedProxies: z.array(z.string().refine(isNetwork, 'must be an address or a CIDR such as 10.0.0.0/8')).default([]),
   issuers: z.array(issuer).default([]),
   policies: z
@@ -161,13 +210,32 @@ export const gatewaySchema = z.strictObject({
       headerCount: z.number().int().min(10).max(1_000).default(100),
       headerSize: z.number().int().min(4_096).max(262_144).default(32_768),
       bodySize: z.number().int().min(0).default(104_857_600),
+      /** How long a connection may be idle between two requests. */
+      keepAliveTimeout: duration(1_000, 3_600_000).default(75_000),
       headersTimeout: duration(100, 600_000).default(10_000),
       requestTimeout: duration(100, 86_400_000).default(300_000),
     })
     .prefault({}),
+  drain: z
+    .strictObject({
+      /** How long new requests are still taken after `/readyz` says no: what balancers need to notice. */
+      delay: duration(0, 60_000).default(0),
+      /** How long running requests then have to end. */
+      timeout: duration(0, 60_000).default(10_000),
+    })
+    .prefault({}),
   upstreams: z.record(identifier, upstream).default({}),
   routes: z.array(route).default([]),
-  forwardAuth: notYet('forwardAuth'),
+  /** Decisions for another proxy, which forwards the requests itself. */
+  forwardAuth: z
+    .strictObject({
+      path: z
+        .string()
+        .regex(/^(?:\/[A-Za-z0-9._~-]+)+$/, 'must be a path of unreserved characters without a final slash')
+        .default('/.surrogate/auth'),
+      dialect: z.enum(dialectNames),
+    })
+    .optional(),
   identity: z
     .strictObject({
       /** `iss` of the assertions; need not be an address. */

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { StartupError } from '../platform/startup-error.ts'
 import { shippedPolicies } from '../policies/decide.ts'
 import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
+import { createCors } from './cors.ts'
 import { resourceMetadataUrl } from './protected-resource.ts'
 import { findConflicts, type PathPattern, parsePattern, type Route } from './routes.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
@@ -76,6 +77,9 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
   if (policies.path !== undefined && policies.bundle !== undefined) {
     report(['policies', 'bundle'], 'name a path or a bundle, not both')
   }
+  if (file.forwardAuth && file.trustedProxies.length === 0) {
+    report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
+  }
   for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
     if (identityAudience !== undefined && !file.identity) {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
@@ -109,7 +113,9 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
     found.push({ path: ['id'], message: `the id ${entry.id} is used twice` })
   }
-  if (!Object.hasOwn(file.upstreams, entry.upstream)) {
+  if (entry.upstream === '') {
+    if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
+  } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
     found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}` })
   }
   if (entry.auth === 'required' && entry.audience.length === 0) {
@@ -126,6 +132,19 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   }
   if (entry.acceptPersonalAccessTokens && !file.issuers.some(({ client }) => client)) {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'needs an issuer with a client to exchange them with' })
+  }
+  if (entry.cors?.credentials && entry.cors.origins.includes('*')) {
+    found.push({ path: ['cors', 'credentials'], message: 'credentials for pages of any origin: name the origins' })
+  }
+  const limits = entry.rateLimit.map(({ name }) => name)
+  if (new Set(limits).size < limits.length) {
+    found.push({ path: ['rateLimit'], message: 'two limits have the same name: give each one of its own' })
+  }
+  if (entry.auth === 'none' && entry.rateLimit.some(({ by }) => by !== 'address')) {
+    found.push({ path: ['rateLimit'], message: 'a route with auth: none can only be limited by address' })
+  }
+  if (entry.websocket && entry.methods.length > 0 && !entry.methods.includes('GET')) {
+    found.push({ path: ['websocket'], message: 'a WebSocket is opened with GET, which is not among the methods' })
   }
   const pattern = parsePattern(entry.path)
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
@@ -144,13 +163,16 @@ const strippedSegments = (prefix: string | null, { segments }: PathPattern): num
 }
 
 const routeOf = (entry: RouteEntry, { policies, limits, resourceMetadata }: GatewayFile): Route => {
-  const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...rest } = entry
+  const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
+  const { cors, rateLimit: rateLimits, ...rest } = others
   const pattern = parsePattern(path) as PathPattern
   return {
     ...rest,
     pattern,
     entrypoint,
     bodySize,
+    cors: cors && createCors(cors, entry.methods),
+    rateLimits,
     stripSegments: strippedSegments(stripPrefix, pattern)!,
     resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
   }

@@ -13,9 +13,17 @@ import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
 import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
 import { createPersonalAccessTokens } from './personal-access-tokens.ts'
-import { createFail, createPipeline, proxyStages, type StageParts } from './pipeline.ts'
+import {
+  createFail,
+  createPipeline,
+  forwardAuthStages,
+  type PipelineParts,
+  proxyStages,
+  type StageParts,
+} from './pipeline.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
@@ -106,7 +114,7 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
       now,
     })
 
-  const stages = (options.stages ?? proxyStages)({
+  const parts: StageParts = {
     documents: [
       ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
       ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
@@ -124,17 +132,14 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     logger,
     now,
     fail: createFail({ logger }),
-  })
+  }
 
-  const start = createPipeline(stages, {
-    logger,
-    onFinish: decisionLog
-      ? (exchange) => {
-          count(exchange)
-          decisionLog.write(exchange)
-        }
-      : count,
-  })
+  const onFinish = (exchange: Exchange) => {
+    count(exchange)
+    decisionLog?.write(exchange)
+  }
+  const pass = createPipeline((options.stages ?? proxyStages)(parts), { logger, onFinish })
+  const start = config.forwardAuth ? decidingFor(config.forwardAuth, parts, { logger, onFinish }, pass) : pass
 
   return {
     handler: (incoming, response) => start(newExchange(incoming, response)),
@@ -152,6 +157,18 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     },
     close: () => lifecycle.stop(),
   }
+}
+
+/** Requests to the path of forward-auth ask for a decision, all others pass through. */
+const decidingFor = (
+  settings: ForwardAuthSettings,
+  parts: StageParts,
+  options: PipelineParts,
+  pass: (exchange: Exchange) => void,
+) => {
+  const asks = asksForDecision(settings)
+  const decide = createPipeline(forwardAuthStages(settings, parts), { ...options, send: sendRefusal(settings) })
+  return (exchange: Exchange) => (asks(exchange.target) ? decide : pass)(exchange)
 }
 
 /** The feeds of the issuers that have one; the configuration is refused when one of them has no client to read it with. */

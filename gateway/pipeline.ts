@@ -6,55 +6,72 @@ import { createReadRequest, type ReadRequestParts } from './canonical-request.ts
 import { challengeFields } from './challenges.ts'
 import { answered, type Exchange, type Stage } from './exchange.ts'
 import { createForward, type ForwardParts } from './forward.ts'
+import { createAnswerDecision, type ForwardAuthSettings, originalRequest, requireUpstream } from './forward-auth.ts'
 import { type AssertIdentityParts, createAssertIdentity } from './identity-assertion.ts'
-import { createMatchRoute, type MatchRouteParts } from './match-route.ts'
+import { createAnswerPreflight, createMatchRoute, type MatchRouteParts } from './match-route.ts'
 import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './own-documents.ts'
 import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
 import { sendProblem } from './problem-response.ts'
+import { createLimitRate, type LimitRateParts } from './rate-limit.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
+import { createUpgrade, type UpgradeParts } from './upgrade.ts'
 
 /**
- * A request through the gateway, in order. Each stage is one file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
- * Rate limits come before `authorize`.
+ * What every way of using the gateway shares, in order: the decision about one canonical request. Each stage is one file; it passes, or
+ * throws an `AppError`, or answers itself and returns `answered`.
  */
-export const proxyStages = (parts: StageParts): readonly Stage[] => [
-  createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
-  createServeOwnDocuments(parts), // 200 at /.well-known/…
+const decisionStages = (parts: DecisionParts): readonly Stage[] => [
   createMatchRoute(parts), //   404
+  createLimitRate(parts, 'early'), // by address: 429
   createExchangePersonalAccessTokens(parts), // 401, 503
   createAuthenticate(parts), // token, keys, audience: 401, 503
   createCheckRevoked(parts), // 401, 503
+  createLimitRate(parts, 'late'), // by who asks: 429
   createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+]
+
+/** A request through the gateway as a proxy. */
+export const proxyStages = (parts: StageParts): readonly Stage[] => [
+  createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
+  createServeOwnDocuments(parts), // 200 at /.well-known/…
+  createAnswerPreflight(parts), // 204
+  ...decisionStages(parts),
+  requireUpstream, //           404 on routes for forward-auth only
   createAssertIdentity(parts), // x-auth-assertion
+  createUpgrade(parts), //      101 for WebSockets
   createForward(parts), //      413, 502, 503, 504
 ]
 
+/** The same for another proxy, which asks about its request and forwards it itself. */
+export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StageParts): readonly Stage[] => [
+  createReadRequest(parts, originalRequest(settings)),
+  ...decisionStages(parts),
+  createAssertIdentity(parts),
+  createAnswerDecision(), //     200
+]
+
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
-export const guardStages = (
-  parts: Omit<StageParts, keyof (ForwardParts & ServeOwnDocumentsParts & AssertIdentityParts)>,
-): readonly Stage[] => [
+export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly Stage[] => [
   createReadRequest(parts),
-  createMatchRoute(parts),
-  createAuthenticate(parts),
-  createCheckRevoked(parts),
-  createAuthorize(parts),
+  ...decisionStages(parts),
   (exchange) => void exchange.next?.(exchange),
 ]
 
-export type StageParts = ReadRequestParts &
-  MatchRouteParts &
+type DecisionParts = MatchRouteParts &
   ExchangePersonalAccessTokensParts &
   AuthenticateParts &
   CheckRevokedParts &
-  AuthorizeParts &
-  ServeOwnDocumentsParts &
-  AssertIdentityParts &
-  ForwardParts
+  LimitRateParts &
+  AuthorizeParts
+
+export type StageParts = ReadRequestParts & DecisionParts & ServeOwnDocumentsParts & AssertIdentityParts & UpgradeParts & ForwardParts
 
 export interface PipelineParts {
   logger: Logger
   /** Called once for every request, whatever ended it, when its answer is out or its client is gone. */
   onFinish: (exchange: Exchange) => void
+  /** How refusals are answered. */
+  send?: typeof sendProblem
 }
 
 /** Bodies up to this many bytes are read and dropped to keep the connection of a refused request; for longer ones it is closed. */
@@ -62,7 +79,7 @@ const worthDraining = 65_536
 
 /** Ends an exchange with a problem document, or, when the answer has begun, by breaking the connection so that nobody takes it for whole. */
 export const createFail =
-  ({ logger }: { logger: Logger }) =>
+  ({ logger, send = sendProblem }: Pick<PipelineParts, 'logger' | 'send'>) =>
   (exchange: Exchange, thrown: unknown): void => {
     const { response, incoming, id } = exchange
     const error = thrown instanceof AppError ? thrown : new AppError('server.error', { cause: thrown })
@@ -76,12 +93,15 @@ export const createFail =
     const length = exchange.request ? exchange.request.bodyLength : 0
     const closing =
       !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
-    sendProblem(response, error, id, closing, challengeFields(error, exchange.route?.resourceMetadata))
+    send(response, error, id, closing, {
+      ...exchange.answerFields,
+      ...challengeFields(error, exchange.route?.resourceMetadata),
+    })
   }
 
 /** Runs requests through `stages`. Stages that need not wait run in one go, without a promise in between. */
-export const createPipeline = (stages: readonly Stage[], { logger, onFinish }: PipelineParts) => {
-  const fail = createFail({ logger })
+export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...answering }: PipelineParts) => {
+  const fail = createFail({ logger, ...answering })
 
   const run = (exchange: Exchange, from: number): void => {
     try {

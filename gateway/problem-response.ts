@@ -7,17 +7,21 @@ const body = (error: AppError, id: string): string => {
   return JSON.stringify({ ...problemJson(error, id), ...(reason === undefined ? {} : { reason }) })
 }
 
-/** @param closing no further request is read from this connection. @param fields in place of the error's own header fields. */
+/**
+ * @param closing no further request is read from this connection. @param fields in place of the error's own header fields.
+ * @param status in place of the error's own, on the wire only.
+ */
 export const sendProblem = (
   response: ServerResponse,
   error: AppError,
   id: string,
   closing: boolean,
   fields: Readonly<Record<string, string>> = error.headers,
+  status: number = error.status,
 ): void => {
   const text = body(error, id)
   response
-    .writeHead(error.status, {
+    .writeHead(status, {
       ...fields,
       'content-type': 'application/problem+json',
       'content-length': Buffer.byteLength(text),

@@ -170,9 +170,9 @@ describe('every problem is told with its line and column', () => {
     ['a list instead of the file', '- a\n', [expect.stringContaining('gateway.yaml:1:1: ')]],
     ['another version', changed('version: 1', 'version: 2'), [expect.stringContaining('gateway.yaml:1:10: version: ')]],
     [
-      'what is not built yet',
-      `${good}forwardAuth: { path: /x, dialect: nginx }\n`,
-      [expect.stringContaining('gateway.yaml:31:14: forwardAuth: forwardAuth is not available')],
+      'forward-auth for nobody',
+      `${good.replace('trustedProxies: [10.0.0.0/8]\n', '')}forwardAuth: { dialect: nginx }\n`,
+      ['gateway.yaml:30:14: needs trustedProxies: only they get decisions'],
     ],
     [
       'a shadow policy',

@@ -1,0 +1,136 @@
+import type { ServerResponse } from 'node:http'
+import { AppError } from '../platform/problem.ts'
+import { refuse } from './canonical-target.ts'
+import { answered, type Exchange, type Stage } from './exchange.ts'
+import type { RequestHeaders } from './headers.ts'
+import { sendProblem } from './problem-response.ts'
+
+/**
+ * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public listener, answers
+ * only to `trustedProxies`, and decides with the same stages as the proxy. What the proxies do differently is a row of `dialects`.
+ */
+export interface ForwardAuthSettings {
+  /** Where it is asked; with Envoy the prefix of what it is asked about. */
+  path: string
+  dialect: Dialect
+}
+
+export type Dialect = keyof typeof dialects
+
+/** The request that is asked about, as the proxy received it. */
+export interface OriginalRequest {
+  method: string
+  target: string
+  host: string | undefined
+}
+
+interface DialectRow {
+  original(exchange: Exchange, headers: RequestHeaders, path: string): OriginalRequest
+  /** Whether the proxy knows only yes (2xx), 401 and 403, and takes everything else for a failure of its own. */
+  knowsOnlyDenials: boolean
+}
+
+/** Exactly once: a field that came twice could be the client's own beside the proxy's. */
+const onlyField = ({ incoming }: Exchange, name: string): string => {
+  const { rawHeaders } = incoming
+  let found: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]!.toLowerCase() !== name) continue
+    if (found !== undefined) throw refuse(`The proxy sent more than one ${name} field.`)
+    found = rawHeaders[index + 1]!
+  }
+  if (found === undefined) throw refuse(`The proxy sent no ${name} field.`)
+  return found
+}
+
+/** Traefik and Caddy say in `X-Forwarded-*` everything that they asked about. */
+const forwardedFields = (exchange: Exchange): OriginalRequest => {
+  onlyField(exchange, 'x-forwarded-proto')
+  return {
+    method: onlyField(exchange, 'x-forwarded-method'),
+    target: onlyField(exchange, 'x-forwarded-uri'),
+    host: onlyField(exchange, 'x-forwarded-host'),
+  }
+}
+
+const dialects = {
+  // `auth_request` sends what its location says: method and target in fields of their own. The host is the Host that it was told to keep,
+  // never X-Forwarded-Host, which nginx would pass on from the client.
+  nginx: {
+    original: (exchange, { host }) => {
+      onlyField(exchange, 'x-forwarded-proto')
+      const method = onlyField(exchange, 'x-original-method')
+      return { method, target: onlyField(exchange, 'x-original-uri'), host }
+    },
+    knowsOnlyDenials: true,
+  },
+  traefik: { original: forwardedFields, knowsOnlyDenials: false },
+  caddy: { original: forwardedFields, knowsOnlyDenials: false },
+  // ext_authz over HTTP sends the request's own method and Host, and its target behind `path_prefix`.
+  envoy: {
+    original: ({ incoming, target }, { host }, path) => ({
+      method: incoming.method!,
+      target: target.slice(path.length),
+      host,
+    }),
+    knowsOnlyDenials: false,
+  },
+} satisfies Record<string, DialectRow>
+
+export const dialectNames = Object.keys(dialects) as [Dialect, ...Dialect[]]
+
+/** Whether a request target asks for a decision. As received: another spelling of the path is another path. */
+export const asksForDecision =
+  ({ path, dialect }: ForwardAuthSettings) =>
+  (target: string): boolean => {
+    if (!target.startsWith(path)) return false
+    const next = target[path.length]
+    return dialect === 'envoy' ? next === '/' : next === undefined || next === '?'
+  }
+
+/** For `createReadRequest`: what is decided on is the request that the proxy tells of. */
+export const originalRequest =
+  ({ path, dialect }: ForwardAuthSettings) =>
+  (exchange: Exchange, headers: RequestHeaders, trusted: boolean): OriginalRequest => {
+    if (!trusted) throw new AppError('not_found', { detail: 'Decisions are given to trusted proxies only.' })
+    const row: DialectRow = dialects[dialect]
+    const original = row.original(exchange, headers, path)
+    if (!/^[A-Z][A-Z-]{0,31}$/.test(original.method)) throw refuse('The method is not one in capital letters.')
+    return original
+  }
+
+/** Every field that says who is asking. Those without a value are sent empty, so that a proxy copies nothing that the client had sent. */
+const identityFields = [
+  ...['x-auth-sub', 'x-auth-act', 'x-auth-act-chain', 'x-auth-scope', 'x-auth-client-id', 'x-auth-sid'],
+  'x-auth-assertion',
+]
+
+/** The last stage, instead of forwarding: 200 with the fields that the proxy puts on the request. */
+export const createAnswerDecision = (): Stage => (exchange) => {
+  const { principal, decision, assertion, headers, route, response, id } = exchange
+  const fields: Record<string, string> = { ...decision?.headers }
+  for (const name of identityFields) fields[name] = ''
+  const ours = principal?.identityHeaders ?? []
+  for (let index = 0; index < ours.length; index += 2) fields[ours[index]!] = ours[index + 1]!
+  if (assertion !== undefined) fields['x-auth-assertion'] = assertion
+  // The access token in place of a personal one; nothing where the route keeps it from the upstream.
+  fields['authorization'] = route!.forwardAuthorization ? (headers!.authorization ?? '') : ''
+  response.writeHead(200, { ...fields, 'content-length': 0, 'cache-control': 'no-store', 'x-request-id': id }).end()
+  return answered
+}
+
+/** Routes without an upstream are for forward-auth only: for the proxy they are none, and no less exact route takes their place. */
+export const requireUpstream: Stage = ({ route }) => {
+  if (route!.upstream === '') throw new AppError('not_found')
+}
+
+/** How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason. */
+export const sendRefusal = ({ dialect }: ForwardAuthSettings): typeof sendProblem => {
+  if (!dialects[dialect].knowsOnlyDenials) return sendProblem
+  return (response: ServerResponse, error: AppError, id: string, closing: boolean, fields = error.headers) => {
+    const { reason = error.code } = (error.data ?? {}) as { reason?: string }
+    const status = error.status === 401 ? 401 : 403
+    const told = { ...fields, 'x-auth-status': String(error.status), 'x-auth-reason': reason }
+    sendProblem(response, error, id, closing, told, status)
+  }
+}
