@@ -90,9 +90,19 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
   }
 }
 
+/** Of a key that may be brand-new: not 401, which would tell the client that its token is bad. */
+const keysUnavailable = (cause: KeysUnavailable): AppError => {
+  const { retryAfterMs } = cause
+  if (retryAfterMs === undefined) return new AppError('keys_unavailable', { cause })
+  return new AppError('keys_unavailable', {
+    detail: 'The token is signed with a key that is not known yet.',
+    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
+  })
+}
+
 const refusal = (error: unknown): AppError => {
   if (error instanceof JwtError) return invalidToken(error.message)
   if (error instanceof PolicyError) return invalidToken('The token holds a claim that cannot be read.')
-  if (error instanceof KeysUnavailable) return new AppError('keys_unavailable', { cause: error })
+  if (error instanceof KeysUnavailable) return keysUnavailable(error)
   return new AppError('server.error', { cause: error })
 }

@@ -84,7 +84,8 @@ export const createFail =
     const { response, incoming, id } = exchange
     const error = thrown instanceof AppError ? thrown : new AppError('server.error', { cause: thrown })
     exchange.error = error
-    if (error.status >= 500) {
+    // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood along.
+    if (error.status >= 500 && error.headers['retry-after'] === undefined) {
       const route = exchange.route?.id
       logger.warn({ requestId: id, route, code: error.code, err: error.cause }, 'a request failed on our side')
     }

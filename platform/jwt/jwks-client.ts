@@ -9,8 +9,9 @@ import { importJwks, type VerificationKey } from './keys.ts'
 export interface JwksClient {
   readonly issuer: string
   /**
-   * The key, or undefined when the issuer has none with this `kid`. An unknown `kid` causes one fetch, shared by everybody who waits,
-   * at most every `cooldownMs`. Throws `KeysUnavailable` when there are no keys, or only too old ones.
+   * The key, or undefined when the issuer was asked and has none with this `kid`. An unknown `kid` causes one fetch, shared by everybody
+   * who waits, at most every `cooldownMs`. Throws `KeysUnavailable` when there are no keys, or only too old ones; and for a `kid` that the
+   * issuer could not be asked about, or only before it was first seen here: it may be of a key that was made since.
    */
   get(kid: string): Promise<VerificationKey | undefined>
   /** The same from memory only: undefined means "ask `get`". */
@@ -29,6 +30,13 @@ export interface JwksClient {
 
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
+  /** When the issuer will be asked about the `kid`, in ms from now; undefined when it is not about a `kid`. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(message: string, { retryAfterMs }: { retryAfterMs?: number } = {}) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
 }
 
 export interface JwksClientOptions {
@@ -51,6 +59,9 @@ export interface JwksClientOptions {
 }
 
 const maxRetryMs = 30_000
+
+/** Of unknown `kid`s that are remembered until the next fetch; further ones are merely not remembered. */
+const maxUnknown = 1_000
 
 const maxAgeOf = ({ cacheControl }: Fetched): number | undefined => {
   const match = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(cacheControl)
@@ -75,6 +86,11 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   const { minAgeMs = 30_000, maxAgeMs = 3_600_000, maxStaleMs = 3_600_000 } = options
   const fetcher = options.fetch ?? fetchJson()
   const fetches = options.metrics?.counter('surrogate_jwks_fetches_total', 'JWK Set fetches', ['issuer', 'outcome'])
+  const unknownKids = options.metrics?.counter(
+    'surrogate_jwks_unknown_kids_total',
+    'Tokens that name a key which is not known yet, and are refused until the issuer may be asked again',
+    ['issuer'],
+  )
   const staleGauge = options.metrics?.gauge('surrogate_jwks_stale', '1 while keys past their age are used', ['issuer'])
 
   let keys = new Map<string, VerificationKey>()
@@ -88,6 +104,9 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
+  // Seen since the last fetch began, and those that the last good one could have told about.
+  let unknown = new Set<string>()
+  let absent: ReadonlySet<string> = unknown
   const listeners: (() => void)[] = []
   const first = Promise.withResolvers<void>()
 
@@ -97,6 +116,9 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   }
 
   const load = async () => {
+    const asked = unknown
+    unknown = new Set()
+    absent = unknown
     jwksUri ??= await discoverJwksUri(issuer, fetcher)
     const answer = await fetcher.get(jwksUri)
     const fresh = importJwks(answer.body)
@@ -106,6 +128,7 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     keys = merged.keys
     freshUntil = now().getTime() + age
     usableUntil = freshUntil + maxStaleMs
+    absent = asked
     failures = 0
     lastError = undefined
     fetches?.inc({ issuer, outcome: 'ok' })
@@ -159,14 +182,20 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     async get(kid) {
       const known = usable() ? keys.get(kid) : undefined
       if (known) return known
+      if (unknown.size < maxUnknown && !absent.has(kid)) unknown.add(kid)
       if (running) await running
       else if (now().getTime() - lastAttempt >= cooldownMs) await refresh()
       if (!usable()) throw new KeysUnavailable(lastError ?? 'no keys yet')
-      return keys.get(kid)
+      const key = keys.get(kid)
+      if (key || absent.has(kid)) return key
+      unknownKids?.inc({ issuer })
+      const retryAfterMs = Math.max(lastAttempt + cooldownMs - now().getTime(), 0)
+      throw new KeysUnavailable('the issuer has not been asked about this key', { retryAfterMs })
     },
     status() {
       if (keys.size === 0) return { ok: false, detail: `no keys of ${issuer}${lastError ? `: ${lastError}` : ''}` }
-      if (!usable()) return { ok: false, detail: `the keys of ${issuer} are too old: ${lastError}` }
+      // The tokens of other issuers are served whatever becomes of this one.
+      if (!usable()) return { ok: true, detail: `the keys of ${issuer} are too old to be used: ${lastError}` }
       if (lastError === undefined) return { ok: true }
       return { ok: true, detail: `the keys of ${issuer} could not be renewed: ${lastError}` }
     },

@@ -81,6 +81,7 @@ const isTime = (value: unknown): value is number =>
 const checkTimes = ({ exp, iat, nbf }: Readonly<Record<string, unknown>>, options: VerifyOptions) => {
   if (!isTime(exp) || !isTime(iat)) throw bad('The token has no usable exp and iat.')
   if (nbf !== undefined && !isTime(nbf)) throw bad('The nbf of the token is not a time.')
+  if (exp <= iat || (nbf !== undefined && exp <= nbf)) throw bad('The token expires before it is valid.')
   const now = toSeconds(options.now)
   // RFC 7519 §4.1.4: "on or after which the JWT MUST NOT be accepted".
   if (now >= exp + options.clockSkewSeconds) throw new JwtError('expired', 'The token has expired.')

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type Logger, silentLogger } from '../../platform/logger.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 
@@ -42,7 +43,7 @@ test('before there are keys: not ready, and 503 for tokens but not for routes wi
   expect((await gateway.call('/orders', { token })).status).toBe(200)
 })
 
-test('a new key is found by the first token that names it; then unknown ones cost nothing for a while', async () => {
+test('a new key is found by the first token that names it; then unknown ones wait, and cost nothing', async () => {
   const clock = movableClock()
   const gateway = await start({ now: clock.now })
   expect((await gateway.call('/orders')).status).toBe(200)
@@ -54,9 +55,41 @@ test('a new key is found by the first token that names it; then unknown ones cos
   const unpublished = await gateway.issuer.rotate({ publish: false })
   for (let attempt = 0; attempt < 20; attempt++) {
     const token = await gateway.issuer.sign({ jti: String(attempt) }, {}, unpublished)
-    expect(await answerOf(await gateway.call('/orders', { token }))).toEqual([401, 'invalid_token'])
+    const answer = await gateway.call('/orders', { token })
+    expect(answer.headers.get('retry-after')).toBe('10')
+    expect(await answerOf(answer)).toEqual([503, 'keys_unavailable'])
   }
   expect(gateway.issuer.requests.length).toBe(fetches)
+  clock.advance(10_000)
+  const token = await gateway.issuer.sign({}, {}, unpublished)
+  expect(await answerOf(await gateway.call('/orders', { token }))).toEqual([401, 'invalid_token'])
+  expect(await answerOf(await gateway.call('/orders', { token }))).toEqual([401, 'invalid_token'])
+  expect(gateway.issuer.requests.length, 'asked once').toBe(fetches + 1)
+})
+
+test('after a rotation without notice a token of the new key is never called bad: 503 with Retry-After, then 200', async () => {
+  const clock = movableClock()
+  const gateway = await start({ now: clock.now })
+  expect((await gateway.call('/orders')).status).toBe(200)
+  await gateway.issuer.rotate({ drop: true })
+  const token = await gateway.issuer.sign({ scope: 'read:orders' })
+  clock.advance(4_000)
+  const early = await gateway.call('/orders', { token })
+  expect([early.status, early.headers.get('retry-after')]).toEqual([503, '6'])
+  clock.advance(6_000)
+  expect((await gateway.call('/orders', { token })).status).toBe(200)
+})
+
+test('a flood of unknown keys is not written to the log', async () => {
+  const lines: unknown[] = []
+  const logger = { ...silentLogger, warn: (...line: unknown[]) => lines.push(line) } as unknown as Logger
+  const gateway = await start({ logger })
+  const unpublished = await gateway.issuer.rotate({ publish: false })
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const token = await gateway.issuer.sign({ jti: String(attempt) }, {}, unpublished)
+    expect((await gateway.call('/orders', { token })).status).toBe(503)
+  }
+  expect(lines).toEqual([])
 })
 
 test('a token that was accepted is refused once its key has left', async () => {
@@ -104,7 +137,9 @@ describe('several issuers', () => {
   test("each one's tokens are verified with its own keys only", async () => {
     const other = await startTokenIssuer({ alg: 'EdDSA' })
     running.push(other)
+    const clock = movableClock()
     const gateway = await start({
+      now: clock.now,
       config: ({ issuer }) => ({ issuers: [{ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }] }),
     })
     const call = async (token: Promise<string>) => (await gateway.call('/orders', { token: await token })).status
@@ -113,6 +148,7 @@ describe('several issuers', () => {
     expect(await call(other.sign({ scope }, { typ: 'JWT' }))).toBe(200)
     expect(await call(other.sign({ scope }, { typ: 'at+jwt' })), 'its own types').toBe(401)
     expect(await call(other.sign({ scope, nonce: 'n' }, { typ: 'JWT' })), 'an ID token').toBe(401)
+    clock.advance(10_000)
     expect(await call(other.sign({ scope, iss: gateway.issuer.issuer })), "another's name").toBe(401)
     expect(await call(gateway.issuer.sign({ scope, iss: other.issuer }, { typ: 'JWT' }))).toBe(401)
   })

@@ -119,14 +119,50 @@ describe('rotation', () => {
     await client.ready
     const key = await issuer.rotate()
 
-    expect(await client.get(key.kid), 'the first fetch is not 10 s ago').toBeUndefined()
-    clock.advance(10_000)
+    clock.advance(3_000)
+    await expect(client.get(key.kid), 'the first fetch is not 10 s ago').rejects.toMatchObject({
+      name: 'KeysUnavailable',
+      retryAfterMs: 7_000,
+    })
+    clock.advance(7_000)
     const found = await Promise.all(Array.from({ length: 50 }, () => client.get(key.kid)))
     expect(found.every((one) => one?.kid === key.kid)).toBe(true)
     expect(jwksFetches(issuer)).toBe(2)
 
-    for (let attempt = 0; attempt < 100; attempt++) expect(await client.get(`unknown-${attempt}`)).toBeUndefined()
+    for (let attempt = 0; attempt < 100; attempt++) {
+      await expect(client.get(`unknown-${attempt}`)).rejects.toThrow(KeysUnavailable)
+    }
     expect(jwksFetches(issuer)).toBe(2)
+  })
+
+  test('a kid that the issuer was asked about and does not have is known to be none; so are those that waited', async () => {
+    const issuer = await startIssuer()
+    const clock = movableClock()
+    const client = clientOf(issuer, { now: clock.now })
+    await client.ready
+    await expect(client.get('one')).rejects.toThrow(KeysUnavailable)
+    await expect(client.get('two')).rejects.toThrow(KeysUnavailable)
+    clock.advance(10_000)
+    expect(await client.get('two')).toBeUndefined()
+    expect(await client.get('one')).toBeUndefined()
+    await expect(client.get('three'), 'seen since').rejects.toThrow(KeysUnavailable)
+    expect(jwksFetches(issuer)).toBe(2)
+  })
+
+  test('any number of unknown kids costs one fetch a cooldown, and no memory without bound', async () => {
+    const issuer = await startIssuer()
+    const clock = movableClock()
+    const metrics = createMetrics()
+    const client = clientOf(issuer, { now: clock.now, metrics })
+    await client.ready
+    for (let attempt = 0; attempt < 5_000; attempt++) {
+      await expect(client.get(`unknown-${attempt}`)).rejects.toThrow(KeysUnavailable)
+    }
+    clock.advance(10_000)
+    expect(await client.get('unknown-0')).toBeUndefined()
+    await expect(client.get('unknown-4999'), 'not remembered').rejects.toThrow(KeysUnavailable)
+    expect(jwksFetches(issuer)).toBe(2)
+    expect((await metrics.render()).text).toContain(`surrogate_jwks_unknown_kids_total{issuer="${issuer.issuer}"} 5001`)
   })
 
   test('a key that leaves raises the generation; one that joins does not, and known keys stay the same objects', async () => {
@@ -171,7 +207,7 @@ describe('an issuer that is down', () => {
 
     issuer.answer = { status: 503 }
     clock.advance(300_000)
-    expect(await client.get('unknown')).toBeUndefined()
+    await expect(client.get('unknown'), 'it could not be asked').rejects.toThrow(KeysUnavailable)
     expect(client.peek(kid)).toBeDefined()
     expect(client.status()).toEqual({ ok: true, detail: expect.stringContaining('could not be renewed') })
     expect((await metrics.render()).text).toContain(`surrogate_jwks_stale{issuer="${issuer.issuer}"} 1`)
@@ -179,7 +215,7 @@ describe('an issuer that is down', () => {
     clock.advance(600_000)
     expect(client.usable()).toBe(false)
     await expect(client.get(kid)).rejects.toThrow(KeysUnavailable)
-    expect(client.status()).toEqual({ ok: false, detail: expect.stringContaining('too old') })
+    expect(client.status()).toEqual({ ok: true, detail: expect.stringContaining('too old') })
 
     issuer.answer = {}
     clock.advance(10_000)
