@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { setting } from '../platform/config.ts'
+import { natsUrl } from '../platform/nats-url.ts'
 
 /**
  * What each command reads from its environment. A setting of one part stands in that part's own `config.ts`; here stands what the
@@ -13,6 +14,12 @@ const common = {
   /** The demo's default is `warn`, so that what it prints can be read. */
   LOG_LEVEL: logLevel.default('info'),
   HOST: setting.text().default('127.0.0.1'),
+}
+/** Without it events travel through the database. */
+const nats = {
+  NATS_URL: natsUrl().optional(),
+  /** JWT and seed, as nsc makes it. */
+  NATS_CREDS_FILE: setting.text().optional(),
 }
 const encryption = {
   /** 32 bytes in base64. */
@@ -33,6 +40,7 @@ export const settings = {
     LOG_LEVEL: logLevel.optional(),
     SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
     DATABASE_URL: databaseUrl.optional(),
+    ...nats,
     PORT: setting.port().default(3001),
     GATEWAY_CONFIG: setting.text().optional(),
     /** The demo's gateway; otherwise GATEWAY_CONFIG says where it listens. */
@@ -44,6 +52,7 @@ export const settings = {
   issuer: z.object({
     ...common,
     ...impersonationPolicy,
+    ...nats,
     DATABASE_URL: databaseUrl,
     ADMIN_PORT: setting.port().default(9301),
   }),
@@ -55,6 +64,7 @@ export const settings = {
   relay: z.object({
     ...common,
     ...encryption,
+    ...nats,
     DATABASE_URL: databaseUrl,
     ADMIN_PORT: setting.port().default(9302),
   }),

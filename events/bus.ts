@@ -10,15 +10,23 @@ export interface EventBus {
    * reconciler repeats what never arrived.
    */
   readonly transport: 'ledger' | 'broker'
-  /** Hands events to a broker; the answers are in the order of the batch, which holds at most one event per `key`. */
+  /** Resolves when events can be handed over, or when `signal` aborts. While a broker is away it does not resolve. */
+  ready(signal: AbortSignal): Promise<void>
+  /** Hands events over; the answers are in the order of the batch. Of one `key` an event is sent once the one before it is confirmed. */
   publish(batch: readonly BusEvent[]): Promise<PublishResult[]>
   /** Runs until `signal` aborts; resolves when the last handler call has ended. A batch whose handler throws comes again. */
   consume(handler: BusHandler, options: { signal: AbortSignal }): Promise<void>
-  /** There is something new in the outbox: tells this process at once and the others within milliseconds. Call it after the commit. */
+  /**
+   * What was published before this and is not taken in yet never will be: the broker lost it. Undefined while that cannot be told.
+   * By the broker's clock.
+   */
+  settledBefore(): Promise<Date | undefined>
+  /** There is something new in the outbox. Call it after the commit. */
   wake(): void
-  /** Runs `listener` at every wake-up, wherever it came from. Returns what ends that. */
+  /** Runs `listener` at every wake-up. Returns what ends that. */
   onWake(listener: () => void): () => void
-  health(): Promise<{ ok: boolean; detail?: string }>
+  /** `ok` also while a broker is away: changes go on, and events wait in the outbox. False when an operator must act. */
+  health(): Promise<{ ok: boolean; detail?: string; connected: boolean }>
   close(): Promise<void>
 }
 
@@ -35,14 +43,21 @@ export interface BusEvent {
 export type PublishResult = { outcome: 'ok' | 'duplicate' } | { outcome: 'error'; error: Error }
 
 export interface BusBatch {
-  /** Ids of events, in the order in which they came. */
+  /** Ids of events, in the order in which they came; one may come twice. */
   eventIds: readonly string[]
+  /** From a broker: the SHA-256 of what came with each id, null when it came without its bytes. */
+  digests?: readonly (Buffer | null)[]
   /** The transaction that holds the rows of the batch, when the bus is the ledger; else the handler opens its own. */
   transaction?: Query
 }
 
 /**
  * Takes a batch in; once it resolves the bus commits its transaction, if it gave one, and acknowledges. Then it calls `committed`.
- * `deferred` events were left, because an earlier one is still missing: they come again.
+ * When events were `deferred`, because an earlier one is still missing, the batch comes again. `unknown` events are not in the ledger:
+ * they do not come again.
  */
-export type BusHandler = (batch: BusBatch) => Promise<{ deferred: number; committed?: (() => void) | undefined }>
+export type BusHandler = (batch: BusBatch) => Promise<{
+  deferred: number
+  unknown?: readonly string[]
+  committed?: (() => void) | undefined
+}>

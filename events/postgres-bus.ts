@@ -30,6 +30,8 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
 
   return {
     transport: 'ledger',
+    ready: async () => {},
+    settledBefore: async () => undefined,
     publish: async (batch) => batch.map(() => ({ outcome: 'ok' })),
     async consume(handler, { signal }) {
       const wakeup = createWakeup()
@@ -54,10 +56,11 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
     },
     wake: notifier.notify,
     onWake: notifier.onNotify,
-    health: async () => ({ ok: true, detail: notifier.connected ? 'listening' : 'polling' }),
+    health: async () => ({
+      ok: true,
+      connected: notifier.connected,
+      detail: notifier.connected ? 'listening' : 'polling',
+    }),
     close: notifier.close,
   }
 }
-
-/** The bus of this configuration: PostgreSQL. */
-export const createBus = createPostgresBus

@@ -1,6 +1,8 @@
-import { type Database, statement } from '../platform/database.ts'
+import { type Database, type Query, statement } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { EventBus } from './bus.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { BusEvent, EventBus } from './bus.ts'
+import { createEventFlow } from './event-flow.ts'
 import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
 /** Carries the outbox to the bus; runs in every issuer. */
@@ -11,52 +13,74 @@ export interface Publisher {
 }
 
 const batchSize = 500
+/** Payloads above the first are read one after the other, and no more of them at a time than the second, in bytes. */
+const bigPayload = { above: 16_384, together: 8_388_608 }
 const pollMs = 1_000
+/** Until a look at events whose predecessor another publisher is just publishing, in ms. */
+const followingMs = 20
 
-// Only events whose predecessor is published: a later one must not overtake it, not even when the broker refuses just the first.
 // `skip locked`: several publishers share the work.
 const take = statement(
   'publisher-take',
-  `SELECT id, entity_kind || ':' || entity_id AS key, version, type, payload
+  `SELECT id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
+     CASE WHEN octet_length(payload) <= ${bigPayload.above} THEN payload END AS payload,
+     EXISTS (
+       SELECT FROM outbox AS earlier
+       WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
+         AND earlier.version = event.version - 1 AND earlier.published_at IS NULL AND earlier.ingested_at IS NULL) AS follows
    FROM outbox AS event
-   WHERE published_at IS NULL AND ingested_at IS NULL AND NOT EXISTS (
-     SELECT FROM outbox AS earlier
-     WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
-       AND earlier.version = event.version - 1 AND earlier.published_at IS NULL AND earlier.ingested_at IS NULL)
-   ORDER BY seq LIMIT $1
+   WHERE published_at IS NULL AND ingested_at IS NULL
+   ORDER BY seq LIMIT ${batchSize}
    FOR UPDATE SKIP LOCKED`,
 )
+const payloads = statement('publisher-payloads', `SELECT id, payload FROM outbox WHERE id = ANY($1::uuid[])`)
 const mark = statement('publisher-mark', `UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])`)
+const oldest = statement(
+  'publisher-oldest',
+  `SELECT extract(epoch FROM now() - created_at)::float8 AS age FROM outbox
+   WHERE published_at IS NULL AND ingested_at IS NULL ORDER BY seq LIMIT 1`,
+)
 
-interface Row {
-  id: string
-  key: string
-  version: number
-  type: string
-  payload: Buffer
+interface Row extends Omit<BusEvent, 'payload'> {
+  bytes: number
+  payload: Buffer | null
+  /** Its predecessor is not published yet. */
+  follows: boolean
 }
 
 /**
  * With a broker: publishes what is new, marks it once the broker has confirmed it, and goes on by itself after failures. Without one
  * there is nothing to carry, and `wake` only passes the wake-up on.
  */
-export const createPublisher = (options: { database: Database; bus: EventBus; logger: Logger }): Publisher => {
-  const { database, bus, logger } = options
+export const createPublisher = (options: {
+  database: Database
+  bus: EventBus
+  logger: Logger
+  metrics?: Metrics
+}): Publisher => {
+  const { database, bus, logger, metrics } = options
   if (bus.transport === 'ledger') return { wake: bus.wake, close: async () => {} }
+  const flow = createEventFlow(metrics)
+  if (metrics) measureOldest(metrics, database.query)
 
   const stopping = new AbortController()
   const { signal } = stopping
 
   const publishBatch = () =>
     database.transaction(async (query) => {
-      const rows = await query<Row>(take, [batchSize])
-      if (rows.length === 0) return { published: 0, failed: 0 }
-      const results = await bus.publish(rows)
-      const confirmed = rows.filter((_, index) => results[index] && results[index].outcome !== 'error')
-      if (confirmed.length > 0) await query(mark, [confirmed.map(({ id }) => id)])
+      const rows = await query<Row>(take, [])
+      const events = await withPayloads(query, inOrder(rows))
+      if (events.length === 0) return { published: 0, failed: 0, following: rows.length }
+      const results = await bus.publish(events)
+      const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error').map(({ id }) => id)
+      if (confirmed.length > 0) await query(mark, [confirmed])
+      flow.published(confirmed)
       const failed = results.find((result) => result.outcome === 'error')
-      if (failed?.outcome === 'error') logger.warn({ err: failed.error }, 'the broker refused events; trying again')
-      return { published: confirmed.length, failed: rows.length - confirmed.length }
+      if (failed?.outcome === 'error')
+        logger.warn({ reason: failed.error.message }, 'the broker refused events; trying again')
+      flow.refused(events.length - confirmed.length)
+      const following = rows.length - events.length
+      return { published: confirmed.length, failed: events.length - confirmed.length, following }
     })
 
   const run = async () => {
@@ -64,11 +88,14 @@ export const createPublisher = (options: { database: Database; bus: EventBus; lo
     const backoff = createBackoff()
     const stopListening = bus.onWake(wakeup.wake)
     while (!signal.aborted) {
+      // While the broker is away the database is left in peace.
+      await bus.ready(signal)
+      if (signal.aborted) break
       try {
-        const { published, failed } = await publishBatch()
+        const { published, failed, following } = await publishBatch()
         if (failed > 0) await pause(backoff.next(), signal)
         else backoff.reset()
-        if (published === 0 && failed === 0) await wakeup.wait(pollMs, signal)
+        if (published === 0 && failed === 0) await wakeup.wait(following > 0 ? followingMs : pollMs, signal)
       } catch (error) {
         logger.error({ err: error }, 'events could not be published; trying again')
         await pause(backoff.next(), signal)
@@ -85,4 +112,44 @@ export const createPublisher = (options: { database: Database; bus: EventBus; lo
       await ended
     },
   }
+}
+
+/** Without those whose predecessor is neither published nor among them: a later event must not overtake it. */
+const inOrder = (rows: readonly Row[]): Row[] => {
+  const reached = new Map<string, number>()
+  return rows.filter(({ key, version, follows }) => {
+    if (follows && reached.get(key) !== version - 1) return false
+    reached.set(key, version)
+    return true
+  })
+}
+
+/** As many from the beginning as memory is meant for; at least one. */
+const withPayloads = async (query: Query, rows: readonly Row[]): Promise<BusEvent[]> => {
+  let bytes = 0
+  const kept = rows.filter(({ payload, bytes: size }, index) => {
+    if (payload === null) bytes += size
+    return index === 0 || bytes <= bigPayload.together
+  })
+  const big = kept.filter(({ payload }) => payload === null).map(({ id }) => id)
+  const read = big.length === 0 ? [] : await query<{ id: string; payload: Buffer }>(payloads, [big])
+  const found = new Map(read.map(({ id, payload }) => [id, payload]))
+  return kept.map(({ id, key, version, type, payload }) => ({
+    id,
+    key,
+    version,
+    type,
+    payload: payload ?? found.get(id)!,
+  }))
+}
+
+const measureOldest = (metrics: Metrics, query: Query) => {
+  const gauge = metrics.gauge(
+    'surrogate_outbox_unpublished_oldest_seconds',
+    'Age of the oldest event that the broker has not confirmed; 0 when there is none.',
+  )
+  metrics.onCollect(async () => {
+    const [row] = await query<{ age: number }>(oldest, [])
+    gauge.set(row?.age ?? 0)
+  })
 }

@@ -1,6 +1,8 @@
 import { type Database, statement } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { EventBus } from './bus.ts'
+import { createEventFlow } from './event-flow.ts'
 import { pause } from './wakeup.ts'
 
 /** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
@@ -12,41 +14,54 @@ export interface ReconcilerOptions {
   database: Database
   bus: EventBus
   logger: Logger
-  /** How long after publishing an event counts as lost, in ms. Default 30 000. */
-  patienceMs?: number
+  metrics?: Metrics
+  /** How long after publishing an event may count as lost, in ms. Default 30 000. */
+  patienceMs?: number | undefined
 }
 
 const batchSize = 1_000
+/** After so many times the patience an event is published again whatever the bus says. */
+const lastResort = 20
 
-// The publisher finds them again, in order per entity. Marks of later events of the same entity go too, so that none overtakes.
+// The publisher finds them again. `skip locked`: a relay is just taking it in, or another reconciler is at it.
 const unmark = statement(
   'reconcile-unmark',
   `WITH lost AS (
-     SELECT entity_kind, entity_id, min(version) AS version FROM (
-       SELECT entity_kind, entity_id, version FROM outbox
-       WHERE ingested_at IS NULL AND published_at < now() - $1 * interval '1 millisecond'
-       ORDER BY seq LIMIT $2
-     ) AS late GROUP BY entity_kind, entity_id
+     SELECT id FROM outbox
+     WHERE ingested_at IS NULL AND (
+       published_at < least(now() - $1 * interval '1 millisecond', $2::timestamptz)
+       OR published_at < now() - $1 * ${lastResort} * interval '1 millisecond')
+     ORDER BY seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
    )
-   UPDATE outbox SET published_at = NULL FROM lost
-   WHERE outbox.entity_kind = lost.entity_kind AND outbox.entity_id = lost.entity_id AND outbox.version >= lost.version
-     AND outbox.ingested_at IS NULL AND outbox.published_at IS NOT NULL
+   UPDATE outbox SET published_at = NULL FROM lost WHERE outbox.id = lost.id
    RETURNING outbox.id`,
 )
 
-export const startReconciler = ({ database, bus, logger, patienceMs = 30_000 }: ReconcilerOptions): Reconciler => {
+/** Runs in every relay. What the bus may still bring is not repeated, so a long backlog does not grow by itself. */
+export const startReconciler = (options: ReconcilerOptions): Reconciler => {
+  const { database, bus, logger, metrics, patienceMs = 30_000 } = options
   if (bus.transport === 'ledger') return { close: async () => {} }
+  const flow = createEventFlow(metrics)
   const stopping = new AbortController()
+  const { signal } = stopping
+
+  /** Returns how many. */
+  const repeatLost = async (): Promise<number> => {
+    const settled = await bus.settledBefore()
+    if (settled === undefined) return 0
+    const lost = await database.query(unmark, [patienceMs, settled])
+    if (lost.length === 0) return 0
+    flow.republished(lost.length)
+    logger.warn({ events: lost.length }, 'published events never arrived at a relay; publishing them again')
+    bus.wake()
+    return lost.length
+  }
 
   const run = async () => {
-    while (!stopping.signal.aborted) {
-      await pause(Math.max(patienceMs / 3, 10), stopping.signal)
-      if (stopping.signal.aborted) return
+    while (!signal.aborted) {
+      await pause(Math.max(patienceMs / 3, 10), signal)
       try {
-        const lost = await database.query(unmark, [patienceMs, batchSize])
-        if (lost.length === 0) continue
-        logger.warn({ events: lost.length }, 'published events never arrived at a relay; publishing them again')
-        bus.wake()
+        while (!signal.aborted && (await repeatLost()) === batchSize);
       } catch (error) {
         logger.error({ err: error }, 'reconciling failed; trying again')
       }

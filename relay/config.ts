@@ -20,6 +20,8 @@ export interface RelayConfig {
   leaseMs?: number
   /** Delays before attempts 2, 3, …, in ms; after the last the delivery is dead. Default: nine, from 5 s to 24 h. */
   retrySchedule?: readonly number[]
+  /** How long after publishing an event counts as lost by the broker, in ms. Default 30 000. */
+  reconcileAfterMs?: number
   /** How long events, deliveries and attempts are kept, in ms. Default 14 days. */
   keepMs?: number
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { EventBus } from '../events/bus.ts'
+import { createEventFlow } from '../events/event-flow.ts'
 import { hookSecrets } from '../events/hook-secrets.ts'
 import { backlogOf, removeExpired } from '../events/ledger-store.ts'
 import { startReconciler } from '../events/reconcile.ts'
@@ -48,7 +49,7 @@ const retentionEveryMs = 3_600_000
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, random, resolve } = options
   const { perHook = 4, maxLanes = 1_024, attemptTimeoutMs = 15_000, leaseMs = 30_000 } = config
-  const { retrySchedule = defaultSchedule, keepMs = 14 * 86_400_000 } = config
+  const { retrySchedule = defaultSchedule, keepMs = 14 * 86_400_000, reconcileAfterMs } = config
   const measure = createRelayMetrics(metrics, () => backlogOf(database.query))
   const { openHeaders, openSigningKey } = hookSecrets(envelope)
 
@@ -75,8 +76,9 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   })
 
   const stopping = new AbortController()
-  const consuming = bus.consume(createIngest({ database, onDeliveries: lanes.wake }), { signal: stopping.signal })
-  const reconciler = startReconciler({ database, bus, logger })
+  const ingest = createIngest({ database, logger, flow: createEventFlow(metrics), onDeliveries: lanes.wake })
+  const consuming = bus.consume(ingest, { signal: stopping.signal })
+  const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
   const retention = keepTidy({ database, keepMs, logger, signal: stopping.signal })
   health.addCheck('relay', () => bus.health())
 

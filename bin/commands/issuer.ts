@@ -19,7 +19,7 @@ export const issuerCommand = async (args: readonly string[]): Promise<number> =>
   return serve({ name: 'issuer', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const database = await openDatabase(service, own.DATABASE_URL)
-    const bus = openBus(service, database)
+    const bus = await openBus(service, { database, nats: own })
     const policy = { path: own.POLICY_PATH, opaBin: own.OPA_BIN }
     const issuer = await openIssuer(service, { config, database, bus, policy })
     if (issuer.bootstrap) sayOnce(issuer.bootstrap)

@@ -19,7 +19,7 @@ export const relayCommand = async (args: readonly string[]): Promise<number> => 
   return serve({ name: 'relay', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const database = await openDatabase(service, own.DATABASE_URL)
-    const bus = openBus(service, database)
+    const bus = await openBus(service, { database, nats: own })
     const keys = { current: own.KEY_ENCRYPTION_KEY, previous: own.KEY_ENCRYPTION_KEY_PREVIOUS }
     await openRelay(service, { config, database, bus, keys })
   })

@@ -37,7 +37,7 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const environment = { ...process.env, ...place.environment, ...prepared?.environment }
 
     const database = await openDatabase(service, place.connection)
-    const bus = openBus(service, database)
+    const bus = await openBus(service, { database, nats: own })
     const config = loadIssuerConfig(environment)
     const policy = { path: own.POLICY_PATH, opaBin: own.OPA_BIN }
     const issuer = await openIssuer(service, { config, database, bus, policy })

@@ -1,8 +1,14 @@
 import type { EventBus } from '../../events/bus.ts'
-import { createBus } from '../../events/postgres-bus.ts'
+import { createBus } from '../../events/create-bus.ts'
 import { migrations } from '../../migrations/index.ts'
 import { createDatabase, type Database, type DatabaseConnection, migrate } from '../../platform/database.ts'
+import type { NatsServers } from '../../platform/nats-url.ts'
 import type { Service } from '../serve.ts'
+
+export interface NatsSettings {
+  NATS_URL?: NatsServers | undefined
+  NATS_CREDS_FILE?: string | undefined
+}
 
 /** Connected, and with the schema of this version. */
 export const openDatabase = async (
@@ -21,8 +27,13 @@ export const openDatabase = async (
   return database
 }
 
-export const openBus = ({ lifecycle, logger }: Service, database: Database): EventBus => {
-  const bus = createBus({ database, logger })
+/** By way of NATS where NATS_URL is set, else through the database. */
+export const openBus = async (
+  { lifecycle, logger, metrics }: Service,
+  { database, nats }: { database: Database; nats: NatsSettings },
+): Promise<EventBus> => {
+  const { NATS_URL: servers, NATS_CREDS_FILE: credsFile } = nats
+  const bus = await createBus({ database, logger, metrics, nats: servers && { servers, credsFile } })
   lifecycle.onStop('event bus', () => bus.close())
   return bus
 }

@@ -19,8 +19,10 @@ export const openIssuer = async (
   options: { config: IssuerConfig; database: Database; bus: EventBus; policy: PolicySettings },
 ) => {
   const { config, database, bus, policy } = options
-  const { lifecycle, logger } = service
-  const publisher = createPublisher({ database, bus, logger })
+  const { lifecycle, logger, metrics, health } = service
+  const publisher = createPublisher({ database, bus, logger, metrics })
+  // Never a reason to send no requests here: changes go on, and their events wait.
+  health.addCheck('events', async () => ({ ...(await bus.health()), ok: true }))
   lifecycle.onStop('publisher', () => publisher.close())
   const policies = policy.path === undefined ? undefined : await openPolicies(service, policy.path, policy.opaBin)
   const issuer = await startIssuer({ ...service, config, database, events: publisher, ...(policies && { policies }) })

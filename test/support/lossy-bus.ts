@@ -14,15 +14,25 @@ export const createLossyBus = (misbehave: {
   const emitter = new EventEmitter().setMaxListeners(0)
   const published: BusEvent[] = []
   let queue: string[] = []
+  const refusal: PublishResult = { outcome: 'error', error: new Error('refused') }
   const publishOne = (event: BusEvent): PublishResult => {
-    if (misbehave.refuses?.(event)) return { outcome: 'error', error: new Error('refused') }
+    if (misbehave.refuses?.(event)) return refusal
     published.push(event)
     if (!misbehave.loses?.(event)) queue.push(event.id)
     return { outcome: 'ok' }
   }
   const bus: EventBus = {
     transport: 'broker',
-    publish: async (batch) => batch.map(publishOne),
+    ready: async () => {},
+    settledBefore: async () => new Date(),
+    publish: async (batch) => {
+      const failed = new Set<string>()
+      return batch.map((event) => {
+        const result = failed.has(event.key) ? refusal : publishOne(event)
+        if (result.outcome === 'error') failed.add(event.key)
+        return result
+      })
+    },
     async consume(handler, { signal }) {
       while (!signal.aborted) {
         const taken = queue
@@ -41,7 +51,7 @@ export const createLossyBus = (misbehave: {
       emitter.on('wake', listener)
       return () => emitter.off('wake', listener)
     },
-    health: async () => ({ ok: true }),
+    health: async () => ({ ok: true, connected: true }),
     close: async () => {},
   }
   return { bus, published }

@@ -1,4 +1,4 @@
-import { createBus } from '../../events/postgres-bus.ts'
+import { createPostgresBus } from '../../events/postgres-bus.ts'
 import { createDatabase } from '../../platform/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
@@ -13,7 +13,7 @@ const database = createDatabase({ connection, logger })
 await startRelay({
   config,
   database,
-  bus: createBus({ database, logger }),
+  bus: createPostgresBus({ database, logger }),
   envelope: createEnvelope({ current: Buffer.from(key, 'hex') }),
   logger,
   metrics: createMetrics(),

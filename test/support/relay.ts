@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hookSecrets, newSigningKey } from '../../events/hook-secrets.ts'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
-import { createBus } from '../../events/postgres-bus.ts'
+import { createPostgresBus } from '../../events/postgres-bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { createDatabase, type Database, statement } from '../../platform/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
@@ -33,7 +33,7 @@ export const startTestLedger = async () => {
   const key = randomBytes(32)
   const envelope = createEnvelope({ current: key })
   const secrets = hookSecrets(envelope)
-  const bus = createBus({ database, logger: silentLogger })
+  const bus = createPostgresBus({ database, logger: silentLogger })
   const publisher = createPublisher({ database, bus, logger: silentLogger })
   const closers: (() => Promise<unknown>)[] = []
 
@@ -79,7 +79,7 @@ export const startTestLedger = async () => {
     async relay(options: Partial<RelayOptions> & { ownDatabase?: boolean } = {}) {
       const { ownDatabase = false, ...overrides } = options
       const own: Database = ownDatabase ? createDatabase({ connection: db.connection, logger: silentLogger }) : database
-      const ownBus = ownDatabase ? createBus({ database: own, logger: silentLogger }) : bus
+      const ownBus = ownDatabase ? createPostgresBus({ database: own, logger: silentLogger }) : bus
       const relay = await startRelay({
         config: testRelayConfig,
         database: own,

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { webhookSecretOf } from '../../../events/hook-secrets.ts'
 import { recordEvent } from '../../../events/outbox.ts'
-import { createBus } from '../../../events/postgres-bus.ts'
+import { createPostgresBus } from '../../../events/postgres-bus.ts'
 import { createEnvelope } from '../../../platform/envelope.ts'
 import { createHealth } from '../../../platform/health.ts'
 import { silentLogger } from '../../../platform/logger.ts'
@@ -38,7 +38,7 @@ const create = async (members: Record<string, unknown> = {}) => {
 
 const withRelay = async (work: (wake: () => void) => Promise<void>) => {
   const { database } = issuer
-  const bus = createBus({ database, logger: silentLogger })
+  const bus = createPostgresBus({ database, logger: silentLogger })
   const relay = await startRelay({
     config: targets,
     database,

@@ -1,0 +1,97 @@
+import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import type { JetStreamManager, JsMsg } from '@nats-io/jetstream'
+import type { Logger } from '../platform/logger.ts'
+import type { BusHandler } from './bus.ts'
+import { consumerName, streamName } from './jetstream-stream.ts'
+import { createBackoff, pause } from './wakeup.ts'
+
+/** On their way to us at most, in bytes and 100 messages; asked for again after `expires`. Two missed heartbeats: something is gone. In ms. */
+const pull = { max_bytes: 8 * 1_024 * 1_024, expires: 10_000, idle_heartbeat: 1_000, abort_on_missing_resource: true }
+/** Events handled together, at most. */
+const batchSize = 500
+/** Until a batch is looked at again whose earlier events another relay is just taking in, in ms. */
+const deferredMs = 20
+
+export interface ConsumeOptions {
+  manager: JetStreamManager
+  handler: BusHandler
+  logger: Logger
+  signal: AbortSignal
+}
+
+/**
+ * Hands over what the consumer brings, in batches: one at a time, as many as have come meanwhile. Acknowledges after the handler. Ends
+ * when `signal` aborts, after what has arrived is handled; throws when the consumer, the stream or the connection is gone.
+ */
+export const consumeBatches = async ({ manager, handler, logger, signal }: ConsumeOptions): Promise<void> => {
+  const consumer = await manager.jetstream().consumers.get(streamName, consumerName)
+  const messages = await consumer.consume({ ...pull })
+  const stop = () => messages.stop()
+  signal.addEventListener('abort', stop)
+  if (signal.aborted) stop()
+  const backoff = createBackoff()
+  try {
+    for await (const batch of batchesOf(messages)) {
+      try {
+        await handleBatch(batch, handler, logger)
+        backoff.reset()
+      } catch (error) {
+        logger.error({ err: error }, 'events could not be taken in; they come again')
+        await pause(backoff.next(), signal)
+        for (const message of batch) message.nak()
+      }
+    }
+  } finally {
+    signal.removeEventListener('abort', stop)
+    messages.stop()
+  }
+}
+
+/** What has come already, as one; waits only for the first of each. */
+async function* batchesOf(messages: AsyncIterable<JsMsg>): AsyncGenerator<JsMsg[]> {
+  const iterator = messages[Symbol.asyncIterator]()
+  let next = iterator.next()
+  for (;;) {
+    const batch: JsMsg[] = []
+    let result: IteratorResult<JsMsg> | undefined = await next
+    while (result !== undefined && !result.done) {
+      batch.push(result.value)
+      next = iterator.next()
+      result = batch.length < batchSize ? await Promise.race([next, setImmediate(undefined)]) : undefined
+    }
+    if (batch.length > 0) yield batch
+    if (result?.done) return
+  }
+}
+
+const handleBatch = async (messages: readonly JsMsg[], handler: BusHandler, logger: Logger) => {
+  const quarantine = (message: JsMsg, reason: string) => {
+    const { subject, seq } = message
+    logger.error({ subject, seq, bytes: message.data.length, reason }, 'a message in the stream of events is no event')
+    message.term()
+  }
+  const events = messages.flatMap((message) => {
+    const id = message.headers?.get('Nats-Msg-Id').toLowerCase() ?? ''
+    if (uuid.test(id)) return [{ id, message }]
+    quarantine(message, 'it has no Nats-Msg-Id that is a UUID')
+    return []
+  })
+  if (events.length === 0) return
+  const { deferred, unknown, committed } = await handler({
+    eventIds: events.map(({ id }) => id),
+    digests: events.map(({ message }) => digestOf(message)),
+  })
+  committed?.()
+  const missing = new Set(unknown)
+  for (const { id, message } of events) {
+    if (missing.has(id)) quarantine(message, 'the ledger does not know it')
+    else if (deferred > 0) message.nak(deferredMs)
+    else message.ack()
+  }
+}
+
+const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
+
+const digestOf = ({ headers, data }: JsMsg): Buffer | null =>
+  headers?.get('Surrogate-Payload') === 'omitted' ? null : hash('sha256', data, 'buffer')
