@@ -64,7 +64,7 @@ describe('a gateway that follows its issuer', () => {
     expect((await issuer.api('POST', `/impersonations/${await sidOf(ended)}/end`)).status).toBe(204)
     await eventually(async () => expect(await statusOf(ended)).toBe(401))
     const answer = await gateway.call('/orders/1', { token: ended })
-    expect(answer.headers.get('www-authenticate')).toBe(
+    expect(answer.headers.get('www-authenticate')).toContain(
       'Bearer error="invalid_token", error_description="The token was revoked."',
     )
     expect(await answer.json()).toMatchObject({ code: 'invalid_token', detail: 'The token was revoked.' })
