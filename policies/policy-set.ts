@@ -1,14 +1,16 @@
-import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../platform/logger.ts'
 import { assetUrl } from '../platform/module-url.ts'
 import { type Bundle, readBundle } from './engine/bundle.ts'
 import { compilePolicies } from './engine/compile.ts'
+import { type Isolation, type IsolationOptions, startIsolation } from './engine/isolation.ts'
 import { findOpa } from './engine/opa-binary.ts'
 import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
-import { firstDifference, hashSources, listSources, readSources, type Sources } from './engine/sources.ts'
+import type { Verification } from './engine/signatures.ts'
+import { firstDifference, hashSources } from './engine/sources.ts'
 import { createWasmEngine } from './engine/wasm-engine.ts'
+import { bundleFile, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
 export interface PolicySet {
@@ -21,69 +23,59 @@ export interface PolicySet {
    * failed; the next one is not affected.
    */
   evaluate(entrypoint: string, input: unknown): unknown
+  /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
+  isolated?: Pick<Isolation, 'evaluate'>
+  /** Ends its threads, if it has any; whoever holds the set may still call `evaluate`. */
+  close?(): Promise<void>
 }
 
 export interface PolicySource {
-  /** A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules) or a bundle file. */
+  /** A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules), a bundle file, or the address of one. */
   path: string
   logger: Logger
   /** The setting OPA_BIN. */
   opaBin?: string | undefined
   /** See `createWasmEngine`. */
   remember?: boolean
+  /** For a path that is an address. */
+  remote?: RemoteSettings | undefined
+  /** Bundles must be signed so; a folder of rules cannot be. */
+  verification?: Verification | undefined
+  /** Threads for evaluations that must not hold up others. */
+  isolation?: IsolationOptions | undefined
+  /** Called for each isolated evaluation that missed its deadline. */
+  onRunaway?: ((entrypoint: string) => void) | undefined
 }
 
 /** The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows everything. */
 export const shippedPolicies = fileURLToPath(assetUrl('./', import.meta.url))
 
-/** The compiled policies that a folder of rules may carry. */
-export const bundleFile = 'bundle.tar.gz'
-
-/** Loads policies from a folder or a bundle file. Throws `PolicyError` that says what is wrong and, where it is known, where. */
-export const loadPolicies = async (source: PolicySource): Promise<PolicySet> =>
-  policySet(await obtainBundle(source, await readPolicyFiles(source.path)), source)
-
-/** What lies at `path`, read once: compiler and comparison see the same bytes. */
-interface PolicyFiles {
-  sources?: Sources
-  bundle?: Uint8Array
-}
-
-const readPolicyFiles = async (path: string): Promise<PolicyFiles> => {
-  if (!(await isFolder(path))) return { bundle: await readFile(path) }
-  const sources = await readSources(path)
-  const bundle = await readFile(join(path, bundleFile)).catch(() => undefined)
-  return { sources, ...(bundle && { bundle }) }
-}
-
-/** Changes whenever a file that counts is written, replaced, added or removed. Costs a `stat` a file. */
-export const policyFilesState = async (path: string): Promise<string> => {
-  const folder = await isFolder(path)
-  const bundle = await stat(folder ? join(path, bundleFile) : path).catch(() => undefined)
-  return JSON.stringify([folder && (await listSources(path)), bundle?.size, bundle?.mtimeMs, bundle?.ino])
-}
-
-const isFolder = async (path: string): Promise<boolean> => {
-  const found = await stat(path).catch((cause: unknown) => {
-    throw new PolicyError(`there are no policies at ${path}`, { cause })
-  })
-  return found.isDirectory()
+/** Loads policies from a folder, a bundle file or an address. Throws `PolicyError` that says what is wrong and, where it is known, where. */
+export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => {
+  const origin = policyOrigin(source.path, source.remote)
+  try {
+    return await policySet(await obtainBundle(source, await origin.read()), source)
+  } finally {
+    await origin.close()
+  }
 }
 
 /** The bundle that is there when it fits the rules, else a fresh one from the compiler. */
-const obtainBundle = async (source: PolicySource, files: PolicyFiles): Promise<Bundle> => {
-  if (!files.sources) return readBundle(files.bundle!)
+export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Promise<Bundle> => {
+  const { path, verification } = source
+  if (!files.sources) return readBundle(files.bundle!, verification)
+  if (verification) throw new PolicyError(`${path} is a folder of rules, and only signed bundles are accepted`)
   const carried = files.bundle && tryBundle(files.bundle, source)
   const difference = carried?.built && firstDifference(carried.built.sources, hashSources(files.sources))
   if (carried?.built && !difference) return carried
 
   const why = difference
-    ? `${join(source.path, difference.file)} was ${difference.change} since ${bundleFile} was built`
-    : `${source.path} has no ${bundleFile} made from its rules`
+    ? `${join(path, difference.file)} was ${difference.change} since ${bundleFile} was built`
+    : `${path} has no ${bundleFile} made from its rules`
   const opa = await findOpa(source).catch((error: unknown) => {
     throw new CompilerMissing(`${why}, and ${(error as Error).message}`, { cause: error })
   })
-  source.logger.debug({ path: source.path, why }, 'compiling policies')
+  source.logger.debug({ path, why }, 'compiling policies')
   return readBundle(await compilePolicies({ sources: files.sources, opa }))
 }
 
@@ -101,18 +93,20 @@ const slowEvaluation = 5
 /** At most one such line in this time. Milliseconds. */
 const slowLineEvery = 10_000
 
-export const policySet = (bundle: Bundle, { logger, remember = true }: Omit<PolicySource, 'path'>): PolicySet => {
-  const engine = createWasmEngine({
-    wasm: bundle.wasm,
-    data: bundle.data,
-    reads: bundle.built?.reads,
-    remember,
-    print: (line) => logger.info({ line }, 'policy print'),
-  })
+/** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
+export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
+  const { logger, remember = true, isolation, onRunaway } = source
+  const { wasm, data, built } = bundle
+  const print = (line: string) => logger.info({ line }, 'policy print')
+  const engine = createWasmEngine({ wasm, data, reads: built?.reads, remember, print })
+  const isolated =
+    isolation &&
+    (await startIsolation({ ...isolation, wasm, data, reads: built?.reads, print, ...(onRunaway && { onRunaway }) }))
   let quietUntil = 0
   return {
     revision: bundle.revision,
     entrypoints: engine.entrypoints,
+    ...(isolated && { isolated, close: isolated.close }),
     evaluate(entrypoint, input) {
       const start = performance.now()
       try {

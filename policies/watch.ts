@@ -1,28 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Metrics } from '../platform/metrics.ts'
+import type { Bundle } from './engine/bundle.ts'
 import { PolicyError } from './engine/policy-error.ts'
-import { loadPolicies, type PolicySet, type PolicySource, policyFilesState } from './policy-set.ts'
+import { type PolicyFiles, policyOrigin } from './origin.ts'
+import { obtainBundle, type PolicySet, type PolicySource, policySet } from './policy-set.ts'
 
 export interface WatchedPolicies {
   /** The last good set: ask each time, it may have been replaced. */
   current(): PolicySet
-  /** `lastError`: why what is on disk now is not what runs; absent when it is. */
+  /** `lastError`: why what is at the source now is not what runs; absent when it is. */
   status(): { revision: string; lastError?: string }
   /** Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when. */
   reload(): Promise<void>
-  /** Stops watching; the last good set keeps working. */
+  /** Stops watching; the last good set keeps working, its threads excepted. */
   close(): Promise<void>
 }
 
 /**
- * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links
- * (Kubernetes ConfigMaps) and network file systems; a large folder is looked at less often, so that it costs at most 2 % of one core.
- */
-const pollEvery = 300
-const pollShare = 50
-
-/**
- * Loads policies and follows their files: a change is compiled and swapped in within a second, whole or not at all. Throws
- * `PolicyError` when the first load fails; later failures keep the last good set and are told by `status` and the log.
+ * Loads policies and follows them: a changed file is compiled and swapped in within a second, a new bundle at the next poll, whole or not
+ * at all. Throws `PolicyError` when the first load fails; later failures keep the last good set and are told by `status`, the log and
+ * `surrogate_policies_stale`. A bundle with a lower serial number than the running one is refused, as is one without where that has one.
  */
 export const watchPolicies = async (
   source: PolicySource & {
@@ -30,46 +27,122 @@ export const watchPolicies = async (
     needed?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
+    metrics?: Metrics | undefined
+    /** For metrics: which of a process's policies these are. Default `live`. */
+    name?: string
   },
 ): Promise<WatchedPolicies> => {
-  let seen = await stateOf(source.path)
-  let set = await loadPolicies(source)
-  let lastError: string | undefined
+  const { path, logger, needed = [], metrics, name = 'live' } = source
+  const origin = policyOrigin(path, source.remote)
+  const labels = ['policies', 'outcome'] as const
+  const reloads = metrics?.counter('surrogate_policies_reloads_total', 'Policies loaded again, or not', labels)
+  const stale = metrics?.gauge('surrogate_policies_stale', '1 while newer policies cannot be used', ['policies'])
+  stale?.set({ policies: name }, 0)
 
-  const load = async (): Promise<void> => {
+  let serial: number | undefined
+  let lastError: string | undefined
+  let failures = 0
+  /** What was read last could not be used, so that finding it again is no news. */
+  let refused = false
+
+  const open = async (read: () => Promise<PolicyFiles | undefined>, lacking: readonly string[]) => {
+    refused = !origin.transient
+    const files = await read()
+    if (!files) return undefined
+    refused = true
+    const bundle = await obtainBundle(source, files)
+    refuseRollback(bundle, serial)
+    const opened = await policySet(bundle, source)
+    const missing = lacking.filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
+    if (missing.length > 0) {
+      await opened.close?.()
+      throw new PolicyError(`the policies lack these entrypoints: ${missing.join(', ')}`)
+    }
+    refused = false
+    serial = bundle.serial
+    if (files.bundle) await keep(files.bundle)
+    return opened
+  }
+
+  const keep = async (bundle: Uint8Array): Promise<void> => {
+    await origin.keep?.(bundle).catch((error: unknown) => {
+      logger.warn({ path, err: error }, 'the policies cannot be kept for the next start')
+    })
+  }
+
+  const failed = (error: Error, revision: string): void => {
+    failures++
+    reloads?.inc({ policies: name, outcome: 'failed' })
+    stale?.set({ policies: name }, 1)
+    // A server that stays away is told once.
+    if (origin.transient && error.message === lastError) return
+    lastError = error.message
+    const issues = error instanceof PolicyError && error.issues.length > 0 ? { issues: error.issues } : {}
+    logger.error(
+      { path, error: lastError, ...issues, revision },
+      'policies not reloaded; the last good ones keep running',
+    )
+  }
+
+  const succeeded = (): void => {
+    failures = 0
+    lastError = undefined
+    stale?.set({ policies: name }, 0)
+  }
+
+  /** What the source has when it can be read and used, else what is kept from last time. The serial of that counts in either case. */
+  const first = async (): Promise<PolicySet> => {
+    const kept = await origin.kept?.()
+    const before = kept && (await obtainBundle(source, { bundle: kept }).catch(() => undefined))
+    serial = before?.serial
     try {
-      set = withEntrypoints(await loadPolicies(source), source.needed)
-      lastError = undefined
-      source.logger.info({ path: source.path, revision: set.revision }, 'policies reloaded')
-      source.onChange?.(set)
+      return (await open(origin.read, []))!
     } catch (error) {
-      lastError = (error as Error).message
-      source.logger.error(
-        { path: source.path, error: lastError, revision: set.revision },
-        'policies not reloaded; the last good ones keep running',
-      )
+      if (!before) throw error
+      failed(error as Error, before.revision)
+      return policySet(before, source)
     }
   }
 
+  const load = async (read: () => Promise<PolicyFiles | undefined>): Promise<void> => {
+    const refusedBefore = refused
+    try {
+      const opened = await open(read, needed)
+      if (!opened) {
+        refused = refusedBefore
+        if (!refused && failures > 0) succeeded()
+        return
+      }
+      const replaced = set
+      set = opened
+      succeeded()
+      reloads?.inc({ policies: name, outcome: 'loaded' })
+      logger.info({ path, revision: set.revision }, 'policies reloaded')
+      source.onChange?.(set)
+      void replaced.close?.()
+    } catch (error) {
+      // A server that is away for a while changes nothing about what it had last.
+      refused ||= refusedBefore
+      failed(error as Error, set.revision)
+    }
+  }
+
+  const opening = first()
+  opening.catch(() => origin.close())
+  let set = await opening
+
   // One at a time and in order, so that an older state never replaces a newer one.
   let loading: Promise<void> = Promise.resolve()
-  const reload = (): Promise<void> => {
-    loading = loading.then(load)
+  const enqueue = (read: () => Promise<PolicyFiles | undefined>): Promise<void> => {
+    loading = loading.then(() => load(read))
     return loading
   }
 
   const stop = new AbortController()
   const follow = async (): Promise<void> => {
-    let pause = pollEvery
     while (!stop.signal.aborted) {
-      await delay(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-      if (stop.signal.aborted) return
-      const start = performance.now()
-      const state = await stateOf(source.path)
-      pause = Math.max(pollEvery, (performance.now() - start) * pollShare)
-      if (state === seen) continue
-      seen = state
-      await reload()
+      await delay(origin.pause(failures), undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      if (!stop.signal.aborted) await enqueue(origin.next)
     }
   }
   const following = follow()
@@ -77,20 +150,19 @@ export const watchPolicies = async (
   return {
     current: () => set,
     status: () => ({ revision: set.revision, ...(lastError !== undefined && { lastError }) }),
-    reload,
+    reload: () => enqueue(origin.read),
     async close() {
       stop.abort()
+      await origin.close()
       await following
       await loading
+      await set.close?.()
     },
   }
 }
 
-const withEntrypoints = (set: PolicySet, needed: readonly string[] = []): PolicySet => {
-  const missing = needed.filter((entrypoint) => !set.entrypoints.includes(entrypoint))
-  if (missing.length > 0) throw new PolicyError(`the policies lack these entrypoints: ${missing.join(', ')}`)
-  return set
+const refuseRollback = ({ serial, revision }: Bundle, running: number | undefined): void => {
+  if (running === undefined || (serial !== undefined && serial >= running)) return
+  const what = serial === undefined ? 'no serial number' : `the serial number ${serial}`
+  throw new PolicyError(`the bundle ${revision} has ${what}, which is older than ${running}, the running one's`)
 }
-
-/** Unreadable is a state too: entering it is reported, leaving it loads again. */
-const stateOf = (path: string): Promise<string> => policyFilesState(path).catch((error: Error) => error.message)

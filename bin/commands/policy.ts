@@ -10,7 +10,7 @@ import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { CompilerMissing, issueLine } from '../../policies/engine/policy-error.ts'
 import { readSources } from '../../policies/engine/sources.ts'
-import { bundleFile } from '../../policies/policy-set.ts'
+import { bundleFile } from '../../policies/origin.ts'
 import { checkRules, testRules } from '../../policies/rule-checks.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
 

@@ -3,11 +3,14 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { inputReadsSchema } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
+import { signatureOf, signaturesFile, type Verification, verifyBundle } from './signatures.ts'
 import { readTar, writeTar } from './tar.ts'
 
 /** A compiled policy: the WASM module, its documents, and what the manifest says about them. */
 export interface Bundle {
   revision: string
+  /** Grows from one published bundle to the next (`metadata.serial` of the manifest): with it an older one is known as such. */
+  serial?: number
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
   /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
@@ -32,26 +35,36 @@ const wasmFile = 'policy.wasm'
 const manifestSchema = z.looseObject({
   revision: z.string().default(''),
   wasm: z.array(z.looseObject({ entrypoint: z.string(), module: z.string() })).min(1),
-  metadata: z.looseObject({ surrogate: z.unknown() }).optional(),
+  metadata: z.looseObject({ surrogate: z.unknown(), serial: z.int().nonnegative().optional() }).optional(),
 })
 
 /** Bytes of a bundle, unpacked. */
 const largestBundle = 67_108_864
 
-/** Reads an OPA bundle (`.tar.gz` with `policy.wasm`). Throws `PolicyError` saying what is wrong with it. */
-export const readBundle = (bytes: Uint8Array): Bundle => {
+/**
+ * Reads an OPA bundle (`.tar.gz` with `policy.wasm`). Throws `PolicyError` saying what is wrong with it; with `verification` also when
+ * it is not signed as that asks.
+ */
+export const readBundle = (bytes: Uint8Array, verification?: Verification): Bundle => {
   const files = unpack(bytes)
+  if (verification) verifyBundle(files, verification)
   const wasm = files.get(wasmFile)
   if (!wasm) throw new PolicyError(`the bundle holds no ${wasmFile}: build it with "surrogate policy build"`)
   const manifest = manifestSchema.safeParse(jsonFile(files, manifestFile) ?? {})
   if (!manifest.success) throw new PolicyError('the manifest of the bundle is not valid', { cause: manifest.error })
-  const { revision, wasm: modules, metadata } = manifest.data
+  const { revision, wasm: modules, metadata: { serial, surrogate } = {} } = manifest.data
   if (modules.some(({ module }) => module.replace(/^\//, '') !== wasmFile)) {
     throw new PolicyError(`the bundle holds more modules than ${wasmFile}; one is supported`)
   }
-  const stamp = stampSchema.safeParse(metadata?.surrogate)
+  const stamp = stampSchema.safeParse(surrogate)
   const genuine = stamp.success && stamp.data.contents === contentsOf(files)
-  return { revision, wasm, data: dataOf(files), ...(genuine && { built: stamp.data }) }
+  return {
+    revision,
+    ...(serial !== undefined && { serial }),
+    wasm,
+    data: dataOf(files),
+    ...(genuine && { built: stamp.data }),
+  }
 }
 
 /** The same bundle with a revision and its origin in the manifest, and with the same bytes whenever the contents are the same. */
@@ -63,15 +76,32 @@ export const stampBundle = (bytes: Uint8Array, stamp: { revision: string; built:
     revision: stamp.revision,
     metadata: { ...manifest.metadata, surrogate: { ...stamp.built, contents: contentsOf(files) } },
   }
-  files.set(manifestFile, new TextEncoder().encode(`${JSON.stringify(stamped, null, 2)}\n`))
+  files.set(manifestFile, jsonBytes(stamped))
   return gzipSync(writeTar(files), { level: 9 })
 }
 
-/** SHA-256 (hex) of all files but the manifest. */
+/** The same bundle for publishing: with a serial number, and signed when a key is given. */
+export const publishBundle = (
+  bytes: Uint8Array,
+  { serial, key }: { serial?: number | undefined; key?: Parameters<typeof signatureOf>[1] | undefined },
+): Uint8Array => {
+  const files = unpack(bytes)
+  const manifest = manifestSchema.parse(jsonFile(files, manifestFile))
+  if (serial !== undefined) {
+    files.set(manifestFile, jsonBytes({ ...manifest, metadata: { ...manifest.metadata, serial } }))
+  }
+  files.delete(signaturesFile)
+  if (key) files.set(signaturesFile, new Uint8Array(signatureOf(files, key)))
+  return gzipSync(writeTar(files), { level: 9 })
+}
+
+/** SHA-256 (hex) of all files but the manifest and the signature, which is made last. */
 const contentsOf = (files: ReadonlyMap<string, Uint8Array>): string => {
-  const others = new Map([...files].filter(([name]) => name !== manifestFile))
+  const others = new Map([...files].filter(([name]) => name !== manifestFile && name !== signaturesFile))
   return createHash('sha256').update(writeTar(others)).digest('hex')
 }
+
+const jsonBytes = (value: unknown) => new TextEncoder().encode(`${JSON.stringify(value, null, 2)}\n`)
 
 /** The files of a bundle by name. */
 export const unpack = (bytes: Uint8Array): Map<string, Uint8Array<ArrayBuffer>> => {

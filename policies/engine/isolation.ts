@@ -159,7 +159,7 @@ export const startIsolation = async (
   }
 
   const take = (thread: Thread, message: FromWorker): void => {
-    if ('print' in message) return print?.(message.print)
+    if ('print' in message) print?.(message.print)
     if (!('answers' in message) || !thread.running) return
     const tasks = thread.running
     clearTimeout(thread.deadline)

@@ -1,0 +1,129 @@
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundleDownload } from './bundle-download.ts'
+import { PolicyError } from './engine/policy-error.ts'
+import { listSources, readSources, type Sources } from './engine/sources.ts'
+
+/** What lies where policies come from, read once: compiler and comparison see the same bytes. */
+export interface PolicyFiles {
+  sources?: Sources
+  bundle?: Uint8Array
+}
+
+/** Where policies come from: a folder of rules, a bundle file, or the address of a bundle. */
+export interface PolicyOrigin {
+  /** What is there now. Throws `PolicyError`. */
+  read(): Promise<PolicyFiles>
+  /** The same when it is something else than was read last, else undefined. */
+  next(): Promise<PolicyFiles | undefined>
+  /** Whether a failure to read says nothing about what is there: a server that does not answer, say. */
+  readonly transient: boolean
+  /** How long to wait before asking again, in ms. `failures` in a row so far. */
+  pause(failures: number): number
+  /** Called when what was read last is in force. */
+  keep?(bundle: Uint8Array): Promise<void>
+  /** What was in force when the process last ran, if that is kept. */
+  kept?(): Promise<Uint8Array | undefined>
+  close(): Promise<void>
+}
+
+/** Of a bundle behind an address. */
+export interface RemoteSettings {
+  /** Between two questions, in ms. Default 30 000, ±10 %. After failures twice as long each time, up to ten minutes. */
+  poll?: number | undefined
+  /** Bearer token for the server. */
+  token?: string | undefined
+  /** A file that keeps the last good bundle, to start from while the server cannot be reached. Default: none. */
+  cache?: string | undefined
+}
+
+/** The compiled policies that a folder of rules may carry. */
+export const bundleFile = 'bundle.tar.gz'
+
+export const isAddress = (path: string): boolean => /^https?:\/\//i.test(path)
+
+export const policyOrigin = (path: string, remote: RemoteSettings = {}): PolicyOrigin =>
+  isAddress(path) ? remoteOrigin(path, remote) : fileOrigin(path)
+
+/**
+ * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links (Kubernetes
+ * ConfigMaps) and network file systems; a `stat` a file, so a large folder is looked at less often: at most about 4 % of one core.
+ */
+const pollEvery = 200
+const pollPerFile = 1
+
+const fileOrigin = (path: string): PolicyOrigin => {
+  let seen: string | undefined
+  let count = 1
+  const look = async (): Promise<string> => {
+    try {
+      const state = await filesState(path)
+      count = state.count
+      return state.text
+    } catch (error) {
+      // Unreadable is a state too: entering it is reported, leaving it loads again.
+      return (error as Error).message
+    }
+  }
+  const read = async (): Promise<PolicyFiles> => {
+    // Before the files themselves: a write in between makes another state, and the next look finds it.
+    seen = await look()
+    return readPolicyFiles(path)
+  }
+  return {
+    read,
+    next: async () => ((await look()) === seen ? undefined : read()),
+    transient: false,
+    pause: () => Math.max(pollEvery, count * pollPerFile),
+    close: async () => {},
+  }
+}
+
+const longestPause = 600_000
+
+const remoteOrigin = (url: string, { poll = 30_000, token, cache }: RemoteSettings): PolicyOrigin => {
+  const download = bundleDownload({ url, token })
+  let last: Uint8Array | undefined
+  const next = async (): Promise<PolicyFiles | undefined> => {
+    const bundle = await download.next()
+    if (!bundle || (last && Buffer.compare(last, bundle) === 0)) return undefined
+    last = bundle
+    return { bundle }
+  }
+  return {
+    next,
+    read: async () => (await next()) ?? { bundle: last! },
+    transient: true,
+    pause: (failures) => Math.min(poll * 2 ** failures, Math.max(poll, longestPause)) * (0.9 + Math.random() * 0.2),
+    ...(cache !== undefined && {
+      async keep(bundle: Uint8Array) {
+        await writeFile(`${cache}.new`, bundle, { mode: 0o600 })
+        await rename(`${cache}.new`, cache)
+      },
+      kept: () => readFile(cache).catch(() => undefined),
+    }),
+    close: download.close,
+  }
+}
+
+const readPolicyFiles = async (path: string): Promise<PolicyFiles> => {
+  if (!(await isFolder(path))) return { bundle: await readFile(path) }
+  const sources = await readSources(path)
+  const bundle = await readFile(join(path, bundleFile)).catch(() => undefined)
+  return { sources, ...(bundle && { bundle }) }
+}
+
+/** Changes whenever a file that counts is written, replaced, added or removed. */
+const filesState = async (path: string): Promise<{ text: string; count: number }> => {
+  const sources = (await isFolder(path)) ? await listSources(path) : undefined
+  const bundle = await stat(sources ? join(path, bundleFile) : path).catch(() => undefined)
+  const text = JSON.stringify([sources, bundle?.size, bundle?.mtimeMs, bundle?.ino])
+  return { text, count: sources?.length ?? 1 }
+}
+
+const isFolder = async (path: string): Promise<boolean> => {
+  const found = await stat(path).catch((cause: unknown) => {
+    throw new PolicyError(`there are no policies at ${path}`, { cause })
+  })
+  return found.isDirectory()
+}
