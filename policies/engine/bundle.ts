@@ -77,7 +77,7 @@ export const stampBundle = (bytes: Uint8Array, stamp: { revision: string; built:
     metadata: { ...manifest.metadata, surrogate: { ...stamp.built, contents: contentsOf(files) } },
   }
   files.set(manifestFile, jsonBytes(stamped))
-  return gzipSync(writeTar(files), { level: 9 })
+  return pack(files)
 }
 
 /** The same bundle for publishing: with a serial number, and signed when a key is given. */
@@ -92,7 +92,7 @@ export const publishBundle = (
   }
   files.delete(signaturesFile)
   if (key) files.set(signaturesFile, new Uint8Array(signatureOf(files, key)))
-  return gzipSync(writeTar(files), { level: 9 })
+  return pack(files)
 }
 
 /** SHA-256 (hex) of all files but the manifest and the signature, which is made last. */
@@ -102,6 +102,8 @@ const contentsOf = (files: ReadonlyMap<string, Uint8Array>): string => {
 }
 
 const jsonBytes = (value: unknown) => new TextEncoder().encode(`${JSON.stringify(value, null, 2)}\n`)
+
+const pack = (files: ReadonlyMap<string, Uint8Array>) => gzipSync(writeTar(files, { root: '/' }), { level: 9 })
 
 /** The files of a bundle by name. */
 export const unpack = (bytes: Uint8Array): Map<string, Uint8Array<ArrayBuffer>> => {

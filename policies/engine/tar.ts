@@ -35,12 +35,12 @@ export const readTar = (archive: Uint8Array): Map<string, Uint8Array<ArrayBuffer
   throw new TarError('the archive is cut off')
 }
 
-/** The same files always give the same bytes: sorted, no owner, no time. */
-export const writeTar = (files: ReadonlyMap<string, Uint8Array>): Uint8Array => {
+/** The same files always give the same bytes: sorted, no owner, no time. `root` stands before every name; OPA wants `/` there in bundles. */
+export const writeTar = (files: ReadonlyMap<string, Uint8Array>, { root = '' } = {}): Uint8Array => {
   const parts: Uint8Array[] = []
   for (const [name, content] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const header = Buffer.alloc(block)
-    const [prefix, rest] = splitName(fileName(name))
+    const [prefix, rest] = splitName(root + fileName(name))
     header.write(rest, 0)
     header.write('0000644\0' + '0000000\0' + '0000000\0', 100)
     header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124)
@@ -103,7 +103,7 @@ const fileName = (name: string): string => {
 
 const splitName = (name: string): [prefix: string, rest: string] => {
   if (Buffer.byteLength(name) <= 100) return ['', name]
-  for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1)) {
+  for (let slash = name.indexOf('/', 1); slash !== -1; slash = name.indexOf('/', slash + 1)) {
     const [prefix, rest] = [name.slice(0, slash), name.slice(slash + 1)]
     if (Buffer.byteLength(prefix) <= 155 && Buffer.byteLength(rest) <= 100) return [prefix, rest]
   }
