@@ -86,7 +86,8 @@ describe.each(['ES256', 'RS256'] as const)('%s', (algorithm) => {
     const verify = (scope: string) => {
       const keys = ['--verification-key', 'key.pem', '--verification-key-id', 'k1', '--signing-alg', algorithm]
       const args = ['build', '-b', 'b.tar.gz', ...keys, '--scope', scope, '-o', 'checked.tar.gz']
-      return String(spawnSync(opa, args, { cwd: folder }).stderr)
+      const { stdout, stderr } = spawnSync(opa, args, { cwd: folder })
+      return `${stdout}${stderr}`
     }
     expect(verify('write')).toBe('')
     expect(verify('read')).toContain('scope mismatch')
