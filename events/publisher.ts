@@ -16,19 +16,17 @@ const batchSize = 500
 /** Payloads above the first are read one after the other, and no more of them at a time than the second, in bytes. */
 const bigPayload = { above: 16_384, together: 8_388_608 }
 const pollMs = 1_000
-/** Until a look at events whose predecessor another publisher is just publishing, in ms. */
-const followingMs = 20
 
-// `skip locked`: several publishers share the work.
+// One publisher at a time, whichever process it is in: several would wait for each other's events of the same entity. One that hangs
+// loses its transaction (`transactionIdleMs`).
+const lock = statement('publisher-lock', `SELECT pg_advisory_xact_lock(7305179)`)
+// By mark, not by "seq above the last one": an earlier number may be committed later. Per entity the numbers are in order, so an earlier
+// event that is not published is among them. `skip locked`: a relay is just taking it in.
 const take = statement(
   'publisher-take',
   `SELECT id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
-     CASE WHEN octet_length(payload) <= ${bigPayload.above} THEN payload END AS payload,
-     EXISTS (
-       SELECT FROM outbox AS earlier
-       WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
-         AND earlier.version = event.version - 1 AND earlier.published_at IS NULL AND earlier.ingested_at IS NULL) AS follows
-   FROM outbox AS event
+     CASE WHEN octet_length(payload) <= ${bigPayload.above} THEN payload END AS payload
+   FROM outbox
    WHERE published_at IS NULL AND ingested_at IS NULL
    ORDER BY seq LIMIT ${batchSize}
    FOR UPDATE SKIP LOCKED`,
@@ -44,8 +42,6 @@ const oldest = statement(
 interface Row extends Omit<BusEvent, 'payload'> {
   bytes: number
   payload: Buffer | null
-  /** Its predecessor is not published yet. */
-  follows: boolean
 }
 
 /**
@@ -68,9 +64,9 @@ export const createPublisher = (options: {
 
   const publishBatch = () =>
     database.transaction(async (query) => {
-      const rows = await query<Row>(take, [])
-      const events = await withPayloads(query, inOrder(rows))
-      if (events.length === 0) return { published: 0, failed: 0, following: rows.length }
+      await query(lock, [])
+      const events = await withPayloads(query, await query<Row>(take, []))
+      if (events.length === 0) return { published: 0, failed: 0 }
       const results = await bus.publish(events)
       const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error').map(({ id }) => id)
       if (confirmed.length > 0) await query(mark, [confirmed])
@@ -79,8 +75,7 @@ export const createPublisher = (options: {
       if (failed?.outcome === 'error')
         logger.warn({ reason: failed.error.message }, 'the broker refused events; trying again')
       flow.refused(events.length - confirmed.length)
-      const following = rows.length - events.length
-      return { published: confirmed.length, failed: events.length - confirmed.length, following }
+      return { published: confirmed.length, failed: events.length - confirmed.length }
     })
 
   const run = async () => {
@@ -92,10 +87,10 @@ export const createPublisher = (options: {
       await bus.ready(signal)
       if (signal.aborted) break
       try {
-        const { published, failed, following } = await publishBatch()
+        const { published, failed } = await publishBatch()
         if (failed > 0) await pause(backoff.next(), signal)
         else backoff.reset()
-        if (published === 0 && failed === 0) await wakeup.wait(following > 0 ? followingMs : pollMs, signal)
+        if (published === 0 && failed === 0) await wakeup.wait(pollMs, signal)
       } catch (error) {
         logger.error({ err: error }, 'events could not be published; trying again')
         await pause(backoff.next(), signal)
@@ -112,16 +107,6 @@ export const createPublisher = (options: {
       await ended
     },
   }
-}
-
-/** Without those whose predecessor is neither published nor among them: a later event must not overtake it. */
-const inOrder = (rows: readonly Row[]): Row[] => {
-  const reached = new Map<string, number>()
-  return rows.filter(({ key, version, follows }) => {
-    if (follows && reached.get(key) !== version - 1) return false
-    reached.set(key, version)
-    return true
-  })
 }
 
 /** As many from the beginning as memory is meant for; at least one. */

@@ -74,10 +74,20 @@ export interface DatabaseOptions {
   logger: Logger
   /** Connections of the pool for transactions and, separately, of knex's pool. Default 10 each; four more carry single statements. */
   poolSize?: number
+  /**
+   * How long the server keeps a transaction of `transaction()` whose process does nothing, in ms: one that hangs gives its locks back.
+   * Default 15 000.
+   */
+  transactionIdleMs?: number
 }
 
 /** Opens nothing yet: connections are made when first used. `ping()` says whether the database answers. */
-export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOptions): Database => {
+export const createDatabase = ({
+  connection,
+  logger,
+  poolSize = 10,
+  transactionIdleMs = 15_000,
+}: DatabaseOptions): Database => {
   const settings: pg.PoolConfig = {
     ...(typeof connection === 'string' ? { connectionString: connection } : connection),
     application_name: 'surrogate',
@@ -115,7 +125,7 @@ export const createDatabase = ({ connection, logger, poolSize = 10 }: DatabaseOp
       }
       client.on('error', onError)
       try {
-        await client.query('BEGIN')
+        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
         const result = await work(clientQuery(client))
         await client.query('COMMIT')
         return result

@@ -76,6 +76,21 @@ test('a connection that is cut between two statements of a transaction fails tha
   await expect(database.transaction((query) => query(backend, []))).resolves.toHaveLength(1)
 })
 
+test('a transaction whose process hangs gives its locks back', async () => {
+  const { connection, close } = await createTestDatabase()
+  onTestFinished(close)
+  const database = createDatabase({ connection, logger: silentLogger, transactionIdleMs: 100 })
+  onTestFinished(() => database.close())
+  const lock = statement('test-lock', 'SELECT pg_advisory_xact_lock(99)')
+  const hanging = database.transaction(async (query) => {
+    await query(lock, [])
+    // It goes on only after somebody else has got the lock.
+    await database.transaction((other) => other(lock, []))
+    await query(lock, [])
+  })
+  await expect(hanging).rejects.toThrow()
+})
+
 test('a database that does not answer is one clear line', async () => {
   const database = createDatabase({ connection: 'postgres://nobody:x@127.0.0.1:9/none', logger: silentLogger })
   onTestFinished(() => database.close())
