@@ -2,34 +2,52 @@ import { type Query, statement } from '../platform/database.ts'
 
 /** What the Management API shows of deliveries and attempts, and what ends with a hook. */
 
+const columns = `deliveries.id::text, deliveries.hook_id AS "hookId", event_id AS "eventId", deliveries.type AS event,
+  json_build_object('kind', deliveries.entity_kind, 'id', deliveries.entity_id) AS entity, deliveries.version, attempts,
+  next_attempt_at AS "nextAttemptAt", deliveries.created_at AS "createdAt", last_status AS "lastStatus", last_error AS "lastError",
+  deliveries.test`
+
+// Two states are read off: an open delivery is "held" while its hook is disabled, and "sending" while a relay has its lane for it.
+const shownState = `CASE
+  WHEN state NOT IN ('pending', 'retrying') THEN state
+  WHEN NOT hooks.enabled AND NOT deliveries.test THEN 'held'
+  WHEN lanes.leased_by IS NOT NULL AND lanes.ready_at > now() AND deliveries.next_attempt_at <= now() AND NOT EXISTS (
+    SELECT FROM deliveries AS earlier
+    WHERE earlier.hook_id = deliveries.hook_id AND earlier.entity_kind = deliveries.entity_kind
+      AND earlier.entity_id = deliveries.entity_id AND earlier.version < deliveries.version
+      AND earlier.state IN ('pending', 'retrying')) THEN 'sending'
+  ELSE state
+END`
+const withLane = `deliveries JOIN hooks ON hooks.id = deliveries.hook_id
+  LEFT JOIN lanes ON lanes.hook_id = deliveries.hook_id AND lanes.entity_kind = deliveries.entity_kind
+    AND lanes.entity_id = deliveries.entity_id`
+const filtered = `deliveries.hook_id = $1 AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR state = ANY($3))
+  AND ($4::timestamptz IS NULL OR deliveries.created_at >= $4) AND ($5::timestamptz IS NULL OR deliveries.created_at < $5)
+  AND ($6::text IS NULL OR deliveries.entity_kind = $6) AND ($7::text IS NULL OR deliveries.entity_id = $7)`
+const shown = `(SELECT ${columns}, ${shownState} AS state, deliveries.id AS place FROM ${withLane} WHERE ${filtered}) AS shown`
+
 const list = statement(
   'delivery-list',
-  `SELECT deliveries.id::text, deliveries.hook_id AS "hookId", event_id AS "eventId", type AS event,
-          json_build_object('kind', deliveries.entity_kind, 'id', deliveries.entity_id) AS entity, version,
-          CASE
-            WHEN state NOT IN ('pending', 'retrying') THEN state
-            WHEN NOT hooks.enabled THEN 'held'
-            WHEN lanes.leased_by IS NOT NULL AND lanes.ready_at > now() AND deliveries.next_attempt_at <= now() AND NOT EXISTS (
-              SELECT FROM deliveries AS earlier
-              WHERE earlier.hook_id = deliveries.hook_id AND earlier.entity_kind = deliveries.entity_kind
-                AND earlier.entity_id = deliveries.entity_id AND earlier.version < deliveries.version
-                AND earlier.state IN ('pending', 'retrying')) THEN 'sending'
-            ELSE state
-          END AS state,
-          attempts, next_attempt_at AS "nextAttemptAt", deliveries.created_at AS "createdAt", last_status AS "lastStatus",
-          last_error AS "lastError"
-   FROM deliveries JOIN hooks ON hooks.id = deliveries.hook_id
-   LEFT JOIN lanes ON lanes.hook_id = deliveries.hook_id AND lanes.entity_kind = deliveries.entity_kind
-     AND lanes.entity_id = deliveries.entity_id
-   WHERE deliveries.hook_id = $1 AND ($2::text IS NULL OR type = $2)
-   ORDER BY deliveries.id DESC LIMIT $3 OFFSET $4`,
+  `SELECT * FROM ${shown} WHERE $8::text IS NULL OR state = $8 ORDER BY place DESC LIMIT $9 OFFSET $10`,
 )
-const count = statement(
-  'delivery-count',
-  `SELECT count(*) AS total FROM deliveries WHERE hook_id = $1 AND ($2::text IS NULL OR type = $2)`,
+const count = statement('delivery-count', `SELECT count(*) AS total FROM deliveries WHERE ${filtered}`)
+const countShown = statement('delivery-count-shown', `SELECT count(*) AS total FROM ${shown} WHERE state = $8::text`)
+const one = statement(
+  'delivery-find',
+  `SELECT ${columns}, ${shownState} AS state, coalesce(deliveries.payload, outbox.payload) AS payload
+   FROM ${withLane} LEFT JOIN outbox ON outbox.id = deliveries.event_id
+   WHERE deliveries.hook_id = $1 AND deliveries.id = $2`,
 )
 
 export type DeliveryState = 'pending' | 'sending' | 'retrying' | 'held' | 'succeeded' | 'dead' | 'cancelled'
+
+/** The states that are stored, for those that are read off an open delivery. */
+const storedStates: Partial<Record<DeliveryState, string[]>> = {
+  pending: ['pending'],
+  retrying: ['retrying'],
+  sending: ['pending', 'retrying'],
+  held: ['pending', 'retrying'],
+}
 
 export interface DeliveryRow {
   id: string
@@ -44,6 +62,12 @@ export interface DeliveryRow {
   createdAt: Date
   lastStatus: number | null
   lastError: string | null
+  test: boolean
+}
+
+export interface KeptDelivery extends DeliveryRow {
+  /** Null when its event is no longer kept. */
+  payload: Buffer | null
 }
 
 export interface Slice {
@@ -51,17 +75,66 @@ export interface Slice {
   offset: number
 }
 
-/** Deliveries of a hook, newest first; `event` narrows to one type. */
-export const listDeliveries = async (
-  query: Query,
-  hookId: string,
-  filter: { event?: string | undefined },
-  slice: Slice,
-) => {
-  const event = filter.event ?? null
+export interface DeliveryFilter {
+  types?: readonly string[] | undefined
+  state?: DeliveryState | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+  entityKind?: string | undefined
+  entityId?: string | undefined
+}
+
+/** Deliveries of a hook, newest first. */
+export const listDeliveries = async (query: Query, hookId: string, filter: DeliveryFilter, slice: Slice) => {
+  const { types, state, from, to, entityKind, entityId } = filter
+  const stored = state && (storedStates[state] ?? [state])
+  const values = [hookId, types ?? null, stored ?? null, from ?? null, to ?? null, entityKind ?? null, entityId ?? null]
+  const readOff = state && storedStates[state] ? state : null
   const [rows, [counted]] = await Promise.all([
-    query<DeliveryRow>(list, [hookId, event, slice.limit, slice.offset]),
-    query<{ total: number }>(count, [hookId, event]),
+    query<DeliveryRow & { place: number }>(list, [...values, readOff, slice.limit, slice.offset]),
+    readOff ? query<{ total: number }>(countShown, [...values, readOff]) : query<{ total: number }>(count, values),
+  ])
+  return { rows: rows.map(({ place: _, ...row }): DeliveryRow => row), total: counted!.total }
+}
+
+/** Ids of deliveries come from callers as text. */
+const isDeliveryId = (text: string) => /^\d{1,18}$/.test(text)
+
+export const findDelivery = async (query: Query, hookId: string, id: string): Promise<KeptDelivery | undefined> => {
+  if (!isDeliveryId(id)) return undefined
+  const [row] = await query<KeptDelivery>(one, [hookId, id])
+  return row
+}
+
+const attemptsOfDelivery = statement(
+  'attempt-list',
+  `SELECT id::text, at, duration_ms AS "durationMs", succeeded, request_headers AS "requestHeaders", status,
+          response_headers AS "responseHeaders", response_body AS "responseBody", error, address
+   FROM delivery_attempts WHERE delivery_id = $1 ORDER BY delivery_attempts.id LIMIT $2 OFFSET $3`,
+)
+const attemptsOfDeliveryCount = statement(
+  'attempt-list-count',
+  `SELECT count(*) AS total FROM delivery_attempts WHERE delivery_id = $1`,
+)
+
+export interface DeliveryAttempt {
+  id: string
+  at: Date
+  durationMs: number
+  succeeded: boolean
+  requestHeaders: Record<string, string>
+  status: number | null
+  responseHeaders: Record<string, string> | null
+  responseBody: Buffer | null
+  error: string | null
+  address: string | null
+}
+
+/** The POSTs of one delivery, oldest first; those before a replay included. */
+export const attemptsOf = async (query: Query, deliveryId: string, slice: Slice | undefined) => {
+  const [rows, [counted]] = await Promise.all([
+    query<DeliveryAttempt>(attemptsOfDelivery, [deliveryId, slice?.limit ?? null, slice?.offset ?? 0]),
+    query<{ total: number }>(attemptsOfDeliveryCount, [deliveryId]),
   ])
   return { rows, total: counted!.total }
 }

@@ -1,11 +1,12 @@
 import { type Query, statement } from '../platform/database.ts'
+import { patternsOf } from './catalogue.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT id, entity_kind || ':' || entity_id AS key, version, EXISTS (
+  `SELECT id, type, entity_kind || ':' || entity_id AS key, version, EXISTS (
      SELECT FROM outbox AS earlier
      WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
        AND earlier.version = event.version - 1 AND earlier.ingested_at IS NULL) AS follows
@@ -19,15 +20,20 @@ const takeIn = statement(
   'ledger-take-in',
   `WITH taken AS (
      UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
-     RETURNING id, seq, type, entity_kind, entity_id, version
+     RETURNING id, seq, type, entity_kind, entity_id, version, organization_id
+   ),
+   named AS (
+     SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
    ),
    listening AS (
-     SELECT id, events FROM hooks WHERE events && ARRAY(SELECT DISTINCT type FROM taken) FOR KEY SHARE
+     SELECT id, events, organization_ids FROM hooks
+     WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ') FOR KEY SHARE
    ),
    queued AS (
      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
      SELECT listening.id, taken.id, taken.type, taken.entity_kind, taken.entity_id, taken.version
-     FROM taken JOIN listening ON taken.type = ANY(listening.events)
+     FROM taken JOIN named ON named.type = taken.type JOIN listening ON listening.events && named.patterns
+       AND (listening.organization_ids IS NULL OR taken.organization_id = ANY(listening.organization_ids))
      ORDER BY taken.seq, listening.id
      ON CONFLICT DO NOTHING
      RETURNING hook_id, entity_kind, entity_id
@@ -42,6 +48,7 @@ const takeIn = statement(
 
 interface LockedEvent {
   id: string
+  type: string
   key: string
   version: number
   /** Its predecessor is not taken in yet. */
@@ -58,7 +65,9 @@ export const takeEventsIn = async (
 ): Promise<{ taken: number; deliveries: number; deferred: number }> => {
   const locked = await query<LockedEvent>(lockEvents, [eventIds])
   const ready = inOrder(locked)
-  const [counted] = ready.length > 0 ? await query<{ deliveries: number }>(takeIn, [ready]) : []
+  const types = [...new Set(locked.map(({ type }) => type))]
+  const patterns = types.map((type) => patternsOf(type).join(' '))
+  const [counted] = ready.length > 0 ? await query<{ deliveries: number }>(takeIn, [ready, types, patterns]) : []
   return { taken: ready.length, deliveries: counted?.deliveries ?? 0, deferred: locked.length - ready.length }
 }
 
@@ -86,10 +95,19 @@ const expire = [
     'ledger-expire-deliveries',
     `DELETE FROM deliveries WHERE finished_at < now() - $1 * interval '1 millisecond'`,
   ),
+  // A dead letter can be sent again, so its bytes stay as long as it does.
   statement(
     'ledger-expire-outbox',
-    `DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond' AND ingested_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying'))`,
+    `WITH removed AS (
+       DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond' AND ingested_at IS NOT NULL
+         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying', 'dead'))
+       RETURNING seq)
+     UPDATE outbox_removed SET seq = greatest(seq, (SELECT max(seq) FROM removed))`,
+  ),
+  statement('ledger-expire-replays', `DELETE FROM replays WHERE finished_at < now() - $1 * interval '1 millisecond'`),
+  statement(
+    'ledger-expire-test-targets',
+    `DELETE FROM test_targets WHERE created_at < now() - $1 * interval '1 millisecond'`,
   ),
 ]
 

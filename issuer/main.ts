@@ -14,7 +14,10 @@ import { createIssuerApp } from './app.ts'
 import { type BootstrapCredentials, bootstrap } from './bootstrap.ts'
 import { createClientAddress } from './client-address.ts'
 import type { IssuerConfig } from './config.ts'
+import { createEventFeed } from './events/feed.ts'
+import { eventsRoutes } from './events/router.ts'
 import { createGrants } from './grants/index.ts'
+import { startReplayJob } from './hooks/replay-job.ts'
 import { hooksRoutes } from './hooks/router.ts'
 import { createImpersonationPolicy } from './impersonation/policy.ts'
 import { impersonationRoutes } from './impersonation/router.ts'
@@ -151,12 +154,27 @@ const wire = async (
     metrics,
   })
 
+  const replayJob = startReplayJob({ database, events, logger })
+  onStop('replays of events', () => replayJob.close())
+  const eventFeed = createEventFeed(database)
+  onStop('event feed', () => eventFeed.close())
+  const hookDependencies = {
+    database,
+    mutate,
+    envelope,
+    targets: createTargetPolicy(config.webhookTargets),
+    baseUrl,
+    wake: events.wake,
+    replaysWaiting: replayJob.wake,
+  }
+
   const management = createManagementApi({
     routes: [
       ...managementRoutes({ database, mutate, indicators, now }),
       ...impersonationRoutes({ mutate, audit, policy, ttl: config.subjectTokenTtl, now }),
       ...impersonationSessionsRoutes({ database, mutate }),
-      ...hooksRoutes({ database, mutate, envelope, targets: createTargetPolicy(config.webhookTargets) }),
+      ...hooksRoutes(hookDependencies),
+      ...eventsRoutes({ feed: eventFeed }),
       ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
     ],
     verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),

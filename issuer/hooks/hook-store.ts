@@ -13,11 +13,13 @@ export interface HookColumns {
   url: string
   headers: Record<string, string>
   retries: number | null
+  rateLimit: number | null
+  organizationIds: string[] | null
   enabled: boolean
 }
 
-const columns = `hooks.id, name, events, url, sealed_headers AS "sealedHeaders", retries, enabled,
-  disabled_reason AS "disabledReason", hooks.created_at AS "createdAt", current.sealed AS "sealedKey"`
+const columns = `hooks.id, name, events, url, sealed_headers AS "sealedHeaders", retries, rate_limit AS "rateLimit",
+  organization_ids AS "organizationIds", enabled, disabled_reason AS "disabledReason", hooks.created_at AS "createdAt", current.sealed AS "sealedKey"`
 const withKey = `FROM hooks JOIN hook_signing_keys AS current ON current.hook_id = hooks.id AND current.expires_at IS NULL`
 
 const one = statement('hook-find', `SELECT ${columns} ${withKey} WHERE hooks.id = $1`)
@@ -29,15 +31,16 @@ const page = statement(
 const count = statement('hook-count', `SELECT count(*) AS total FROM hooks`)
 const insert = statement(
   'hook-insert',
-  `INSERT INTO hooks (id, name, events, url, sealed_headers, retries, enabled) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+  `INSERT INTO hooks (id, name, events, url, sealed_headers, retries, rate_limit, organization_ids, enabled)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 )
-// Whoever changes or enables a hook wants it tried again: what the relay noted of its failures begins anew.
+// Whoever changes or enables a hook wants it tried again: a trigger makes what relays noted of its failures begin anew.
 const update = statement(
   'hook-update',
-  `UPDATE hooks SET name = $2, events = $3, url = $4, sealed_headers = $5, retries = $6, enabled = $7,
-     paused_until = NULL, failing_since = NULL,
-     disabled_at = CASE WHEN $7 THEN NULL ELSE disabled_at END,
-     disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END
+  `UPDATE hooks SET name = $2, events = $3, url = $4, sealed_headers = $5, retries = $6, rate_limit = $7,
+     organization_ids = $8, enabled = $9,
+     disabled_at = CASE WHEN $9 THEN NULL ELSE disabled_at END,
+     disabled_reason = CASE WHEN $9 THEN NULL ELSE disabled_reason END
    WHERE id = $1`,
 )
 const remove = statement('hook-delete', `DELETE FROM hooks WHERE id = $1 RETURNING id`)
@@ -69,14 +72,16 @@ export const createHookStore = (envelope: Envelope) => {
     const [row] = await rows
     return row && opened(row)
   }
-  const values = (id: string, { name, events, url, headers, retries, enabled }: HookColumns) => [
+  const values = (id: string, hook: HookColumns) => [
     id,
-    name,
-    events,
-    url,
-    sealHeaders(id, headers),
-    retries,
-    enabled,
+    hook.name,
+    hook.events,
+    hook.url,
+    sealHeaders(id, hook.headers),
+    hook.retries,
+    hook.rateLimit,
+    hook.organizationIds,
+    hook.enabled,
   ]
 
   return {

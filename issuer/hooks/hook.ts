@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { eventTypeOf } from '../../events/catalogue.ts'
+import { eventPatternOf, eventTypes } from '../../events/catalogue.ts'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
-import { jsonObject, tenantId, timestamp } from '../management/schemas.ts'
+import { ids, tenantId, timestamp } from '../management/schemas.ts'
 
 /** A hook: which events go where. Its answers show the signing key, so reading one is not for holders of `read`. */
 export interface Hook {
@@ -11,6 +11,10 @@ export interface Hook {
   url: string
   headers: Record<string, string>
   retries: number | null
+  /** POSTs a minute, over all relays. Null: no limit. */
+  rateLimit: number | null
+  /** Only events of these organizations. Null: of any, and of none. */
+  organizationIds: string[] | null
   enabled: boolean
   disabledReason: string | null
   signingKey: string
@@ -18,12 +22,16 @@ export interface Hook {
 }
 
 const eventName = z.string().transform((name, context) => {
-  const type = eventTypeOf(name)
-  if (type !== undefined) return type
-  context.addIssue(`there is no event "${name.slice(0, 64)}"`)
+  const pattern = eventPatternOf(name)
+  if (pattern !== undefined) return pattern
+  const mustBeNamed = name.endsWith('.*') && [...eventTypes.keys()].some((type) => type.startsWith(name.slice(0, -1)))
+  context.addIssue(
+    mustBeNamed ? `"${name}" stands for events that must be named` : `there is no event "${name.slice(0, 64)}"`,
+  )
   return z.NEVER
 })
-const eventNames = z
+/** Types, and wildcards (`User.*`, `*`) for all but those that must be named. */
+export const eventNames = z
   .array(eventName)
   .max(100)
   .transform((names) => [...new Set(names)])
@@ -50,11 +58,13 @@ const customHeaders = z
     return new Set(names).size === names.length
   }, 'names a header twice')
 
-const config = z.object({
+export const hookConfig = z.object({
   url: z.string().min(1).max(2_048),
   headers: customHeaders.optional(),
   /** Accepted for existing clients; the schedule of retries is ours. */
   retries: z.number().int().min(0).max(10).optional(),
+  /** POSTs a minute, over all relays. Absent: no limit. */
+  rateLimit: z.number().int().min(1).max(600_000).optional(),
 })
 
 const members = {
@@ -62,7 +72,9 @@ const members = {
   /** An older way to name a single event. */
   event: eventName.nullish(),
   events: eventNames,
-  config,
+  config: hookConfig,
+  /** Only events of these organizations, and none that belong to no organization. Null or empty: every event. */
+  organizationIds: ids.nullable().transform((list) => (list?.length ? list : null)),
   enabled: z.boolean(),
 }
 
@@ -70,6 +82,7 @@ export const newHook = z.object({
   ...members,
   name: members.name.optional(),
   events: members.events.optional(),
+  organizationIds: members.organizationIds.default(null),
   enabled: members.enabled.default(true),
 })
 export type NewHook = z.output<typeof newHook>
@@ -92,7 +105,9 @@ export const hook = z.object({
     url: z.string(),
     headers: z.record(z.string(), z.string()).optional(),
     retries: z.number().optional(),
+    rateLimit: z.number().optional(),
   }),
+  organizationIds: z.array(z.string()).nullable(),
   signingKey: z.string(),
   webhookSecret: z.string(),
   enabled: z.boolean(),
@@ -104,7 +119,15 @@ export const listedHook = hook.extend({
 })
 
 /** The row as the API shows it. */
-export const toHook = ({ url, headers, retries, signingKey, createdAt, ...row }: Hook): z.input<typeof hook> => ({
+export const toHook = ({
+  url,
+  headers,
+  retries,
+  rateLimit,
+  signingKey,
+  createdAt,
+  ...row
+}: Hook): z.input<typeof hook> => ({
   tenantId: 'default',
   id: row.id,
   name: row.name,
@@ -114,35 +137,12 @@ export const toHook = ({ url, headers, retries, signingKey, createdAt, ...row }:
     url,
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(retries !== null && { retries }),
+    ...(rateLimit !== null && { rateLimit }),
   },
+  organizationIds: row.organizationIds,
   signingKey,
   webhookSecret: webhookSecretOf(signingKey),
   enabled: row.enabled,
   disabledReason: row.disabledReason,
   createdAt: createdAt.getTime(),
-})
-
-export const delivery = z.object({
-  id: z.string(),
-  hookId: z.string(),
-  eventId: z.string(),
-  event: z.string(),
-  entity: z.object({ kind: z.string(), id: z.string() }),
-  version: z.number(),
-  state: z.enum(['pending', 'sending', 'succeeded', 'retrying', 'held', 'dead', 'cancelled']),
-  attempts: z.number(),
-  /** Null once nothing more is tried. */
-  nextAttemptAt: timestamp.nullable(),
-  createdAt: timestamp,
-  lastStatus: z.number().nullable(),
-  lastError: z.string().nullable(),
-})
-
-/** A row of `/recent-logs`, in the shape of the audit log. */
-export const hookLog = z.object({
-  tenantId,
-  id: z.string(),
-  key: z.string(),
-  payload: jsonObject,
-  createdAt: timestamp,
 })

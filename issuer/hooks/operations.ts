@@ -10,28 +10,36 @@ import type { OperationContext } from '../management/route.ts'
 import type { Hook, HookPatch, NewHook } from './hook.ts'
 import { createHookStore, type HookColumns } from './hook-store.ts'
 
-export interface HookDependencies {
-  database: Database
+export interface HookOperationsDependencies {
+  database: Pick<Database, 'query'>
   mutate: Mutate
   /** Seals signing keys and custom headers. */
   envelope: Envelope
   /** What may be a target; the relay checks again at every connect. */
   targets: TargetPolicy
+  /** `BASE_URL`: hooks that lead here would answer every change with another. */
+  baseUrl: string
+  /** Tells the relays that there is something to do. */
+  wake(): void
 }
 
 /** Besides the current signing key. */
 const maxOldKeys = 2
 
 /** Changes of hooks. They emit no events of their own. */
-export const hookOperations = ({ database, mutate, envelope, targets }: HookDependencies) => {
+export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }: HookOperationsDependencies) => {
   const store = createHookStore(envelope)
 
-  const refuseTarget = async (url: string) => {
-    const refused = await targets.refusal(url)
+  const refuseTarget = async (url: string): Promise<void> => {
+    const refused =
+      (await targets.refusal(url)) ?? (isOurs(url, baseUrl) ? 'The URL leads back to this service.' : undefined)
     if (refused !== undefined) throw new AppError('hook.target_not_allowed', { detail: refused, data: { url } })
   }
 
   return {
+    /** Throws 422 `hook.target_not_allowed`. */
+    refuseTarget,
+
     list: (slice: { limit: number; offset: number } | undefined) => store.list(database.query, slice),
 
     async get(id: string): Promise<Hook> {
@@ -46,8 +54,9 @@ export const hookOperations = ({ database, mutate, envelope, targets }: HookDepe
       await refuseTarget(input.config.url)
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
-        const { name = '', enabled } = input
-        const id = await store.insert(query, { name, events, enabled, ...columnsOf(input.config) }, newSigningKey())
+        const { name = '', enabled, organizationIds } = input
+        const columns = { name, events, enabled, organizationIds, ...columnsOf(input.config) }
+        const id = await store.insert(query, columns, newSigningKey())
         return (await store.find(query, id))!
       })
     },
@@ -64,6 +73,7 @@ export const hookOperations = ({ database, mutate, envelope, targets }: HookDepe
           name: patch.name,
           events,
           enabled: patch.enabled,
+          organizationIds: patch.organizationIds,
           ...(patch.config && columnsOf(patch.config)),
         }
         const changes = changesOf<HookColumns>(columnsOfHook(current), wanted)
@@ -92,13 +102,23 @@ export const hookOperations = ({ database, mutate, envelope, targets }: HookDepe
   }
 }
 
-const columnsOf = ({ url, headers = {}, retries }: NewHook['config']) => ({ url, headers, retries: retries ?? null })
+export type HookOperations = ReturnType<typeof hookOperations>
 
-const columnsOfHook = ({ name, events, url, headers, retries, enabled }: Hook): HookColumns => ({
-  name,
-  events,
+const portOf = ({ port, protocol }: URL) => port || (protocol === 'https:' ? '443' : '80')
+
+/** Whatever its scheme: who redirects one to the other serves both. */
+const isOurs = (url: string, baseUrl: string): boolean => {
+  const [target, own] = [new URL(url), new URL(baseUrl)]
+  if (target.hostname.replace(/\.$/, '') !== own.hostname.replace(/\.$/, '')) return false
+  return portOf(target) === portOf(own) || (target.port === '' && own.port === '')
+}
+
+const columnsOf = ({ url, headers = {}, retries, rateLimit }: NewHook['config']) => ({
   url,
   headers,
-  retries,
-  enabled,
+  retries: retries ?? null,
+  rateLimit: rateLimit ?? null,
 })
+
+const columnsOfHook = ({ id: _id, signingKey: _key, createdAt: _created, disabledReason: _reason, ...columns }: Hook) =>
+  columns satisfies HookColumns

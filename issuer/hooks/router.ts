@@ -1,17 +1,30 @@
 import { z } from 'zod'
-import { executionStats, listAttempts, listDeliveries } from '../../events/delivery-log-store.ts'
+import { executionStats } from '../../events/delivery-log-store.ts'
 import { type Route, route } from '../management/route.ts'
-import { id, timestampText } from '../management/schemas.ts'
-import { delivery, hook, hookLog, hookPatch, listedHook, newHook, newSigningKeyBody, toHook } from './hook.ts'
-import { toDelivery, toHookLog } from './hook-log.ts'
-import { type HookDependencies, hookOperations } from './operations.ts'
+import { id } from '../management/schemas.ts'
+import { deliveriesRoutes } from './deliveries-router.ts'
+import { eventNames, hook, hookConfig, hookPatch, listedHook, newHook, newSigningKeyBody, toHook } from './hook.ts'
+import { type HookOperationsDependencies, hookOperations } from './operations.ts'
+import type { ReplayDependencies } from './replays.ts'
+import { replaysRoutes } from './replays-router.ts'
+import { createTestSend, type TestSendDependencies } from './test-send.ts'
 
 const params = z.object({ id })
-const dayMs = 86_400_000
+const testBody = z.object({
+  /** Default: those of the hook. A wildcard stands for its first type. */
+  events: eventNames.optional(),
+  /** Tries another endpoint than the hook's, before it is saved. */
+  config: hookConfig.optional(),
+})
+
+export type HookDependencies = HookOperationsDependencies &
+  Omit<TestSendDependencies, 'hooks'> &
+  Omit<ReplayDependencies, 'hooks'>
 
 export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
   const { query: run } = dependencies.database
   const hooks = hookOperations(dependencies)
+  const test = createTestSend({ ...dependencies, hooks })
 
   return [
     route({
@@ -29,10 +42,8 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
         const { hooks: rows, total } = await hooks.list(page)
         const shown = rows.map(toHook)
         if (!query.includeExecutionStats) return { body: shown, total }
-        const stats = await executionStats(
-          run,
-          rows.map((row) => row.id),
-        )
+        const hookIds = rows.map((row) => row.id)
+        const stats = await executionStats(run, hookIds)
         const none = { successCount: 0, requestCount: 0 }
         return { body: shown.map((row) => ({ ...row, executionStats: stats.get(row.id) ?? none })), total }
       },
@@ -102,48 +113,26 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       }),
     }),
     route({
-      method: 'GET',
-      path: '/hooks/:id/deliveries',
-      operationId: 'listHookDeliveries',
-      summary: 'Lists the deliveries of a hook with their states, newest first.',
+      method: 'POST',
+      path: '/hooks/:id/test',
+      operationId: 'testHook',
+      summary: 'Sends made-up events to the endpoint, through a relay, and waits for its answer.',
       scope: 'hooks',
       params,
-      query: z.object({ event: z.string().max(128).optional() }),
-      paged: 'always',
-      status: 200,
-      response: z.array(delivery),
-      problems: ['entity.not_exists_with_id'],
-      async handle({ params: { id: hookId }, query, page }) {
-        await hooks.get(hookId)
-        const { rows, total } = await listDeliveries(run, hookId, query, page!)
-        return { body: rows.map(toDelivery), total }
-      },
+      body: testBody,
+      // Its change is committed while it waits; and an answer of an hour ago says nothing of the endpoint of now.
+      idempotency: 'none',
+      status: 204,
+      problems: [
+        'entity.not_exists_with_id',
+        'hook.target_not_allowed',
+        'hook.relay_unavailable',
+        'hook.endpoint_responded_with_error',
+        'hook.send_test_payload_failed',
+      ],
+      handle: (context) => test(context, context.params.id, context.body),
     }),
-    route({
-      method: 'GET',
-      path: '/hooks/:id/recent-logs',
-      operationId: 'listHookLogs',
-      summary: 'Lists attempts of a hook, newest first; by default those of the last 24 hours.',
-      scope: 'hooks',
-      params,
-      query: z.object({
-        logKey: z.string().max(256).optional(),
-        start_time: timestampText.optional(),
-        end_time: timestampText.optional(),
-      }),
-      paged: 'always',
-      status: 200,
-      response: z.array(hookLog),
-      problems: ['entity.not_exists_with_id'],
-      async handle({ params: { id: hookId }, query, page }) {
-        await hooks.get(hookId)
-        const now = Date.now()
-        const to = query.end_time ?? new Date(now + dayMs)
-        const from = query.start_time ?? new Date(Math.min(now, to.getTime()) - dayMs)
-        const filter = { from, to, event: query.logKey?.replace(/^TriggerHook\./, '') }
-        const { rows, total } = await listAttempts(run, hookId, filter, page!)
-        return { body: rows.map((row) => toHookLog(hookId, row)), total }
-      },
-    }),
+    ...deliveriesRoutes({ ...dependencies, hooks }),
+    ...replaysRoutes({ ...dependencies, hooks }),
   ]
 }

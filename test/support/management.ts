@@ -3,6 +3,8 @@ import { expect } from 'vitest'
 import { eventTypes } from '../../events/catalogue.ts'
 import { bootstrap } from '../../issuer/bootstrap.ts'
 import { createClientAddress } from '../../issuer/client-address.ts'
+import { createEventFeed } from '../../issuer/events/feed.ts'
+import { eventsRoutes } from '../../issuer/events/router.ts'
 import { hooksRoutes } from '../../issuer/hooks/router.ts'
 import { createImpersonationPolicy } from '../../issuer/impersonation/policy.ts'
 import { impersonationRoutes } from '../../issuer/impersonation/router.ts'
@@ -103,7 +105,11 @@ export const startManagement = async (): Promise<ManagementTest> => {
       mutate,
       envelope,
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
+      baseUrl,
+      wake() {},
+      replaysWaiting() {},
     }),
+    ...eventsRoutes({ feed: createEventFeed(database) }),
     ...keysRoutes({ database, mutate, envelope, keys, algorithm: 'ES256', logger }),
   ]
   const app = createManagementApi({

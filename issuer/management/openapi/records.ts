@@ -1,6 +1,7 @@
 import { application } from '../../applications/application.ts'
 import { applicationSecret } from '../../applications/secret.ts'
-import { delivery, hook, hookLog } from '../../hooks/hook.ts'
+import { attempt, delivery, hookLog } from '../../hooks/delivery.ts'
+import { hook } from '../../hooks/hook.ts'
 import { sessionRecord } from '../../impersonation/sessions.ts'
 import { keyRecord } from '../../keys/key-record.ts'
 import { log } from '../../logs/log.ts'
@@ -19,6 +20,7 @@ export const records: NamedSchemas = {
   Application: application,
   ApplicationSecret: applicationSecret,
   Delivery: delivery,
+  DeliveryAttempt: attempt,
   Hook: hook,
   HookLog: hookLog,
   ImpersonationSession: sessionRecord,

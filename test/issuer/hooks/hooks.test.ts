@@ -26,7 +26,7 @@ afterAll(async () => {
   await receiver.close()
 })
 beforeEach(async () => {
-  await issuer.database.pool.query('TRUNCATE hooks, hook_signing_keys, deliveries, lanes, delivery_attempts, outbox')
+  await issuer.database.pool.query('TRUNCATE hooks, deliveries, delivery_attempts, outbox CASCADE')
 })
 
 const newHook = { name: 'Audit', events: ['User.Created'], config: { url: 'http://127.0.0.1:8080/hook' } }
@@ -70,6 +70,7 @@ test('a hook is created, read, changed and deleted', async () => {
     event: null,
     events: ['User.Created', 'Role.Scopes.Updated'],
     config: { url: 'http://127.0.0.1:8080/hook', headers: { authorization: 'Bearer x' }, retries: 3 },
+    organizationIds: null,
     signingKey: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
     webhookSecret: webhookSecretOf(body.signingKey),
     enabled: true,
@@ -258,6 +259,7 @@ test('a mutation through the API arrives signed, and its delivery and attempt ca
         createdAt: expect.any(Number),
         lastStatus: 204,
         lastError: null,
+        test: false,
       },
     ])
     const listed = await issuer.api('GET', '/hooks?includeExecutionStats=true')

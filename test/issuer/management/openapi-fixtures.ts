@@ -61,6 +61,21 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
   })
 
   const hook = await create('/hooks', { events: ['User.Created'], config: { url: 'https://192.88.98.1/hook' } })
+  const entity = { entity_kind: 'user', entity_id: user, version: 1 }
+  const [event] = await api.database.knex('outbox').where(entity).select('id')
+  await api.database.knex('outbox').where(entity).update({ ingested_at: new Date() })
+  const [delivery] = await api.database
+    .knex('deliveries')
+    .insert({
+      hook_id: hook,
+      event_id: event.id,
+      type: 'User.Created',
+      ...entity,
+      state: 'dead',
+      finished_at: new Date(),
+    })
+    .returning('id')
+  const replay = await create(`/hooks/${hook}/replays`, { states: ['missing'] })
   const [log] = await api.expect(200, 'GET', '/logs?page_size=1')
   const session = `session ${nonce}`.slice(0, 21)
   await api.database.knex('impersonation_sessions').insert({
@@ -102,6 +117,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/logs/{id}': log.id,
       '/impersonations/{id}': session,
       '/hooks/{id}': hook,
+      '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
+      '/hooks/{id}/replays/{replayId}': replay,
       // The machine's role has no users: what a path names depends on the operation.
       'deleteRoleApplication /roles/{id}': machineRole,
       'addRoleApplications /roles/{id}': freeMachineRole,

@@ -1,0 +1,65 @@
+import { type Query, statement } from '../platform/database.ts'
+
+/** Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more (`issuer/events/feed.ts`). */
+
+const lastSeq = statement(
+  'feed-last-seq',
+  `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS seq FROM outbox_seq_seq`,
+)
+
+/** The highest number that was given out; its transaction, and those of lower ones, may still be under way. */
+export const lastSeqGiven = async (query: Query): Promise<number> => (await query<{ seq: number }>(lastSeq, []))[0]!.seq
+
+// Whoever inserts takes this lock first, the number then, and gives the lock back after the commit has become visible.
+const writers = statement(
+  'feed-writers',
+  `SELECT virtualtransaction AS id FROM pg_locks
+   WHERE locktype = 'relation' AND relation = 'outbox'::regclass AND mode = 'RowExclusiveLock' AND granted
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+)
+
+/** The transactions that are writing to the outbox now. */
+export const writersNow = async (query: Query): Promise<Set<string>> =>
+  new Set((await query<{ id: string }>(writers, [])).map(({ id }) => id))
+
+const page = statement(
+  'feed-page',
+  `SELECT seq, payload FROM (
+     SELECT seq, payload, sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS before FROM (
+       SELECT seq, payload FROM outbox
+       WHERE seq > $1 AND seq <= $2 AND type = ANY($3::text[]) AND ($4::text[] IS NULL OR organization_id = ANY($4))
+       ORDER BY seq LIMIT $5
+     ) AS next
+   ) AS measured
+   WHERE before < $6 ORDER BY seq`,
+)
+
+export interface FeedRange {
+  /** Not included. */
+  after: number
+  upTo: number
+  types: readonly string[]
+  /** Undefined: of every organization, and of none. */
+  organizationIds?: readonly string[] | undefined
+  limit: number
+  /** Stops after the event that reaches it. */
+  maxBytes: number
+}
+
+/** In the order in which they were recorded, which for one entity is the order of its versions. */
+export const readFeed = (query: Query, range: FeedRange): Promise<{ seq: number; payload: Buffer }[]> =>
+  query(page, [range.after, range.upTo, range.types, range.organizationIds ?? null, range.limit, range.maxBytes])
+
+const removed = statement('feed-removed', `SELECT seq FROM outbox_removed`)
+const before = statement(
+  'feed-before',
+  `SELECT coalesce(min(seq) - 1, (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM outbox_seq_seq)) AS seq
+   FROM outbox WHERE created_at >= $1`,
+)
+
+/** Whoever has read less than up to here has missed events: retention has removed them. */
+export const removedUpTo = async (query: Query): Promise<number> => (await query<{ seq: number }>(removed, []))[0]!.seq
+
+/** The cursor before everything that was recorded since then. */
+export const cursorBefore = async (query: Query, since: Date): Promise<number> =>
+  (await query<{ seq: number }>(before, [since]))[0]!.seq

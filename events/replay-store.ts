@@ -1,0 +1,267 @@
+import { z } from 'zod'
+import { type Query, statement } from '../platform/database.ts'
+import { typesMatching } from './catalogue.ts'
+
+/**
+ * Sending again what the ledger still has: a replay walks the events of a filter in the order in which they happened and queues each once for
+ * its hook. A delivery that ended is opened anew, so it has the same id, the same bytes, and its old place in its lane: before everything of
+ * that entity that has not been sent yet. An event that the hook never had a delivery for gets one.
+ */
+export const replayStates = ['succeeded', 'dead', 'cancelled', 'missing'] as const
+
+/** Milliseconds since the epoch, until the year 9999. */
+const time = z.number().int().min(0).max(253_402_300_799_999)
+
+export const replayFilter = z.object({
+  /** What is on its way already (pending, retrying) is not queued again. `missing`: the hook listens to it now, and has no delivery for it. */
+  states: z.array(z.enum(replayStates)).min(1),
+  /** Events that happened from then on, … */
+  since: time.optional(),
+  /** … and before then. */
+  until: time.optional(),
+  /** Event types; absent = all. */
+  types: z.array(z.string()).optional(),
+  entity: z.object({ kind: z.string(), id: z.string() }).optional(),
+  organizationIds: z.array(z.string()).optional(),
+})
+export type ReplayFilter = z.output<typeof replayFilter>
+
+export interface Replay {
+  id: string
+  hookId: string
+  filter: ReplayFilter
+  /** Events that matched when it was asked for. */
+  total: number
+  /** Queued so far. In the end fewer than `total` when some were queued otherwise, or removed, meanwhile. */
+  queued: number
+  state: 'running' | 'done' | 'cancelled'
+  createdAt: Date
+  finishedAt: Date | null
+}
+
+// Not before they were taken in: until then their deliveries are still to come.
+const matching = `event.ingested_at IS NOT NULL AND coalesce(delivery.state, 'missing') = ANY($2::text[])
+     AND ($3::timestamptz IS NULL OR event.created_at >= $3) AND ($4::timestamptz IS NULL OR event.created_at < $4)
+     AND ($5::text[] IS NULL OR event.type = ANY($5)) AND ($6::text IS NULL OR event.entity_kind = $6)
+     AND ($7::text IS NULL OR event.entity_id = $7) AND ($8::text[] IS NULL OR event.organization_id = ANY($8))
+     AND (delivery.id IS NOT NULL OR (event.type = ANY($9::text[])
+       AND ($10::text[] IS NULL OR event.organization_id = ANY($10))))`
+const anyEvent = `outbox AS event LEFT JOIN deliveries AS delivery ON delivery.hook_id = $1
+     AND delivery.entity_kind = event.entity_kind AND delivery.entity_id = event.entity_id AND delivery.version = event.version`
+
+export interface Listener {
+  id: string
+  /** Types and wildcards. */
+  events: readonly string[]
+  organizationIds: readonly string[] | null
+}
+
+const filterValues = (hook: Listener, filter: ReplayFilter) => [
+  hook.id,
+  filter.states,
+  filter.since === undefined ? null : new Date(filter.since),
+  filter.until === undefined ? null : new Date(filter.until),
+  filter.types ?? null,
+  filter.entity?.kind ?? null,
+  filter.entity?.id ?? null,
+  filter.organizationIds ?? null,
+  typesMatching(hook.events),
+  hook.organizationIds,
+]
+
+const extent = `count(*) AS total, coalesce(min(event.seq), 1) - 1 AS "before", coalesce(max(event.seq), 0) AS last`
+const measure = statement('replay-measure', `SELECT ${extent} FROM ${anyEvent} WHERE ${matching}`)
+// Reads the deliveries of one hook, not every event there is.
+const measureDeliveries = statement(
+  'replay-measure-deliveries',
+  `SELECT ${extent} FROM deliveries AS delivery JOIN outbox AS event ON event.id = delivery.event_id
+   WHERE delivery.hook_id = $1 AND ${matching}`,
+)
+
+export interface ReplayExtent {
+  total: number
+  /** The seqs between which it walks. */
+  before: number
+  last: number
+}
+
+/** What a replay would queue now. */
+export const measureReplay = async (query: Query, hook: Listener, filter: ReplayFilter): Promise<ReplayExtent> => {
+  const statement = filter.states.includes('missing') ? measure : measureDeliveries
+  const [row] = await query<ReplayExtent>(statement, filterValues(hook, filter))
+  return row!
+}
+
+const shown = `id, hook_id AS "hookId", filter, total, queued, state, created_at AS "createdAt", finished_at AS "finishedAt"`
+
+const insert = statement(
+  'replay-insert',
+  `INSERT INTO replays (id, hook_id, filter, total, done_seq, last_seq) VALUES ($1, $2, $3::jsonb, $4, $5, $6) RETURNING ${shown}`,
+)
+
+export const insertReplay = async (
+  query: Query,
+  replay: { id: string; hookId: string; filter: ReplayFilter; extent: ReplayExtent },
+): Promise<Replay> => {
+  const { id, hookId, filter, extent } = replay
+  const values = [id, hookId, JSON.stringify(filter), extent.total, extent.before, extent.last]
+  const [row] = await query<Replay>(insert, values)
+  return row!
+}
+
+const find = statement('replay-find', `SELECT ${shown} FROM replays WHERE hook_id = $1 AND id = $2`)
+const page = statement(
+  'replay-list',
+  `SELECT ${shown} FROM replays WHERE hook_id = $1 ORDER BY replays.created_at DESC, id LIMIT $2 OFFSET $3`,
+)
+const count = statement('replay-list-count', `SELECT count(*) AS total FROM replays WHERE hook_id = $1`)
+const cancel = statement(
+  'replay-cancel',
+  `UPDATE replays SET state = 'cancelled', finished_at = now() WHERE hook_id = $1 AND id = $2 AND state = 'running'`,
+)
+
+export const findReplay = async (query: Query, hookId: string, id: string): Promise<Replay | undefined> =>
+  (await query<Replay>(find, [hookId, id]))[0]
+
+export const listReplays = async (query: Query, hookId: string, slice: { limit: number; offset: number }) => {
+  const [rows, [counted]] = await Promise.all([
+    query<Replay>(page, [hookId, slice.limit, slice.offset]),
+    query<{ total: number }>(count, [hookId]),
+  ])
+  return { rows, total: counted!.total }
+}
+
+/** Queues nothing more; what is queued stays. */
+export const cancelReplay = async (query: Query, hookId: string, id: string): Promise<void> => {
+  await query(cancel, [hookId, id])
+}
+
+// `skip locked`: several processes work on different replays. The hook may be locked by others: it is only read.
+const claim = statement(
+  'replay-claim',
+  `SELECT replays.id, replays.filter, done_seq AS "doneSeq", last_seq AS "lastSeq", hooks.id AS "hookId", hooks.events,
+          hooks.organization_ids AS "organizationIds"
+   FROM replays JOIN hooks ON hooks.id = replays.hook_id
+   WHERE replays.state = 'running' ORDER BY replays.created_at LIMIT 1 FOR UPDATE OF replays SKIP LOCKED`,
+)
+const stretch = statement(
+  'replay-stretch',
+  `SELECT max(seq) AS last FROM (
+     SELECT seq FROM outbox WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3) AS next`,
+)
+// A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
+// works on is looked at again when it is given back.
+const openLanes = (queued: string) => `
+     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+     SELECT hook_id, entity_kind, entity_id, now() FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE
+       SET ready_at = CASE WHEN lanes.leased_by IS NULL THEN now() ELSE lanes.ready_at END`
+const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, last_status = NULL, last_error = NULL`
+
+const queue = statement(
+  'replay-queue',
+  `WITH chosen AS MATERIALIZED (
+     SELECT event.id, event.seq, event.type, event.entity_kind, event.entity_id, event.version, delivery.id AS delivery_id
+     FROM ${anyEvent} WHERE ${matching} AND event.seq > $11 AND event.seq <= $12
+   ),
+   again AS (
+     UPDATE deliveries SET ${openAnew} FROM chosen
+     WHERE deliveries.id = chosen.delivery_id AND deliveries.finished_at IS NOT NULL
+     RETURNING deliveries.hook_id, deliveries.entity_kind, deliveries.entity_id
+   ),
+   added AS (
+     INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
+     SELECT $1, id, type, entity_kind, entity_id, version FROM chosen WHERE delivery_id IS NULL ORDER BY seq
+     ON CONFLICT DO NOTHING
+     RETURNING hook_id, entity_kind, entity_id
+   ),
+   queued AS (SELECT * FROM again UNION ALL SELECT * FROM added),
+   opened AS (${openLanes('queued')})
+   SELECT count(*) AS queued FROM queued`,
+)
+const advance = statement(
+  'replay-advance',
+  `UPDATE replays SET done_seq = $2, queued = queued + $3, state = CASE WHEN $4 THEN 'done' ELSE state END,
+     finished_at = CASE WHEN $4 THEN now() END
+   WHERE id = $1`,
+)
+
+interface Claimed extends Listener {
+  hookId: string
+  filter: unknown
+  doneSeq: number
+  lastSeq: number
+}
+
+/**
+ * Takes a running replay one stretch of events further, in the caller's transaction; undefined when none is running that nobody else is at.
+ * What was queued and how far it got are committed together, so whoever goes on, after whatever happened, queues nothing twice.
+ */
+export const continueReplay = async (query: Query, events: number): Promise<{ queued: number } | undefined> => {
+  const [replay] = await query<Claimed>(claim, [])
+  if (replay === undefined) return undefined
+  const { doneSeq, lastSeq } = replay
+  const filter = replayFilter.parse(replay.filter)
+  const [next] = await query<{ last: number | null }>(stretch, [doneSeq, lastSeq, events])
+  const until = next?.last ?? lastSeq
+  const values = filterValues({ ...replay, id: replay.hookId }, filter)
+  const [row] = await query<{ queued: number }>(queue, [...values, doneSeq, until])
+  const { queued } = row!
+  await query(advance, [replay.id, until, queued, until >= lastSeq])
+  return { queued }
+}
+
+// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do.
+const hastenLane = statement(
+  'delivery-hasten-lane',
+  `UPDATE lanes SET ready_at = now() FROM deliveries AS wanted
+   WHERE wanted.id = $1 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
+     AND lanes.entity_id = wanted.entity_id AND lanes.leased_by IS NULL`,
+)
+const hasten = statement(
+  'delivery-hasten',
+  `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, now()) FROM deliveries AS wanted
+   WHERE wanted.id = $1 AND deliveries.hook_id = wanted.hook_id AND deliveries.entity_kind = wanted.entity_kind
+     AND deliveries.entity_id = wanted.entity_id AND deliveries.version <= wanted.version
+     AND deliveries.state IN ('pending', 'retrying')`,
+)
+const lookUp = statement(
+  'delivery-look-up',
+  `SELECT deliveries.finished_at AS "finishedAt", outbox.id IS NOT NULL AS kept
+   FROM deliveries LEFT JOIN outbox ON outbox.id = deliveries.event_id WHERE deliveries.hook_id = $1 AND deliveries.id = $2`,
+)
+const reopen = statement(
+  'delivery-reopen',
+  `WITH again AS (
+     UPDATE deliveries SET ${openAnew} WHERE id = $1 AND finished_at IS NOT NULL RETURNING hook_id, entity_kind, entity_id
+   ) ${openLanes('again')}`,
+)
+
+/**
+ * Queues one delivery again, or brings it forward when it is open. `kept: false`: it cannot be, since its event is no longer kept (a test-send
+ * never had one). Undefined: there is no such delivery.
+ */
+export const replayDelivery = async (
+  query: Query,
+  hookId: string,
+  deliveryId: string,
+): Promise<{ kept: boolean } | undefined> => {
+  const [row] = await query<{ finishedAt: Date | null; kept: boolean }>(lookUp, [hookId, deliveryId])
+  if (row === undefined || !row.kept) return row && { kept: false }
+  if (row.finishedAt !== null) await query(reopen, [deliveryId])
+  else {
+    await query(hastenLane, [deliveryId])
+    await query(hasten, [deliveryId])
+  }
+  return { kept: true }
+}
+
+// They stay to be seen until retention removes them.
+const purge = statement(
+  'delivery-purge',
+  `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
+   WHERE hook_id = $1 AND state = 'dead' RETURNING id`,
+)
+
+/** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */
+export const purgeDead = async (query: Query, hookId: string): Promise<number> => (await query(purge, [hookId])).length

@@ -1,0 +1,78 @@
+import { type Query, statement } from '../platform/database.ts'
+
+/**
+ * Test-sends: a delivery of its own, with its own bytes, in a lane of its own that a relay takes whatever the state of the hook, and tries
+ * once. `test_targets` says where it goes when that is not where the hook points.
+ */
+export interface NewTestSend {
+  hookId: string
+  /** UUID; also names its lane. */
+  eventId: string
+  type: string
+  payload: Buffer
+  target: { url: string; sealedHeaders: Buffer | null } | undefined
+}
+
+const insert = statement(
+  'test-send-insert',
+  `INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, test, payload)
+   VALUES ($1, $2, $3, 'hook', $2::text, 1, true, $4) RETURNING id::text`,
+)
+const insertTarget = statement(
+  'test-send-target',
+  `INSERT INTO test_targets (delivery_id, url, sealed_headers) VALUES ($1, $2, $3)`,
+)
+const openLane = statement(
+  'test-send-lane',
+  `INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, test) VALUES ($1, 'hook', $2, now(), true)`,
+)
+
+/** In the caller's transaction. Returns the delivery's id. */
+export const insertTestSend = async (query: Query, { hookId, eventId, type, payload, target }: NewTestSend) => {
+  const [row] = await query<{ id: string }>(insert, [hookId, eventId, type, payload])
+  const { id } = row!
+  if (target) await query(insertTarget, [id, target.url, target.sealedHeaders])
+  await query(openLane, [hookId, eventId])
+  return id
+}
+
+const alive = statement('relays-alive', `SELECT EXISTS (SELECT FROM relays WHERE alive_until > now()) AS alive`)
+
+/** Whether any relay runs. */
+export const isRelayAlive = async (query: Query): Promise<boolean> =>
+  (await query<{ alive: boolean }>(alive, []))[0]!.alive
+
+const answers = statement(
+  'test-send-answers',
+  `SELECT deliveries.id::text, state, last_status AS status, last_error AS error, (
+     SELECT response_body FROM delivery_attempts WHERE delivery_id = deliveries.id ORDER BY id DESC LIMIT 1) AS body
+   FROM deliveries WHERE id = ANY($1::bigint[]) AND finished_at IS NOT NULL`,
+)
+
+export interface TestAnswer {
+  id: string
+  state: 'succeeded' | 'dead' | 'cancelled'
+  status: number | null
+  error: string | null
+  /** The first 16 kB. */
+  body: Buffer | null
+}
+
+/** Of those that have one. */
+export const testAnswers = (query: Query, deliveryIds: readonly string[]): Promise<TestAnswer[]> =>
+  query<TestAnswer>(answers, [deliveryIds])
+
+const giveUp = statement(
+  'test-send-give-up',
+  `WITH given_up AS (
+     UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'No relay sent it in time.'
+     WHERE id = ANY($1::bigint[]) AND finished_at IS NULL RETURNING hook_id, entity_id)
+   DELETE FROM lanes USING given_up
+   WHERE lanes.hook_id = given_up.hook_id AND lanes.entity_kind = 'hook' AND lanes.entity_id = given_up.entity_id
+     AND lanes.leased_by IS NULL`,
+)
+
+/** Nobody waits for these any more: relays leave them. */
+export const giveTestsUp = async (query: Query, deliveryIds: readonly string[]): Promise<void> => {
+  await query(giveUp, [deliveryIds])
+}

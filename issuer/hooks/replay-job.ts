@@ -1,0 +1,54 @@
+import { continueReplay } from '../../events/replay-store.ts'
+import { createBackoff, createWakeup, pause } from '../../events/wakeup.ts'
+import type { Database } from '../../platform/database.ts'
+import type { Logger } from '../../platform/logger.ts'
+
+/** Works on the replays that callers asked for, those that another instance left unfinished included; several instances share them. */
+export interface ReplayJob {
+  /** There is a new one. */
+  wake(): void
+  /** After the stretch that is being queued. The rest is done by another instance, or after the next start. */
+  close(): Promise<void>
+}
+
+export interface ReplayJobOptions {
+  database: Pick<Database, 'transaction'>
+  /** Tells the relays that there are deliveries. */
+  events: { wake(): void }
+  logger: Logger
+  /** Events looked at in one transaction. Default 1 000. */
+  stretch?: number
+  /** Between looks for replays of others, in ms. Default 5 000. */
+  pollMs?: number
+}
+
+export const startReplayJob = (options: ReplayJobOptions): ReplayJob => {
+  const { database, events, logger, stretch = 1_000, pollMs = 5_000 } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const wakeup = createWakeup()
+
+  const run = async () => {
+    const backoff = createBackoff()
+    while (!signal.aborted) {
+      try {
+        const step = await database.transaction((query) => continueReplay(query, stretch))
+        if (step === undefined) await wakeup.wait(pollMs, signal)
+        else if (step.queued > 0) events.wake()
+        backoff.reset()
+      } catch (error) {
+        logger.error({ err: error }, 'a replay could not go on; trying again')
+        await pause(backoff.next(), signal)
+      }
+    }
+  }
+  const ended = run()
+
+  return {
+    wake: wakeup.wake,
+    async close() {
+      stopping.abort()
+      await ended
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { z } from 'zod'
+import { typesMatching } from '../../events/catalogue.ts'
+import { testPayload } from '../../events/examples.ts'
+import { hookSecrets } from '../../events/hook-secrets.ts'
+import {
+  giveTestsUp,
+  insertTestSend,
+  isRelayAlive,
+  type TestAnswer,
+  testAnswers,
+} from '../../events/test-send-store.ts'
+import { queryOf } from '../../platform/database.ts'
+import { uuidv7 } from '../../platform/ids.ts'
+import { AppError } from '../../platform/problem.ts'
+import type { OperationContext } from '../management/route.ts'
+import type { eventNames, hookConfig } from './hook.ts'
+import type { HookOperations, HookOperationsDependencies } from './operations.ts'
+
+export interface TestRequest {
+  /** Types and wildcards; a wildcard stands for its first type. Default: those of the hook. */
+  events?: z.output<typeof eventNames> | undefined
+  /** Where to, when it is not where the hook points now. */
+  config?: Pick<z.output<typeof hookConfig>, 'url' | 'headers'> | undefined
+}
+
+export interface TestSendDependencies extends HookOperationsDependencies {
+  hooks: HookOperations
+  /** For the answers, in ms. Default 20 000. */
+  waitMs?: number
+}
+
+const lookEveryMs = 50
+
+/**
+ * Sends made-up events to a hook's endpoint and says what came of it. The issuer opens no connection to customers' URLs: it commits test
+ * deliveries, and a relay sends each of them once.
+ */
+export const createTestSend = (dependencies: TestSendDependencies) => {
+  const { database, mutate, envelope, hooks, wake, waitMs = 20_000 } = dependencies
+  const { sealHeaders } = hookSecrets(envelope)
+
+  const until = async (deliveryIds: readonly string[]): Promise<TestAnswer[]> => {
+    const deadline = performance.now() + waitMs
+    for (;;) {
+      const answers = await testAnswers(database.query, deliveryIds)
+      const failed = answers.some(({ state }) => state !== 'succeeded')
+      if (failed || answers.length === deliveryIds.length || performance.now() > deadline) return answers
+      await delay(lookEveryMs)
+    }
+  }
+
+  return async (context: OperationContext, hookId: string, { events, config }: TestRequest): Promise<void> => {
+    const hook = await hooks.get(hookId)
+    if (config) await hooks.refuseTarget(config.url)
+    if (!(await isRelayAlive(database.query))) throw new AppError('hook.relay_unavailable')
+
+    const types = typesOf(events?.length ? events : hook.events)
+    const target = config && { url: config.url, sealedHeaders: sealHeaders(hookId, config.headers ?? {}) }
+    const deliveryIds = await mutate(context, async ({ trx }) => {
+      const query = queryOf(trx)
+      const ids: string[] = []
+      for (const type of types) {
+        const eventId = uuidv7()
+        const payload = testPayload(type, { id: eventId, correlationId: uuidv7(), createdAt: new Date() })
+        ids.push(await insertTestSend(query, { hookId, eventId, type, payload, target }))
+      }
+      return ids
+    })
+    wake()
+
+    const answers = await until(deliveryIds)
+    const failed = answers.find(({ state }) => state !== 'succeeded')
+    // After the first failure the others are of no interest; without an answer nobody is left who could tell.
+    if (answers.length < deliveryIds.length) await giveTestsUp(database.query, deliveryIds)
+    if (failed) throw problemOf(failed)
+    if (answers.length < deliveryIds.length)
+      throw new AppError('hook.relay_unavailable', { detail: 'No relay answered in time.' })
+  }
+}
+
+const typesOf = (patterns: readonly string[]): string[] => [
+  ...new Set(patterns.flatMap((pattern) => typesMatching([pattern]).slice(0, 1))),
+]
+
+const problemOf = ({ status, error, body }: TestAnswer): AppError =>
+  status === null
+    ? new AppError('hook.send_test_payload_failed', { ...(error !== null && { detail: error }) })
+    : new AppError('hook.endpoint_responded_with_error', {
+        data: { responseStatus: status, responseBody: body?.toString('utf8') ?? '' },
+      })
