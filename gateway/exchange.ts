@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { AppError } from '../platform/problem.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import type { RequestHeaders } from './headers.ts'
@@ -13,6 +14,8 @@ export interface Exchange {
   readonly target: string
   /** For use as middleware: goes on with what is behind the guard. */
   readonly next: ((exchange: Exchange) => void) | undefined
+  /** For requests that ask for a WebSocket: what Node hands over with them. */
+  readonly upgrade: { socket: Socket; head: Buffer } | undefined
   /** `performance.now()` at the start. */
   readonly startedAt: number
   /** readRequest */
@@ -29,7 +32,9 @@ export interface Exchange {
   /** authorize */
   input: PolicyInput | undefined
   decision: Decision | undefined
-  /** forward */
+  /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
+  answerFields: Record<string, string> | undefined
+  /** forward, upgrade */
   answer: UpstreamAnswer | undefined
   /** why it was refused or failed */
   error: AppError | undefined
@@ -73,11 +78,13 @@ export const newExchange = (
   response: ServerResponse,
   target: string = incoming.url!,
   next?: (exchange: Exchange) => void,
+  upgrade?: Exchange['upgrade'],
 ): Exchange => ({
   incoming,
   response,
   target,
   next,
+  upgrade,
   startedAt: performance.now(),
   id: '',
   request: undefined,
@@ -88,6 +95,7 @@ export const newExchange = (
   assertion: undefined,
   input: undefined,
   decision: undefined,
+  answerFields: undefined,
   answer: undefined,
   error: undefined,
 })

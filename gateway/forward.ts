@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Dispatcher, errors } from 'undici'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
+import { addAnswerFields } from './answer-fields.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
 import type { Waiting } from './running.ts'
@@ -73,7 +74,7 @@ async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answe
   answer.waitsForClient = false
 }
 
-const upstreamPath = (exchange: Exchange, { basePath }: Upstream): string => {
+export const upstreamPath = (exchange: Exchange, { basePath }: Upstream): string => {
   const { path, query } = exchange.request!
   return basePath + withoutSegments(path, exchange.route!.stripSegments) + query
 }
@@ -85,7 +86,7 @@ const withoutSegments = (path: string, count: number): string => {
   return end < 0 ? '/' : path.slice(end)
 }
 
-const upstreamHeaders = (exchange: Exchange): string[] => {
+export const upstreamHeaders = (exchange: Exchange): string[] => {
   const { forwardable: flat, authorization, via } = exchange.headers!
   const { scheme, host, bodyLength, forwardedFor } = exchange.request!
   if (exchange.decision) setFields(flat, exchange.decision.headers)
@@ -110,7 +111,7 @@ const meanings: Record<string, ProblemCode> = {
   UND_ERR_INVALID_ARG: 'server.error',
 }
 
-const upstreamError = (cause: Error): AppError => {
+export const upstreamError = (cause: Error): AppError => {
   if (cause instanceof AppError) return cause
   const { code = '' } = cause as NodeJS.ErrnoException
   const otherwise = cause instanceof errors.HTTPParserError ? 'upstream_protocol_error' : 'upstream_unavailable'
@@ -185,7 +186,7 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     // Interim answers (RFC 9110 §15.2) concern this hop.
     if (status < 200) return
     this.#begun = true
-    const flat = answerHeaders(headers)
+    const flat = addAnswerFields(answerHeaders(headers), this.#exchange)
     flat.push('x-request-id', this.#exchange.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
     if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')

@@ -1,21 +1,23 @@
-import type { RequestListener } from 'node:http'
+import { once } from 'node:events'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Health } from '../platform/health.ts'
 import { listen } from '../platform/http-server.ts'
-import { createJwksClient } from '../platform/jwt/jwks-client.ts'
-import { createLifecycle } from '../platform/lifecycle.ts'
+import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { StartupError } from '../platform/startup-error.ts'
-import { type PolicySet, watchPolicies } from '../policies/decide.ts'
+import type { PolicySet } from '../policies/decide.ts'
 import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
 import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
 import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
-import { createPersonalAccessTokens } from './personal-access-tokens.ts'
+import { openParts, openPolicies } from './open-parts.ts'
+import { createOpenWebSockets, type OpenWebSockets } from './open-websockets.ts'
 import {
   createFail,
   createPipeline,
@@ -25,11 +27,11 @@ import {
   type StageParts,
 } from './pipeline.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
-import { createRequestMetrics } from './request-metrics.ts'
-import { createRevocations, type Revocations } from './revocations.ts'
+import { createReloads } from './reload.ts'
 import { createRouter } from './routes.ts'
+import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import { refuseConnect, refuseUnreadable } from './unreadable.ts'
-import { createUpstream } from './upstreams.ts'
+import { opensWebSocket, upgradeExchange } from './upgrade.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
 export { type GatewayConfig, loadGatewayConfig, parseGatewayConfig } from './config.ts'
@@ -52,25 +54,42 @@ export interface GatewayOptions {
   opaBin?: string
   /** Default: those of the proxy. */
   stages?: (parts: StageParts) => readonly Stage[]
+  /** What is kept when another configuration takes the place of this one. Default: nothing. */
+  shared?: SharedParts
 }
 
 export interface Gateway {
   /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
   handler: RequestListener
+  /** For the server's `upgrade` event, where routes have `websocket: true`; the server then needs `shouldUpgradeCallback: opensWebSocket`. */
+  upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => void
   /** The same for an exchange that was made elsewhere. */
   start: (exchange: Exchange) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
   checks: Record<string, () => { ok: boolean; detail?: string }>
+  /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
+  drain(): void
+  /** Resolves when no request and no WebSocket is under way. */
+  idle(): Promise<void>
   close(): Promise<void>
 }
 
 /** Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint. */
 export const createGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  const { config, logger, now = systemClock, metrics = createMetrics() } = options
-  const lifecycle = createLifecycle({ logger })
-  const policies = options.policies ?? (await loadConfiguredPolicies(options))
-  if (!options.policies) lifecycle.onStop('policies', () => policies.close?.())
+  const lifecycle = createLifecycle({ logger: options.logger })
+  try {
+    return await assemble(options, lifecycle)
+  } catch (error) {
+    await lifecycle.stop()
+    throw error
+  }
+}
+
+const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
+  const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
+  const { shared = createSharedParts() } = options
+  const policies = options.policies ?? (await openPolicies({ config, shared, lifecycle, logger, opaBin }))
   requireEntrypoints(config, policies.current())
 
   // Closed after everything that may still end a request.
@@ -84,28 +103,6 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     })
   if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
 
-  const issuers = config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
-    const keys = createJwksClient({ issuer, jwksUri, logger, metrics, now })
-    lifecycle.onStop(`keys of ${issuer}`, () => keys.close())
-    return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
-  })
-  const revocations = followedFeeds({ config, logger, metrics, now })
-  for (const { issuer, close } of revocations) lifecycle.onStop(`revocations of ${issuer}`, close)
-  const personalAccessTokens = exchangedAtIssuer({ config, metrics, now })
-  if (personalAccessTokens) lifecycle.onStop('personal access tokens', personalAccessTokens.close)
-  const upstreams = new Map(
-    Object.entries(config.upstreams).map(([name, settings]) => [name, createUpstream(name, settings)]),
-  )
-  for (const { name, close } of upstreams.values()) lifecycle.onStop(`upstream ${name}`, close)
-
-  metrics.onCollect(() => {
-    const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
-    for (const { name, running } of upstreams.values()) gauge.set({ upstream: name }, running.size)
-  })
-  const count = createRequestMetrics(metrics)
-  const cache = createVerifiedTokenCache()
-  metrics.onCollect(() => metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens').set(cache.size))
-
   const identity =
     config.identity &&
     createIdentityAssertions({
@@ -114,7 +111,18 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
       now,
     })
 
+  const { count, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const { issuers, revocations } = opened
+  const cache = createVerifiedTokenCache()
+  const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
+  lifecycle.onStop(
+    'count of tokens',
+    metrics.onCollect(() => tokens.set(cache.size)),
+  )
+  const webSockets = countedWebSockets({ issuers, revocations, now }, lifecycle, metrics)
+
   const parts: StageParts = {
+    ...opened,
     documents: [
       ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
       ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
@@ -123,26 +131,33 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
     limits: config.limits,
     trust: createProxyTrust(config.trustedProxies),
     router: createRouter(config.routes),
-    personalAccessTokens,
-    issuers,
-    revocations,
     cache,
     policies,
-    upstreams,
+    webSockets,
     logger,
     now,
     fail: createFail({ logger }),
   }
 
+  let underWay = 0
+  let onIdle: (() => void)[] = []
   const onFinish = (exchange: Exchange) => {
     count(exchange)
     decisionLog?.write(exchange)
+    if (--underWay > 0) return
+    for (const resolve of onIdle) resolve()
+    onIdle = []
   }
   const pass = createPipeline((options.stages ?? proxyStages)(parts), { logger, onFinish })
-  const start = config.forwardAuth ? decidingFor(config.forwardAuth, parts, { logger, onFinish }, pass) : pass
+  const run = config.forwardAuth ? decidingFor(config.forwardAuth, parts, { logger, onFinish }, pass) : pass
+  const start = (exchange: Exchange) => {
+    underWay++
+    run(exchange)
+  }
 
   return {
     handler: (incoming, response) => start(newExchange(incoming, response)),
+    upgrade: (incoming, socket, head) => start(upgradeExchange(incoming, socket, head)),
     start,
     ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
       () => {},
@@ -155,8 +170,34 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
         return { ok: true, detail: lastError ?? `revision ${revision}` }
       },
     },
+    drain: () => webSockets.drain(),
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
     close: () => lifecycle.stop(),
   }
+}
+
+const countedWebSockets = (
+  parts: Omit<Parameters<typeof createOpenWebSockets>[0], 'onEnd'>,
+  lifecycle: Lifecycle,
+  metrics: Metrics,
+): OpenWebSockets => {
+  const ended = metrics.counter('surrogate_gateway_websockets_ended_total', 'WebSockets that the gateway ended', [
+    'reason',
+  ])
+  const gauge = metrics.gauge('surrogate_gateway_websockets', 'Open WebSockets')
+  const webSockets = createOpenWebSockets({ ...parts, onEnd: (reason) => ended.inc({ reason }) })
+  // Several configurations may have some: each adds its own to what the one before it set.
+  let shown = 0
+  const stop = metrics.onCollect(() => {
+    gauge.inc(webSockets.size - shown)
+    shown = webSockets.size
+  })
+  lifecycle.onStop('WebSockets', () => {
+    stop()
+    gauge.dec(shown)
+    webSockets.close()
+  })
+  return webSockets
 }
 
 /** Requests to the path of forward-auth ask for a decision, all others pass through. */
@@ -171,34 +212,6 @@ const decidingFor = (
   return (exchange: Exchange) => (asks(exchange.target) ? decide : pass)(exchange)
 }
 
-/** The feeds of the issuers that have one; the configuration is refused when one of them has no client to read it with. */
-const followedFeeds = ({ config, ...parts }: Pick<Required<GatewayOptions>, 'config' | 'logger' | 'metrics' | 'now'>) =>
-  config.issuers.flatMap(({ issuer, client, revocations }): Revocations[] =>
-    revocations?.mode === 'feed' && client ? [createRevocations({ issuer, client, ...revocations, ...parts })] : [],
-  )
-
-/** By the first issuer that has a client; undefined when no route accepts them. */
-const exchangedAtIssuer = ({ config, ...parts }: Pick<Required<GatewayOptions>, 'config' | 'metrics' | 'now'>) => {
-  if (!config.routes.some(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)) return undefined
-  const [made] = config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) =>
-    client ? [{ client, tokenEndpoint }] : [],
-  )
-  return made && createPersonalAccessTokens({ ...made, ...parts })
-}
-
-const loadConfiguredPolicies = async ({ config, logger, opaBin }: GatewayOptions): Promise<PolicyProvider> => {
-  const { path } = config.policies
-  try {
-    const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))]
-    return await watchPolicies({ path, logger, opaBin, needed })
-  } catch (cause) {
-    throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
-      hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',
-      cause,
-    })
-  }
-}
-
 const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySet): void => {
   const missing = routes.filter(({ entrypoint }) => !entrypoints.includes(entrypoint))
   if (missing.length === 0) return
@@ -210,7 +223,8 @@ const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySe
 
 /**
  * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an issuer's keys are
- * there, and is not ready in `health` until then. `close` stops accepting, lets running requests finish, then releases everything.
+ * there, and is not ready in `health` until then. `close` lets `drain.delay` pass, stops accepting, ends WebSockets with 1001, gives
+ * running requests `drain.timeout`, and then releases everything.
  */
 export const startGateway = async (
   options: GatewayOptions & {
@@ -218,51 +232,142 @@ export const startGateway = async (
     health: Health
     /** What moves the listener, named when its port is taken. Default `listen.port`. */
     portSetting?: string | undefined
+    /** Where the configuration came from, to follow it: `load` reads it anew, `file` is looked at for changes. */
+    source?: { file?: string | undefined; load: () => Promise<GatewayConfig> } | undefined
   },
-): Promise<{ url: string; port: number; ready: Promise<void>; close(): Promise<void> }> => {
-  const { config, health } = options
-  const gateway = await createGateway(options)
-  const { headerSize, headersTimeout, requestTimeout } = config.limits
+): Promise<RunningGateway> => {
+  const { health, metrics, logger, source } = options
+  const shared = createSharedParts()
+  const build = (config: GatewayConfig) => createGateway({ ...options, config, shared })
+  let { config } = options
+  let current = await build(config)
+  /** Those that still have requests of before a reload. */
+  const retired = new Set<Gateway>()
+  const handler: RequestListener = (incoming, response) => current.handler(incoming, response)
+  const upgraded = new Set<Socket>()
+  let draining = false
+
   const running = await listen({
     name: 'the gateway',
-    handler: gateway.handler,
+    handler,
     host: config.listen.host,
     port: config.listen.port,
     setting: options.portSetting ?? 'listen.port',
     server: {
-      maxHeaderSize: headerSize,
-      headersTimeout,
-      requestTimeout,
-      connectionsCheckingInterval: Math.min(headersTimeout, requestTimeout, 2_000),
+      maxHeaderSize: config.limits.headerSize,
+      connectionsCheckingInterval: Math.min(config.limits.headersTimeout, config.limits.requestTimeout, 2_000),
+      shouldUpgradeCallback: opensWebSocket,
       // Requests without Host must end as our 400, with a problem document.
       requireHostHeader: false,
       joinDuplicateHeaders: false,
       noDelay: true,
+      ...timeouts(config),
     },
   }).catch(async (error: unknown) => {
-    await gateway.close()
+    await current.close()
     throw error
   })
   const { server } = running
   // Fields past Node's own maximum are dropped without a word; ours is checked against what was really received.
   server.maxHeadersCount = 0
-  server.on('checkContinue', gateway.handler)
+  server.on('checkContinue', handler)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
   server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
-  let draining = false
+  server.on('upgrade', (incoming, duplex, head) => {
+    const socket = duplex as Socket
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    current.upgrade(incoming, socket, head)
+  })
   server.prependListener('request', (_request, response) => {
     if (draining) response.shouldKeepAlive = false
   })
-  for (const [name, check] of Object.entries(gateway.checks)) health.addCheck(`gateway ${name}`, check)
+  const showChecks = ({ checks }: Gateway) => {
+    for (const [name, check] of Object.entries(checks)) health.addCheck(`gateway ${name}`, check)
+  }
+  showChecks(current)
+
+  /** From here on a request gets the new configuration, and one that has begun ends with the one it began with. */
+  const swap = (next: Gateway, nextConfig: GatewayConfig) => {
+    const before = current
+    current = next
+    warnOfRestart(config, nextConfig, logger)
+    config = nextConfig
+    Object.assign(server, timeouts(nextConfig))
+    for (const name of Object.keys(before.checks)) health.removeCheck(`gateway ${name}`)
+    showChecks(next)
+    retired.add(before)
+    void before
+      .idle()
+      .then(() => before.close())
+      .finally(() => retired.delete(before))
+  }
+
+  const reloads =
+    source &&
+    createReloads({
+      file: source.file,
+      running: config,
+      load: source.load,
+      async apply(nextConfig, signal) {
+        const next = await build(nextConfig)
+        const superseded = once(signal, 'abort')
+        // Not to be served by a gateway that has yet to learn which tokens are good.
+        if (!signal.aborted) await Promise.race([next.ready, superseded])
+        if (signal.aborted) return next.close()
+        swap(next, nextConfig)
+      },
+      logger,
+      metrics,
+    })
+  if (reloads) health.addCheck('gateway configuration', reloads.status)
 
   return {
     url: running.url,
     port: running.port,
-    ready: gateway.ready,
+    ready: current.ready,
+    reload: async () => reloads?.reload(),
     async close() {
       draining = true
-      await running.close()
-      await gateway.close()
+      const reloadsEnded = reloads?.close()
+      const { delay: pause, timeout } = config.drain
+      if (pause > 0) await delay(pause)
+      for (const gateway of [current, ...retired]) gateway.drain()
+      const cutOff = setTimeout(() => {
+        for (const socket of upgraded) socket.destroy()
+      }, timeout)
+      await running.close(timeout)
+      clearTimeout(cutOff)
+      await reloadsEnded
+      await Promise.all([current, ...retired].map((gateway) => gateway.close()))
     },
   }
+}
+
+export interface RunningGateway {
+  url: string
+  port: number
+  ready: Promise<void>
+  /** Reads the configuration again; see `Reloads`. Does nothing without a `source`. */
+  reload(): Promise<void>
+  close(): Promise<void>
+}
+
+const timeouts = ({ limits }: GatewayConfig) => {
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = limits
+  return { headersTimeout, requestTimeout, keepAliveTimeout }
+}
+
+/** What belongs to listeners that are open. */
+const restartMembers = {
+  listen: ({ listen: address }: GatewayConfig) => address,
+  admin: ({ admin }: GatewayConfig) => admin,
+  'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
+} as const
+
+const warnOfRestart = (before: GatewayConfig, next: GatewayConfig, logger: Logger): void => {
+  const members = Object.entries(restartMembers)
+    .filter(([, read]) => JSON.stringify(read(before)) !== JSON.stringify(read(next)))
+    .map(([name]) => name)
+  if (members.length > 0) logger.warn({ members }, 'these members of the configuration count from the next start')
 }

@@ -64,7 +64,12 @@ type DecisionParts = MatchRouteParts &
   LimitRateParts &
   AuthorizeParts
 
-export type StageParts = ReadRequestParts & DecisionParts & ServeOwnDocumentsParts & AssertIdentityParts & UpgradeParts & ForwardParts
+export type StageParts = ReadRequestParts &
+  DecisionParts &
+  ServeOwnDocumentsParts &
+  AssertIdentityParts &
+  UpgradeParts &
+  ForwardParts
 
 export interface PipelineParts {
   logger: Logger

@@ -16,6 +16,8 @@ export interface Revocations {
   check(claims: VerifiedClaims): void
   /** Resolves when the feed has been read once from its beginning. */
   readonly ready: Promise<void>
+  /** Runs when revocations arrive, after they count. Returns what ends that. */
+  onNews(listener: () => void): () => void
   /** For `/readyz`: not ok before the first full read; afterwards ok, since other issuers' tokens are served whatever becomes of this feed. */
   status(): { ok: boolean; detail?: string }
   close(): Promise<void>
@@ -51,6 +53,7 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
   let lastHeard = 0
   let lastPruned = 0
   let trouble: string | undefined
+  const listeners = new Set<() => void>()
 
   const silentMs = () => now().getTime() - lastHeard
   const isStale = () => silentMs() > maxStale
@@ -62,6 +65,7 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
     waitSeconds: Math.min(longestWait, Math.floor(maxStale / 2_000)),
     onPage(entries, upToDate) {
       for (const entry of entries) index.add(entry)
+      if (entries.length > 0) for (const listener of listeners) listener()
       if (!upToDate) return
       const time = now().getTime()
       if (trouble !== undefined) logger.info({ issuer }, 'the revocation feed is followed again')
@@ -90,7 +94,7 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
       'issuer',
     ]),
   }
-  metrics.onCollect(() => {
+  const stopCollecting = metrics.onCollect(() => {
     gauges.entries.set({ issuer }, index.size)
     gauges.silence.set({ issuer }, complete ? Math.max(0, silentMs() / 1000) : 0)
     gauges.stale.set({ issuer }, !complete || isStale() ? 1 : 0)
@@ -104,6 +108,10 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
       if (complete && (whenStale === 'serve' || !isStale())) return
       throw new AppError('revocations_unavailable', { headers: { 'retry-after': '5' } })
     },
+    onNews(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     status() {
       const because = trouble === undefined ? '' : `: ${trouble}`
       if (!complete) return { ok: false, detail: `the revocations of ${issuer} have not been read yet${because}` }
@@ -114,7 +122,11 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
       if (trouble === undefined) return { ok: true }
       return { ok: true, detail: `the revocations of ${issuer} cannot be followed now${because}` }
     },
-    close: () => reader.close(),
+    async close() {
+      stopCollecting()
+      for (const gauge of Object.values(gauges)) gauge.remove({ issuer })
+      await reader.close()
+    },
   }
 }
 

@@ -1,3 +1,6 @@
+import type { Cors } from './cors.ts'
+import type { RateLimitSettings } from './rate-limit.ts'
+
 /** Where a request goes and what is asked of it; made from one entry of `routes:` (see `config-schema.ts` for what each member means). */
 export interface Route {
   readonly id: string
@@ -23,6 +26,10 @@ export interface Route {
   /** Bytes. */
   readonly bodySize: number
   readonly acceptPersonalAccessTokens: boolean
+  /** Whether requests may open a WebSocket. */
+  readonly websocket: boolean
+  readonly cors: Cors | undefined
+  readonly rateLimits: readonly RateLimitSettings[]
   /** Where challenges send a client that lacks a good token (RFC 9728 §5.1). */
   readonly resourceMetadata: string | undefined
 }

@@ -12,6 +12,10 @@ export interface UpstreamSettings {
   idleTimeout: number
   /** Requests at the same time; more are answered with 503 at once instead of waiting in a queue that nobody bounds. */
   maxRequests: number
+  /** WebSockets at the same time; more are answered with 503. */
+  maxWebSockets: number
+  /** How long nothing may come from either side of a WebSocket, in ms. 0 = any. */
+  webSocketIdleTimeout: number
   /** `aud` of the identity JWT; undefined = it gets none. */
   identityAudience?: string | undefined
 }
@@ -20,9 +24,13 @@ export interface UpstreamSettings {
 export interface Upstream {
   readonly name: string
   readonly pool: Pool
+  readonly origin: string
   /** Put before every path; without a final slash. */
   readonly basePath: string
   readonly maxRequests: number
+  readonly maxWebSockets: number
+  readonly webSocketIdleTimeout: number
+  readonly connectTimeout: number
   readonly identityAudience: string | undefined
   readonly headersTimeout: number
   readonly idleTimeout: number
@@ -66,8 +74,12 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
   const upstream: Upstream = {
     name,
     pool,
+    origin,
     basePath: pathname.replace(/\/$/, ''),
     maxRequests: settings.maxRequests,
+    maxWebSockets: settings.maxWebSockets,
+    webSocketIdleTimeout: settings.webSocketIdleTimeout,
+    connectTimeout: settings.connectTimeout,
     identityAudience: settings.identityAudience,
     headersTimeout: settings.headersTimeout,
     idleTimeout: settings.idleTimeout,

@@ -6,7 +6,9 @@ export interface HealthResult {
 }
 
 export interface Health {
+  /** One of the same name is replaced. */
   addCheck(name: string, check: HealthCheck): void
+  removeCheck(name: string): void
   /** From now on not ready, so that balancers send no new work while running requests finish. */
   drain(): void
   ready(): Promise<{ ok: boolean; checks: Record<string, HealthResult> }>
@@ -33,6 +35,7 @@ export const createHealth = (): Health => {
   let draining = false
   return {
     addCheck: (name, check) => void checks.set(name, check),
+    removeCheck: (name) => void checks.delete(name),
     drain: () => {
       draining = true
     },

@@ -11,15 +11,15 @@ export interface Metrics {
     buckets: readonly number[],
     labels?: readonly Label[],
   ): Histogram<Label>
-  /** Runs before each scrape, to set gauges from the database. */
-  onCollect(collect: () => Promise<void> | void): void
+  /** Runs before each scrape, to set gauges from the database. Returns what ends that. */
+  onCollect(collect: () => Promise<void> | void): () => void
   render(): Promise<{ contentType: string; text: string }>
 }
 
 /** `processMetrics: true` adds CPU, memory and event-loop figures of the process; once per process. */
 export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
   const registry = new Registry()
-  const collectors: (() => Promise<void> | void)[] = []
+  const collectors = new Set<() => Promise<void> | void>()
   if (processMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
   const registers = [registry]
   // Several parts of one process may share a metric; the first one to ask makes it.
@@ -31,9 +31,12 @@ export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
     gauge: (name, help, labels = []) => once(name, () => new Gauge({ name, help, labelNames: labels, registers })),
     histogram: (name, help, buckets, labels = []) =>
       once(name, () => new Histogram({ name, help, buckets: [...buckets], labelNames: labels, registers })),
-    onCollect: (collect) => void collectors.push(collect),
+    onCollect(collect) {
+      collectors.add(collect)
+      return () => void collectors.delete(collect)
+    },
     async render() {
-      await Promise.all(collectors.map((collect) => collect()))
+      await Promise.all([...collectors].map((collect) => collect()))
       return { contentType: registry.contentType, text: await registry.metrics() }
     },
   }

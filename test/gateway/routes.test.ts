@@ -20,6 +20,9 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   encodedSlash: 'refuse',
   bodySize: 1,
   acceptPersonalAccessTokens: false,
+  websocket: false,
+  cors: undefined,
+  rateLimits: [],
   resourceMetadata: undefined,
   ...more,
 })

@@ -1,0 +1,165 @@
+import type { Clock } from '../platform/clock.ts'
+import { createJwksClient } from '../platform/jwt/jwks-client.ts'
+import type { Lifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import { StartupError } from '../platform/startup-error.ts'
+import { watchPolicies } from '../policies/decide.ts'
+import type { TrustedIssuer } from './authenticate.ts'
+import type { GatewayConfig } from './config.ts'
+import type { PolicyProvider } from './main.ts'
+import { createPersonalAccessTokens, type PersonalAccessTokens } from './personal-access-tokens.ts'
+import type { LimitRateParts, RateLimit } from './rate-limit.ts'
+import { createRequestMetrics } from './request-metrics.ts'
+import { createRevocations, type Revocations } from './revocations.ts'
+import type { SharedParts } from './shared-parts.ts'
+import { createTokenBuckets } from './token-buckets.ts'
+import { createUpstream, type Upstream } from './upstreams.ts'
+
+/** What a configuration needs that holds connections, memory or timers: taken over from the one before where nothing changed. */
+export const openParts = (options: {
+  config: GatewayConfig
+  shared: SharedParts
+  lifecycle: Lifecycle
+  logger: Logger
+  metrics: Metrics
+  now: Clock
+}) => {
+  const { config, shared, lifecycle, logger, metrics, now } = options
+
+  const use = <Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => unknown): Part => {
+    const { part, release } = shared.use(kind, settings, open, close)
+    lifecycle.onStop(kind, release)
+    return part
+  }
+  const closing = (part: { close(): Promise<unknown> | unknown }) => part.close()
+
+  const issuers = (): TrustedIssuer[] =>
+    config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
+      const settings = { issuer, jwksUri }
+      const keys = use('keys', settings, () => createJwksClient({ ...settings, logger, metrics, now }), closing)
+      return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
+    })
+
+  /** The feeds of the issuers that have one. */
+  const revocations = (): Revocations[] =>
+    config.issuers.flatMap(({ issuer, client, revocations: feed }) => {
+      if (feed?.mode !== 'feed' || !client) return []
+      const settings = { issuer, client, ...feed }
+      return [use('revocations', settings, () => createRevocations({ ...settings, logger, metrics, now }), closing)]
+    })
+
+  /** By the first issuer that has a client; undefined when no route accepts them. */
+  const personalAccessTokens = (): PersonalAccessTokens | undefined => {
+    if (!config.routes.some(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)) return undefined
+    const [settings] = config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) =>
+      client ? [{ client, tokenEndpoint }] : [],
+    )
+    if (!settings) return undefined
+    const open = () => createPersonalAccessTokens({ ...settings, metrics, now })
+    return use('personal access tokens', settings, open, closing)
+  }
+
+  const upstreams = (): Map<string, Upstream> =>
+    new Map(
+      Object.entries(config.upstreams).map(([name, settings]) => {
+        const open = () => counted(createUpstream(name, settings), metrics)
+        return [name, use('upstream', { name, ...settings }, open, closing).upstream]
+      }),
+    )
+
+  const rateLimits = (): Pick<LimitRateParts, 'rateLimits' | 'onLimited'> => {
+    const limited = metrics.counter('surrogate_gateway_rate_limited_total', 'Requests refused by a rate limit', [
+      'route',
+      'limit',
+    ])
+    const limitsOf = (routeId: string, settings: GatewayConfig['routes'][number]['rateLimits']): RateLimit[] =>
+      settings.map((limit) => ({
+        ...limit,
+        buckets: use(
+          'rate limit',
+          { routeId, ...limit },
+          () => createTokenBuckets(limit),
+          () => {},
+        ),
+      }))
+    const rateLimits = new Map(
+      config.routes.flatMap(({ id, rateLimits: settings }) =>
+        settings.length > 0 ? [[id, limitsOf(id, settings)] as const] : [],
+      ),
+    )
+    if (rateLimits.size > 0) {
+      const all = [...rateLimits.values()].flat().map(({ buckets }) => buckets)
+      const stop = metrics.onCollect(() => {
+        const size = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')
+        size.set(all.reduce((sum, buckets) => sum + buckets.size, 0))
+        const forgotten = metrics.gauge(
+          'surrogate_gateway_rate_limit_forgotten',
+          'Callers that were forgotten too early, for lack of room, since the start',
+        )
+        forgotten.set(all.reduce((sum, buckets) => sum + buckets.forgotten, 0))
+      })
+      lifecycle.onStop('counts of rate limits', stop)
+    }
+    return { rateLimits, onLimited: (route, limit) => limited.inc({ route, limit }) }
+  }
+
+  return {
+    issuers: issuers(),
+    revocations: revocations(),
+    personalAccessTokens: personalAccessTokens(),
+    upstreams: upstreams(),
+    ...rateLimits(),
+    count: use(
+      'request metrics',
+      {},
+      () => createRequestMetrics(metrics),
+      () => {},
+    ),
+  }
+}
+
+const counted = (upstream: Upstream, metrics: Metrics) => {
+  const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
+  const stop = metrics.onCollect(() => gauge.set({ upstream: upstream.name }, upstream.running.size))
+  return {
+    upstream,
+    async close() {
+      stop()
+      gauge.remove({ upstream: upstream.name })
+      await upstream.close()
+    },
+  }
+}
+
+/** Watched; closed by whoever uses it last. Throws `StartupError` when they cannot be loaded. */
+export const openPolicies = async (options: {
+  config: GatewayConfig
+  shared: SharedParts
+  lifecycle: Lifecycle
+  logger: Logger
+  opaBin: string | undefined
+}): Promise<PolicyProvider> => {
+  const { config, shared, lifecycle, logger, opaBin } = options
+  const { path } = config.policies
+  const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))].sort()
+  const { part, release } = shared.use(
+    'policies',
+    { path, needed },
+    () => watchPolicies({ path, logger, opaBin, needed }),
+    (watched) =>
+      watched.then(
+        ({ close }) => close(),
+        () => {},
+      ),
+  )
+  lifecycle.onStop('policies', release)
+  try {
+    return await part
+  } catch (cause) {
+    throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
+      hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',
+      cause,
+    })
+  }
+}

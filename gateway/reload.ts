@@ -1,0 +1,111 @@
+import { stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { GatewayConfig } from './config.ts'
+
+/** A configuration that follows its file. */
+export interface Reloads {
+  /** Reads the file now, changed or not. Resolves when what it says runs, or is refused, or a later reload has begun. */
+  reload(): Promise<void>
+  /** For `/readyz`: always ok, since a good configuration runs; the detail tells when it is not the one in the file. */
+  status(): { ok: true; detail: string }
+  close(): Promise<void>
+}
+
+/**
+ * How often the file is looked at, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes ConfigMaps) and network
+ * file systems.
+ */
+const lookEvery = 500
+
+export const createReloads = (options: {
+  /** Looked at for changes; undefined: only `reload` does something. */
+  file: string | undefined
+  /** What runs at first. */
+  running: GatewayConfig
+  /** Reads and checks it; rejects with an error whose message says what is wrong, with line and column. */
+  load: () => Promise<GatewayConfig>
+  /** Puts it in the place of the running one, whole or not at all. `signal`: something later has come, forget it. */
+  apply: (config: GatewayConfig, signal: AbortSignal) => Promise<void>
+  logger: Logger
+  metrics: Metrics
+}): Reloads => {
+  const { file, load, apply, logger, metrics } = options
+  const outcomes = metrics.counter('surrogate_gateway_config_reloads_total', 'Reloads of gateway.yaml', ['outcome'])
+  const stale = metrics.gauge(
+    'surrogate_gateway_config_stale',
+    '1 while gateway.yaml says something else than what runs',
+  )
+  stale.set(0)
+  let running = options.running
+  let problem: string | undefined
+  let latest = new AbortController()
+  let last: Promise<void> = Promise.resolve()
+  let closed = false
+
+  const attempt = async (signal: AbortSignal) => {
+    try {
+      const config = await load()
+      problem = `revision ${config.revision} waits for its issuers; revision ${running.revision} runs`
+      await apply(config, signal)
+      if (signal.aborted) return
+      running = config
+      problem = undefined
+      stale.set(0)
+      outcomes.inc({ outcome: 'ok' })
+      logger.info({ revision: config.revision }, 'the configuration was reloaded')
+    } catch (error) {
+      if (signal.aborted) return
+      problem = `${(error as Error).message}\nrevision ${running.revision} keeps running`
+      stale.set(1)
+      outcomes.inc({ outcome: 'refused' })
+      const { revision } = running
+      logger.error({ revision, problem: (error as Error).message }, 'the configuration was not reloaded')
+    }
+  }
+
+  // One at a time and in order; what is still being tried when a later one comes gives up.
+  const reload = (): Promise<void> => {
+    latest.abort()
+    latest = new AbortController()
+    const { signal } = latest
+    last = last.then(() => (signal.aborted ? undefined : attempt(signal)))
+    return last
+  }
+
+  const stop = new AbortController()
+  const follow = async (path: string) => {
+    let seen = await stateOf(path)
+    while (!stop.signal.aborted) {
+      await delay(lookEvery, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      const state = await stateOf(path)
+      if (stop.signal.aborted || state === seen) continue
+      seen = state
+      void reload()
+    }
+  }
+  const following = file === undefined ? undefined : follow(file)
+
+  return {
+    reload: () => (closed ? Promise.resolve() : reload()),
+    status: () => ({ ok: true, detail: problem ?? `revision ${running.revision}` }),
+    async close() {
+      closed = true
+      stop.abort()
+      latest.abort()
+      await following
+      await last
+    },
+  }
+}
+
+/** Follows links. Unreadable is a state too: entering it is reported, leaving it loads again. */
+const stateOf = async (file: string): Promise<string> => {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(file)
+    return [ino, size, mtimeMs, ctimeMs].join()
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
+  }
+}

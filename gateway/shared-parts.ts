@@ -1,0 +1,49 @@
+import { Secret, sha256 } from '../platform/secret.ts'
+
+/**
+ * What outlives a configuration: keys, revocations, connections and counts are the same things after a reload that did not change their
+ * settings. Each is opened by the first who uses it and closed when the last one has released it.
+ */
+export interface SharedParts {
+  /** `settings` tell one from another; everything that `open` depends on and that a reload may change belongs there. */
+  use<Part>(
+    kind: string,
+    settings: unknown,
+    open: () => Part,
+    close: (part: Part) => Promise<unknown> | unknown,
+  ): { part: Part; release: () => Promise<void> }
+}
+
+interface Shared {
+  part: unknown
+  users: number
+}
+
+export const createSharedParts = (): SharedParts => {
+  const parts = new Map<string, Shared>()
+  return {
+    use<Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => Promise<unknown> | unknown) {
+      const key = `${kind} ${JSON.stringify(settings, withSecrets)}`
+      const shared = parts.get(key) ?? { part: open(), users: 0 }
+      parts.set(key, shared)
+      shared.users++
+      let released = false
+      return {
+        part: shared.part as Part,
+        async release() {
+          if (released) return
+          released = true
+          if (--shared.users > 0) return
+          parts.delete(key)
+          await close(shared.part as Part)
+        },
+      }
+    },
+  }
+}
+
+/** By their digests: two secrets are two settings, although both print the same. */
+function withSecrets(this: unknown, name: string, value: unknown): unknown {
+  const original = (this as Record<string, unknown>)[name]
+  return original instanceof Secret ? sha256(original.reveal()).toString('base64') : value
+}
