@@ -3,10 +3,13 @@ import { parseDuration } from '../platform/config.ts'
 import { supportedAlgorithms } from '../platform/jwt/algorithms.ts'
 import { Secret } from '../platform/secret.ts'
 import { defaultEntrypoint } from '../policies/decide.ts'
+import { signatureAlgorithms } from '../policies/engine/signatures.ts'
+import { isAddress } from '../policies/origin.ts'
 import { parseHost } from './canonical-request.ts'
 import { isNetwork } from './client-address.ts'
 import { isOriginPattern } from './cors.ts'
 import { dialectNames } from './forward-auth.ts'
+import { isUrl } from './log-output.ts'
 
 /**
  * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. Members of the format that this
@@ -161,7 +164,7 @@ const route = z.strictObject({
   insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
   encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
   bodySize: z.number().int().min(0).optional(),
-  isolation: z.literal('main', { error: 'isolation in a worker is not available in this version' }).optional(),
+  isolation: z.enum(['main', 'worker']).default('main'),
   acceptPersonalAccessTokens: z.boolean().default(false),
   /** Whether requests may open a WebSocket; the same decision lets them in. */
   websocket: z.boolean().default(false),
@@ -172,6 +175,31 @@ const route = z.strictObject({
     .transform((limits) => [limits].flat())
     .default([]),
 })
+
+const maskPath = z.string().regex(/^\/(?:input|result)\/./, 'must be a JSON pointer under /input or /result')
+
+const log = {
+  to: z.union([z.literal('stdout'), httpUrl, z.string().regex(/^(?!https?:)./i)], 'must be stdout, a file or a URL'),
+  /** Bytes that may wait to be written. */
+  bufferSize: z.number().int().min(65_536).max(1_073_741_824).default(16_777_216),
+  /** How lines are sent to a URL. */
+  http: z
+    .strictObject({
+      token: z
+        .string()
+        .min(1)
+        .transform((text) => new Secret(text))
+        .optional(),
+      batchSize: z.number().int().min(1_024).max(16_777_216).optional(),
+      interval: duration(10, 600_000).optional(),
+    })
+    .optional(),
+}
+
+const httpOnlyForUrls = ({ to, http }: { to: string; http?: unknown }, context: z.RefinementCtx) => {
+  if (http !== undefined && !isUrl(to))
+    context.addIssue({ code: 'custom', path: ['http'], message: 'needs a URL in to' })
+}
 
 export const gatewaySchema = z.strictObject({
   version: z.literal(1),
@@ -187,23 +215,51 @@ export const gatewaySchema = z.strictObject({
       bundle: z
         .string()
         .min(1)
-        .refine((text) => !/^https?:/.test(text), 'bundles from a URL are not available in this version')
+        .refine((text) => !isAddress(text) || URL.canParse(text), 'must be a file or a URL')
+        .optional()
+        .describe('A bundle file, or the https address of one.'),
+      /** Of a bundle behind an address: how often it is asked for, and with which bearer token. */
+      poll: duration(1_000, 86_400_000).default(30_000),
+      token: z
+        .string()
+        .min(1)
+        .transform((text) => new Secret(text))
+        .optional(),
+      /** Keeps the last good bundle of an address, for a start while it cannot be reached. */
+      cache: z.string().min(1).optional(),
+      /** Bundles must be signed by one of these keys. */
+      verify: z
+        .strictObject({
+          keys: z
+            .array(
+              z.strictObject({ id: z.string().min(1), algorithm: z.enum(signatureAlgorithms), file: z.string().min(1) }),
+            )
+            .min(1),
+          scope: z.string().min(1).optional(),
+        })
         .optional(),
       entrypoint: z.string().min(1).default(defaultEntrypoint),
-      shadow: notYet('a shadow policy'),
+      /** Asked beside the live policies and never enforced: a folder, a bundle file or its address. */
+      shadow: z.string().min(1).optional(),
+      shadowSample: z.number().min(0).max(1).default(1),
+      /** For routes with `isolation: worker`. */
+      isolation: z
+        .strictObject({
+          workers: z.number().int().min(1).max(64).default(2),
+          deadline: duration(1, 10_000).default(50),
+        })
+        .prefault({}),
     })
     .prefault({}),
   decisionLog: z
     .strictObject({
-      to: z
-        .string()
-        .min(1)
-        .refine((text) => !/^https?:/.test(text), 'a decision log over HTTP is not available in this version'),
-      mask: z
-        .array(z.string().regex(/^\/(?:input|result)\/./, 'must be a JSON pointer under /input or /result'))
-        .default([]),
+      ...log,
+      mask: z.array(z.union([maskPath, z.strictObject({ path: maskPath, value: z.unknown() })])).default([]),
+      labels: z.record(z.string().min(1), z.string()).default({}),
     })
+    .superRefine(httpOnlyForUrls)
     .optional(),
+  accessLog: z.strictObject(log).superRefine(httpOnlyForUrls).optional(),
   limits: z
     .strictObject({
       targetLength: z.number().int().min(256).max(65_536).default(8_192),
@@ -219,9 +275,9 @@ export const gatewaySchema = z.strictObject({
   drain: z
     .strictObject({
       /** How long new requests are still taken after `/readyz` says no: what balancers need to notice. */
-      delay: duration(0, 60_000).default(0),
+      delay: duration(0, 30_000).default(0),
       /** How long running requests then have to end. */
-      timeout: duration(0, 60_000).default(10_000),
+      timeout: duration(0, 50_000).default(10_000),
     })
     .prefault({}),
   upstreams: z.record(identifier, upstream).default({}),

@@ -5,6 +5,7 @@ import { StartupError } from '../platform/startup-error.ts'
 import { shippedPolicies } from '../policies/decide.ts'
 import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
 import { createCors } from './cors.ts'
+import { isUrl, type LogSettings } from './log-output.ts'
 import { resourceMetadataUrl } from './protected-resource.ts'
 import { findConflicts, type PathPattern, parsePattern, type Route } from './routes.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
@@ -33,6 +34,18 @@ export const loadGatewayConfig = async (file: string, env: Environment): Promise
   return parseGatewayConfig(text, { file, env })
 }
 
+/** A configuration that can be read again. */
+export interface GatewaySource {
+  /** Looked at for changes. */
+  file: string | undefined
+  load: () => Promise<GatewayConfig>
+}
+
+export const fileSource = (file: string, env: Environment): GatewaySource => ({
+  file,
+  load: () => loadGatewayConfig(file, env),
+})
+
 /** The same from text; `file` is what problems name and what paths are relative to. */
 export const parseGatewayConfig = (text: string, { file, env }: { file: string; env: Environment }): GatewayConfig => {
   const yaml = openYaml(text, env)
@@ -51,9 +64,15 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
       entrypoint: policies.entrypoint,
     },
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
+    ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
+    ...(rest.accessLog && { accessLog: besideFile(rest.accessLog, file) }),
     routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
   }
 }
+
+/** A log file is relative to the configuration, like every path in it. */
+const besideFile = <Log extends LogSettings>(log: Log, file: string): Log =>
+  log.to === 'stdout' || isUrl(log.to) ? log : { ...log, to: resolve(dirname(file), log.to) }
 
 const invalid = (file: string, problems: readonly YamlProblem[]) => {
   const lines = problems

@@ -1,70 +1,52 @@
-import { pino } from 'pino'
+import { randomUUID } from 'node:crypto'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { Decision, PolicyInput } from '../policies/decide.ts'
 import type { Exchange } from './exchange.ts'
+import { createMasks, type Mask, withoutCredentials } from './log-mask.ts'
+import { type LogSettings, openLog } from './log-output.ts'
 
 /** One line a request in the event format of OPA's decision logs, so that tools for those read ours. */
 export interface DecisionLog {
   write(exchange: Exchange): void
+  reopen(): void
   close(): Promise<void>
 }
 
-export interface DecisionLogSettings {
-  /** `stdout` or a file that lines are appended to. */
-  to: string
-  /** JSON pointers (RFC 6901) into the event that are left out, and listed under `erased`. */
-  mask: readonly string[]
+export interface DecisionLogSettings extends LogSettings {
+  mask: readonly Mask[]
+  /** Beside our own, in every event. */
+  labels: Readonly<Record<string, string>>
 }
-
-/** Bytes waiting to be written beyond which lines are dropped, and counted, rather than slowing requests down. */
-const maxWaiting = 16 * 1024 * 1024
 
 export const createDecisionLog = (options: {
   settings: DecisionLogSettings
   labels: Record<string, string>
   revision: () => string
   logger: Logger
+  metrics: Metrics
 }): DecisionLog => {
-  const { settings, labels, revision, logger } = options
-  const pointers = settings.mask.map((text) => ({ text, path: pointerPath(text) }))
-  const dest = settings.to === 'stdout' ? 1 : settings.to
-  const out = pino.destination({ dest, sync: false, mkdir: true, append: true, maxLength: maxWaiting })
-  let dropped = 0
-  let opened = false
-  let unusable = false
-  let closed = false
-  out.once('ready', () => {
-    opened = true
-  })
-  out.on('drop', () => {
-    if (dropped++ % 10_000 === 0)
-      logger.error({ dropped }, 'decision log lines are dropped: they cannot be written fast enough')
-  })
-  out.on('error', (error: Error) => {
-    unusable = !opened
-    logger.error({ err: error }, 'the decision log cannot be written')
-  })
-
+  const { settings, revision, logger, metrics } = options
+  const labels = { ...settings.labels, ...options.labels, id: instance }
+  const applyMasks = settings.mask.length > 0 ? createMasks(settings.mask) : undefined
+  const { write, reopen, close } = openLog({ name: 'decision', settings, logger, metrics })
   return {
+    reopen,
+    close,
     write(exchange) {
-      if (closed) return
-      const event = { labels, bundles: { policies: { revision: revision() } }, ...eventOf(exchange) }
-      const line = lineOf(event)
-      if (pointers.length === 0) return void out.write(`${line}\n`)
+      const line = lineOf({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(exchange) })
+      if (!applyMasks) return write(line)
       // A copy: the parts of the event that come from a token are shared by all requests with it.
       const copy = JSON.parse(line)
-      const erased = pointers.filter(({ path }) => erase(copy, path)).map(({ text }) => text)
-      out.write(`${JSON.stringify(erased.length > 0 ? { ...copy, erased } : copy)}\n`)
+      const { erased, masked = [] } = applyMasks(copy)
+      const all = [...(copy.masked ?? []), ...masked]
+      write(JSON.stringify({ ...copy, ...(erased && { erased }), ...(all.length > 0 && { masked: all }) }))
     },
-    close: () =>
-      new Promise((resolve) => {
-        closed = true
-        if (unusable) return resolve()
-        out.once('close', () => resolve())
-        out.once('error', () => resolve())
-        out.end()
-      }),
   }
 }
+
+/** Of this process, as OPA names its instances. */
+const instance = randomUUID()
 
 /** Members that cannot be written (too deep, say) are left out and named: a request without a line would be worse. */
 const lineOf = (event: Readonly<Record<string, unknown>>): string => {
@@ -86,33 +68,34 @@ const isWritable = (value: unknown): boolean => {
   }
 }
 
-const eventOf = ({ id, route, request, input, decision, error, response, startedAt }: Exchange) => ({
-  decision_id: id,
-  timestamp: new Date().toISOString(),
-  ...(route && { path: route.entrypoint }),
-  // Requests that ended before the policy was asked still say what they were.
-  input: input ?? { request: { id, method: request?.method, host: request?.host, path: request?.path } },
-  result: decision ?? { allow: error === undefined, ...(error && { reason: error.code }) },
-  ...(request && { requested_by: request.clientIp }),
-  http: { status: response.headersSent ? response.statusCode : 0, ...(route && { route: route.id }) },
-  metrics: { timer_server_handler_ns: Math.round((performance.now() - startedAt) * 1e6) },
-})
-
-/** RFC 6901 §4. */
-const pointerPath = (pointer: string): string[] =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-
-const erase = (event: unknown, path: readonly string[]): boolean => {
-  let parent = event
-  for (const name of path.slice(0, -1)) {
-    if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return false
-    parent = (parent as Record<string, unknown>)[name]
+const eventOf = (exchange: Exchange) => {
+  const { id, route, request, response, startedAt } = exchange
+  return {
+    decision_id: id,
+    timestamp: new Date().toISOString(),
+    ...(route && { path: route.entrypoint }),
+    ...inputOf(exchange),
+    ...resultOf(exchange),
+    ...(request && { requested_by: request.clientIp }),
+    http: { status: response.headersSent ? response.statusCode : 0, ...(route && { route: route.id }) },
+    metrics: { timer_server_handler_ns: Math.round((performance.now() - startedAt) * 1e6) },
   }
-  const last = path.at(-1)
-  if (last === undefined || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, last)) return false
-  delete (parent as Record<string, unknown>)[last]
-  return true
+}
+
+/** Requests that ended before the policy was asked still say what they were. */
+const inputOf = ({ id, input, request }: Exchange): { input: unknown; masked?: string[] } => {
+  if (!input) return { input: { request: { id, method: request?.method, host: request?.host, path: request?.path } } }
+  const clean = withoutCredentials((input as PolicyInput).request?.query ?? {})
+  if (!clean) return { input }
+  return { input: { ...input, request: { ...input.request, query: clean.query } }, masked: clean.masked }
+}
+
+const resultOf = ({ decision, error, response }: Exchange): { result: unknown; error?: { message: string } } => {
+  if (decision) {
+    const { error: message, ...result } = decision as Decision & { error?: string }
+    return { result, ...(message !== undefined && { error: { message } }) }
+  }
+  if (error) return { result: { allow: false, reason: error.code } }
+  // Our own documents are answered without a decision; a client may leave before there is one.
+  return { result: response.writableFinished ? { allow: true } : { allow: false, reason: 'client_gone' } }
 }

@@ -11,8 +11,7 @@ import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import type { PolicySet } from '../policies/decide.ts'
 import { createProxyTrust } from './client-address.ts'
-import type { GatewayConfig } from './config.ts'
-import { createDecisionLog } from './decision-log.ts'
+import type { GatewayConfig, GatewaySource } from './config.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
 import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
 import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
@@ -28,13 +27,14 @@ import {
 } from './pipeline.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createReloads } from './reload.ts'
+import { createRequestLogs } from './request-logs.ts'
 import { createRouter } from './routes.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import { refuseConnect, refuseUnreadable } from './unreadable.ts'
 import { opensWebSocket, upgradeExchange } from './upgrade.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
-export { type GatewayConfig, loadGatewayConfig, parseGatewayConfig } from './config.ts'
+export { fileSource, type GatewayConfig, type GatewaySource, loadGatewayConfig, parseGatewayConfig } from './config.ts'
 
 /** Where decisions come from: a watched folder, or a fixed set behind a function. */
 export interface PolicyProvider {
@@ -72,6 +72,8 @@ export interface Gateway {
   drain(): void
   /** Resolves when no request and no WebSocket is under way. */
   idle(): Promise<void>
+  /** Opens log files anew, after they were moved away. */
+  reopenLogs(): void
   close(): Promise<void>
 }
 
@@ -93,15 +95,8 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   requireEntrypoints(config, policies.current())
 
   // Closed after everything that may still end a request.
-  const decisionLog =
-    config.decisionLog &&
-    createDecisionLog({
-      settings: config.decisionLog,
-      labels: { app: 'surrogate-gateway', config: config.revision },
-      revision: () => policies.current().revision,
-      logger,
-    })
-  if (decisionLog) lifecycle.onStop('decision log', () => decisionLog.close())
+  const logs = createRequestLogs({ config, policyRevision: () => policies.current().revision, logger, metrics })
+  lifecycle.onStop('logs of requests', () => logs.close())
 
   const identity =
     config.identity &&
@@ -143,7 +138,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   let onIdle: (() => void)[] = []
   const onFinish = (exchange: Exchange) => {
     count(exchange)
-    decisionLog?.write(exchange)
+    logs.write(exchange)
     if (--underWay > 0) return
     for (const resolve of onIdle) resolve()
     onIdle = []
@@ -172,6 +167,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     },
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
+    reopenLogs: logs.reopen,
     close: () => lifecycle.stop(),
   }
 }
@@ -232,8 +228,8 @@ export const startGateway = async (
     health: Health
     /** What moves the listener, named when its port is taken. Default `listen.port`. */
     portSetting?: string | undefined
-    /** Where the configuration came from, to follow it: `load` reads it anew, `file` is looked at for changes. */
-    source?: { file?: string | undefined; load: () => Promise<GatewayConfig> } | undefined
+    /** Where the configuration came from, to follow it. */
+    source?: GatewaySource | undefined
   },
 ): Promise<RunningGateway> => {
   const { health, metrics, logger, source } = options
@@ -327,6 +323,9 @@ export const startGateway = async (
     port: running.port,
     ready: current.ready,
     reload: async () => reloads?.reload(),
+    reopenLogs() {
+      for (const gateway of [current, ...retired]) gateway.reopenLogs()
+    },
     async close() {
       draining = true
       const reloadsEnded = reloads?.close()
@@ -350,6 +349,8 @@ export interface RunningGateway {
   ready: Promise<void>
   /** Reads the configuration again; see `Reloads`. Does nothing without a `source`. */
   reload(): Promise<void>
+  /** Opens log files anew, after they were moved away. */
+  reopenLogs(): void
   close(): Promise<void>
 }
 

@@ -1,10 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { createDecisionLog } from '../../gateway/decision-log.ts'
 import { type Exchange, newExchange } from '../../gateway/exchange.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
@@ -12,11 +13,11 @@ afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
 
-const start = async (mask: string[] = []) => {
+const start = async (settings: object = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
   cleanup.push(() => rm(folder, { recursive: true }))
   const file = join(folder, 'logs', 'decisions.jsonl')
-  const gateway = await startTestGateway({ config: () => ({ decisionLog: { to: file, mask } }) })
+  const gateway = await startTestGateway({ config: () => ({ decisionLog: { to: file, ...settings } }) })
   cleanup.push(() => gateway.close())
   const lines = async (count: number) => {
     const events: Record<string, unknown>[] = []
@@ -34,18 +35,23 @@ const start = async (mask: string[] = []) => {
     })
     return events
   }
-  return { gateway, lines }
+  return { gateway, lines, file }
 }
 
 test('one line a request, in the shape of OPA, whatever ended it', async () => {
-  const { gateway, lines } = await start()
+  const { gateway, lines } = await start({ labels: { zone: 'b' } })
   await gateway.call('/orders/42')
   await gateway.call('/orders', { scope: '' })
   await fetch(`${gateway.url}/orders`)
   await fetch(`${gateway.url}/nowhere`)
   const events = await lines(4)
   expect(events[0]).toEqual({
-    labels: { app: 'surrogate-gateway', config: expect.stringMatching(/^[0-9a-f]{12}$/) },
+    labels: {
+      zone: 'b',
+      app: 'surrogate-gateway',
+      config: expect.stringMatching(/^[0-9a-f]{12}$/),
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    },
     bundles: { policies: { revision: expect.any(String) } },
     decision_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
     timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -71,14 +77,26 @@ test('one line a request, in the shape of OPA, whatever ended it', async () => {
 })
 
 test('tokens never stand in it, and masked members are named but gone', async () => {
-  const { gateway, lines } = await start(['/input/token/claims/email', '/input/subject', '/input/token/nothing'])
+  const { gateway, lines } = await start({
+    mask: [
+      '/input/token/claims/email',
+      '/input/subject',
+      '/input/token/nothing',
+      { path: '/input/request/clientIp', value: 'somewhere' },
+      '/input/request/segments/0',
+    ],
+  })
   const token = await gateway.issuer.sign({ scope: 'read:orders', email: 'a@b.test' })
   for (let round = 0; round < 2; round++) expect((await gateway.call('/orders', { token })).status).toBe(200)
   for (const event of await lines(2)) {
     const text = JSON.stringify(event)
     expect(text).not.toContain('a@b.test')
     expect(text).not.toContain(token.split('.')[2])
-    expect(event).toMatchObject({ erased: ['/input/token/claims/email', '/input/subject'] })
+    expect(event).toMatchObject({
+      erased: ['/input/token/claims/email', '/input/subject', '/input/request/segments/0'],
+      masked: ['/input/request/clientIp'],
+      input: { request: { clientIp: 'somewhere', segments: [null] } },
+    })
     expect(event['input']).not.toHaveProperty('subject')
     expect(event['input']).toHaveProperty('token.claims.sub', 'u1')
   }
@@ -88,8 +106,14 @@ test('a claim nested too deep to be written costs the line its input, not the li
   const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
   cleanup.push(() => rm(folder, { recursive: true }))
   const to = join(folder, 'decisions.jsonl')
-  const settings = { to, mask: ['/http/status'] }
-  const log = createDecisionLog({ settings, labels: {}, revision: () => 'r1', logger: silentLogger })
+  const settings = { to, mask: ['/http/status'], labels: {}, bufferSize: 65_536 }
+  const log = createDecisionLog({
+    settings,
+    labels: {},
+    revision: () => 'r1',
+    logger: silentLogger,
+    metrics: createMetrics(),
+  })
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   const exchange = newExchange({ url: '/' } as Exchange['incoming'], { headersSent: false } as Exchange['response'])
   log.write({ ...exchange, id: 'deep', input: { token: { claims: { deep } } } as unknown as Exchange['input'] })
@@ -97,7 +121,101 @@ test('a claim nested too deep to be written costs the line its input, not the li
   await log.close()
   const lines = (await readFile(to, 'utf8')).trim().split('\n')
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { decision_id: 'deep', result: { allow: true }, unwritable: ['input'], erased: ['/http/status'] },
+    {
+      decision_id: 'deep',
+      result: { allow: false, reason: 'client_gone' },
+      unwritable: ['input'],
+      erased: ['/http/status'],
+    },
     { decision_id: 'next', input: expect.anything() },
   ])
+})
+
+test('credentials in a query are replaced without being asked for, and named', async () => {
+  const { gateway, lines } = await start({ mask: [{ path: '/input/request/query/page', value: ['x'] }] })
+  const jwt = await gateway.issuer.sign()
+  await gateway.call(`/orders?access_token=s3cret&secret%2F~=s3cret&next=${jwt}&page=2&expand=items`)
+  const [event] = await lines(1)
+  expect(JSON.stringify(event)).not.toMatch(/s3cret|eyJ/)
+  expect(event).toMatchObject({
+    input: {
+      request: {
+        query: {
+          access_token: ['[redacted]'],
+          'secret/~': ['[redacted]'],
+          next: ['[redacted]'],
+          page: ['x'],
+          expand: ['items'],
+        },
+      },
+    },
+    masked: [
+      '/input/request/query/access_token',
+      '/input/request/query/secret~1~0',
+      '/input/request/query/next',
+      '/input/request/query/page',
+    ],
+  })
+})
+
+test('what went wrong in a policy stands beside the result, as in the events of OPA', async () => {
+  const set = { revision: 'r1', entrypoints: ['surrogate/gateway/decision'], evaluate: () => 'perhaps' }
+  const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const to = join(folder, 'decisions.jsonl')
+  const gateway = await startTestGateway({ policies: { current: () => set }, config: () => ({ decisionLog: { to } }) })
+  await gateway.call('/orders')
+  await gateway.close()
+  expect(JSON.parse(await readFile(to, 'utf8'))).toMatchObject({
+    result: { allow: false, reason: 'policy_error' },
+    error: { message: expect.any(String) },
+  })
+})
+
+test('a file that was moved away is opened anew', async () => {
+  const { gateway, lines, file } = await start()
+  await gateway.call('/orders/1')
+  await lines(1)
+  await rename(file, `${file}.1`)
+  gateway.reopenLogs()
+  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe(''))
+  await gateway.call('/orders/2')
+  expect(await lines(1)).toMatchObject([{ input: { request: { path: '/orders/2' } } }])
+  expect((await readFile(`${file}.1`, 'utf8')).split('\n')).toHaveLength(2)
+  expect((await stat(file)).mode & 0o777).toBe(0o640)
+})
+
+test('the access log tells who asked for what, without query, token or header', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'access-log-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const to = join(folder, 'access.jsonl')
+  const gateway = await startTestGateway({ config: () => ({ accessLog: { to } }) })
+  const token = await gateway.issuer.sign({ scope: 'read:orders', client_id: 'c1', act: { sub: 'agent' } })
+  const headers = { authorization: `Bearer ${token}`, 'user-agent': 'u'.repeat(1_000) }
+  await gateway.call('/orders/42?key=s3cret', { headers })
+  await fetch(`${gateway.url}/nowhere`)
+  await gateway.close()
+  const text = await readFile(to, 'utf8')
+  expect(text).not.toMatch(/s3cret|eyJ/)
+  const [first, second] = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  expect(first).toEqual({
+    time: expect.any(String),
+    request_id: expect.any(String),
+    client_ip: '127.0.0.1',
+    method: 'GET',
+    host: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+    path: '/orders/42',
+    protocol: 'HTTP/1.1',
+    status: 200,
+    duration_ms: expect.any(Number),
+    route: 'orders-read',
+    sub: 'u1',
+    act: 'agent',
+    client_id: 'c1',
+    user_agent: 'u'.repeat(256),
+  })
+  expect(second).toMatchObject({ path: '/nowhere', status: 404, code: 'not_found' })
 })

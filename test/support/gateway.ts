@@ -72,6 +72,7 @@ export interface TestGateway {
   metrics: ReturnType<typeof createMetrics>
   /** `fetch` against the gateway with a good token that has `scope`; other headers replace it. */
   call(path: string, options?: RequestInit & { scope?: string; token?: string }): Promise<Response>
+  reopenLogs(): void
   close(): Promise<void>
 }
 
@@ -130,6 +131,7 @@ export const startTestGateway = async (
     upstream,
     health,
     metrics,
+    reopenLogs: gateway.reopenLogs,
     async call(path, { scope = 'read:orders write:orders', token, headers, ...init } = {}) {
       const bearer = token ?? (await issuer.sign({ scope, client_id: 'c1' }))
       return fetch(gateway.url + path, {
