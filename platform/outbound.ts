@@ -1,6 +1,6 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, Pool } from 'undici'
+import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { z } from 'zod'
 import { type AddressGuard, createAddressGuard, parseNetwork } from './address-guard.ts'
 import { setting } from './config.ts'
@@ -111,18 +111,64 @@ export interface OutboundAgentOptions {
   policy: TargetPolicy
   /** Until the connection (TLS included) stands, in ms. Default 5 000. */
   connectTimeoutMs?: number
-  /** Connections per origin. Default 4. */
+  /** Connections of one owner to one origin. Default 4. */
   connections?: number
 }
 
 // A pooled socket outlives the name resolution that allowed it; after this long its name is resolved and checked anew.
 const socketLifeMs = 300_000
 
+/** What carries one request. */
+export interface Connection {
+  address: string | undefined
+  /** It has carried a request before. */
+  reused: boolean
+}
+
 export interface OutboundAgent {
-  dispatcher: Agent
-  /** The address of the newest connection to `origin` (`https://host:port`). */
-  addressOf(origin: string): string | undefined
+  /**
+   * Connections of an owner's own, kept and used again: what others have under way to the same host does not hold it up. With
+   * `onConnection` among the options of `dispatch` the caller is told what carries its request.
+   */
+  dispatcherOf(owner: string): Dispatcher
+  /** A connection that nobody has used. To be destroyed by the caller. */
+  freshClient(origin: string): Client
   close(): Promise<void>
+}
+
+/** Owners with connections, at most; the one that was quiet for longest gives up its own. */
+const keptOwners = 1_000
+
+type Watched = { onConnection?: (connection: Connection) => void }
+
+/** One connection at a time, told to those whose requests it carries. */
+class WatchedClient extends Client {
+  readonly #current: Connection
+
+  constructor(origin: string | URL, options: Client.Options) {
+    const current: Connection = { address: undefined, reused: false }
+    const connect = options.connect as buildConnector.connector
+    super(origin, {
+      ...options,
+      connect: (target, callback) =>
+        connect(target, (...result) => {
+          Object.assign(current, { address: result[1]?.remoteAddress, reused: false })
+          callback(...result)
+        }),
+    })
+    this.#current = current
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions & Watched, handler: Dispatcher.DispatchHandler): boolean {
+    const { onConnection } = options
+    const start = handler.onRequestStart
+    handler.onRequestStart = (controller, context) => {
+      onConnection?.({ ...this.#current })
+      this.#current.reused = true
+      start?.call(handler, controller, context)
+    }
+    return super.dispatch(options, handler)
+  }
 }
 
 /** A keep-alive HTTP/1.1 client that connects only to addresses the policy allows, whatever the name resolves to by then. */
@@ -131,7 +177,6 @@ export const createOutboundAgent = ({
   connectTimeoutMs = 5_000,
   connections = 4,
 }: OutboundAgentOptions): OutboundAgent => {
-  const addresses = new Map<string, string>()
   // Called for names only (node:net does not look literals up), and with `all` since Node tries both families.
   const lookup: LookupFunction = (hostname, options, callback) => {
     policy.resolve(hostname).then(
@@ -147,36 +192,49 @@ export const createOutboundAgent = ({
       (error: NodeJS.ErrnoException) => callback(error, options.all ? [] : '', 0),
     )
   }
-  const connect = buildConnector({ lookup, timeout: connectTimeoutMs, autoSelectFamily: true, allowH2: false })
+  const connectAllowed = buildConnector({ lookup, timeout: connectTimeoutMs, autoSelectFamily: true, allowH2: false })
+  const connect: buildConnector.connector = (options, callback) => {
+    const host = options.hostname.includes(':') ? `[${bare(options.hostname)}]` : options.hostname
+    const url = new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`)
+    const refused = policy.refusalOfUrl(url)
+    if (refused !== undefined) callback(new TargetNotAllowed(refused), null)
+    else connectAllowed(options, callback)
+  }
 
-  const dispatcher = new Agent({
-    connections,
+  const clientOptions = {
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: 30_000,
     keepAliveMaxTimeout: 120_000,
-    clientTtl: socketLifeMs,
-    // Only a pool heeds it; with one connection an agent would do without.
-    factory: (origin, poolOptions) => new Pool(origin, poolOptions),
-    connect: (options, callback) => {
-      const host = options.hostname.includes(':') ? `[${bare(options.hostname)}]` : options.hostname
-      const url = new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`)
-      const refused = policy.refusalOfUrl(url)
-      if (refused !== undefined) return callback(new TargetNotAllowed(refused), null)
-      connect(options, (...result) => {
-        const address = result[1]?.remoteAddress
-        if (address !== undefined) {
-          if (addresses.size >= 10_000) addresses.clear()
-          addresses.set(url.origin, address)
-        }
-        callback(...result)
-      })
-    },
-  })
+    connect,
+  }
+  const client = (origin: string | URL, options: object) => new WatchedClient(origin, options)
+  const agents = new Map<string, Agent>()
+  const makeAgent = () =>
+    new Agent({
+      ...clientOptions,
+      connections,
+      clientTtl: socketLifeMs,
+      // Only a pool heeds it; with one connection an agent would do without.
+      factory: (origin, options) => new Pool(origin, { ...options, factory: client }),
+    })
   return {
-    dispatcher,
-    addressOf: (origin) => addresses.get(origin),
+    dispatcherOf(owner) {
+      const agent = agents.get(owner) ?? makeAgent()
+      // The last in the map is the one that was used last.
+      agents.delete(owner)
+      agents.set(owner, agent)
+      const [quietest] = agents
+      if (agents.size > keptOwners && quietest) {
+        agents.delete(quietest[0])
+        void quietest[1].close()
+      }
+      return agent
+    },
+    freshClient: (origin) => client(origin, clientOptions) as Client,
     // Not close(), which would wait for receivers.
-    close: () => dispatcher.destroy(),
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.destroy()))
+    },
   }
 }

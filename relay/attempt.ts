@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import type { Connection, OutboundAgent } from '../platform/outbound.ts'
 
 /** One POST to a receiver and what came of it. Never throws: whatever goes wrong is the result. */
 export interface AttemptResult {
@@ -15,7 +16,9 @@ export interface AttemptResult {
 }
 
 export interface AttemptRequest {
-  dispatcher: Dispatcher
+  agent: OutboundAgent
+  /** Whose connections are used. */
+  owner: string
   url: URL
   headers: Record<string, string>
   body: Buffer
@@ -28,57 +31,124 @@ export interface AttemptRequest {
 export const maxResponseBytes = 16_384
 
 export const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
+  const { agent, owner, url, timeoutMs } = request
   const started = performance.now()
-  const result: AttemptResult = {
-    succeeded: false,
-    status: null,
-    headers: null,
-    body: null,
-    error: null,
-    address: null,
-    durationMs: 0,
+  const endsAt = started + timeoutMs
+  let exchange = await post(request, agent.dispatcherOf(owner), endsAt)
+  // RFC 9112 §9.3.1: the server may close an idle connection just as we write. Nothing of an answer came, so try once more, on a new one.
+  if (exchange.stale) {
+    const fresh = agent.freshClient(url.origin)
+    exchange = await post(request, fresh, endsAt)
+    // By force: its body may still be coming.
+    void fresh.destroy()
   }
-  const deadline = AbortSignal.timeout(request.timeoutMs)
-  try {
-    const { statusCode, headers, body } = await request.dispatcher.request({
-      origin: request.url.origin,
-      path: request.url.pathname + request.url.search,
-      method: 'POST',
-      headers: request.headers,
-      body: request.body,
-      signal: request.signal ? AbortSignal.any([deadline, request.signal]) : deadline,
-      // The deadline is the only clock: undici's own are per phase, and the one for bodies starts over with every byte.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
-    result.status = statusCode
-    result.headers = loggedHeaders(headers)
-    result.succeeded = statusCode >= 200 && statusCode < 300
-    if (!result.succeeded) result.error = `The receiver answered ${statusCode}.`
-    result.body = await firstBytes(body)
-  } catch (error) {
-    if (result.status === null) result.error = reasonOf(error, deadline, request)
+  const { status, headers, chunks, error } = exchange
+  const succeeded = status !== null && status >= 200 && status < 300
+  return {
+    succeeded,
+    status,
+    headers: headers && loggedHeaders(headers),
+    body: status === null ? null : Buffer.concat(chunks).subarray(0, maxResponseBytes),
+    error: status === null ? reasonOf(error, timeoutMs) : succeeded ? null : `The receiver answered ${status}.`,
+    address: exchange.connection?.address ?? null,
+    durationMs: Math.round(performance.now() - started),
   }
-  result.durationMs = Math.round(performance.now() - started)
-  return result
 }
 
-/** Reads at most 16 kB; what comes later, or never, is dropped with its connection. */
-const firstBytes = async (body: Dispatcher.ResponseData['body']): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      size += chunk.length
-      // Leaving the loop destroys the stream.
-      if (size > maxResponseBytes) break
-    }
-  } catch {
-    // The deadline or a broken connection; the status has decided already.
-  }
-  return Buffer.concat(chunks).subarray(0, maxResponseBytes)
+interface Exchange {
+  status: number | null
+  headers: Record<string, string | string[] | undefined> | null
+  chunks: Buffer[]
+  /** Why it ended; of no interest once there is a status. */
+  error: unknown
+  connection: Connection | undefined
+  /** A kept connection broke before the first byte of an answer. */
+  stale: boolean
 }
+
+const overdue = Symbol('overdue')
+const brokenOff = Symbol('broken off')
+const enough = Symbol('enough')
+const closed = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** One exchange over one connection. The deadline is the only clock: undici's own are per phase, and the one for bodies starts over with every byte. */
+const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispatcher, endsAt: number) =>
+  new Promise<Exchange>((resolve) => {
+    const exchange: Exchange = {
+      status: null,
+      headers: null,
+      chunks: [],
+      error: null,
+      connection: undefined,
+      stale: false,
+    }
+    let controller: Dispatcher.DispatchController | undefined
+    let answered = false
+    let ended: unknown
+    let size = 0
+
+    const finish = (error: unknown) => {
+      if (ended !== undefined) return
+      ended = error ?? true
+      exchange.error = error
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      resolve(exchange)
+    }
+    const stop = (reason: symbol) => {
+      finish(reason)
+      controller?.abort(stopped)
+    }
+    const timer = setTimeout(stop, Math.max(endsAt - performance.now(), 1), overdue)
+    const onAbort = () => stop(brokenOff)
+    signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) return stop(brokenOff)
+
+    const options = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST' as const,
+      headers,
+      body,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      /** Called by the client that carries the request (platform/outbound.ts). */
+      onConnection: (connection: Connection) => {
+        exchange.connection = connection
+      },
+    }
+    dispatcher.dispatch(options, {
+      onRequestStart(started) {
+        controller = started
+        // The time was up while it waited for a connection.
+        if (ended !== undefined) started.abort(stopped)
+      },
+      onResponseStarted() {
+        answered = true
+      },
+      onResponseStart(_controller, status, received) {
+        // 1xx announce an answer (RFC 9110 §15.2).
+        if (status < 200) return
+        exchange.status = status
+        exchange.headers = received
+      },
+      onResponseData(_controller, chunk) {
+        exchange.chunks.push(chunk)
+        size += chunk.length
+        // What comes later, or never, is dropped with its connection.
+        if (size > maxResponseBytes) stop(enough)
+      },
+      onResponseEnd: () => finish(null),
+      onResponseError(_controller, error) {
+        const { code } = error as NodeJS.ErrnoException
+        exchange.stale =
+          !answered && exchange.connection?.reused === true && closed.has(code ?? '') && ended === undefined
+        finish(error)
+      },
+    })
+  })
+
+const stopped = new Error('This exchange was stopped.')
 
 // What a receiver may carelessly send back: credentials.
 const redacted = new Set([
@@ -129,9 +199,9 @@ const reasons: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another host.',
 }
 
-const reasonOf = (error: unknown, deadline: AbortSignal, { timeoutMs, signal }: AttemptRequest): string => {
-  if (deadline.aborted) return `There was no answer within ${timeoutMs} ms.`
-  if (signal?.aborted) return 'The attempt was broken off.'
+const reasonOf = (error: unknown, timeoutMs: number): string => {
+  if (error === overdue) return `There was no answer within ${timeoutMs} ms.`
+  if (error === brokenOff) return 'The attempt was broken off.'
   const { code, name, message } = error as NodeJS.ErrnoException
   if (code === 'TARGET_NOT_ALLOWED') return message
   return reasons[code ?? name] ?? `The request failed (${code ?? 'unknown reason'}).`

@@ -1,19 +1,12 @@
-import type { AttemptRecord, Lease, OpenDelivery } from '../events/lane-store.ts'
+import type { AttemptRecord } from '../events/attempt-store.ts'
+import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { OutboundAgent } from '../platform/outbound.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
 import { withoutEchoes } from './echoes.ts'
 import { retryAfterMs, retryDelay } from './retry-schedule.ts'
 import { signatureHeaders } from './signature.ts'
-
-/** Where a hook's deliveries go, opened for use. */
-export interface Target {
-  id: string
-  url: URL
-  headers: Record<string, string>
-  /** Signing keys, newest first. */
-  keys: readonly string[]
-}
+import type { Target } from './targets.ts'
 
 export interface DeliverOptions {
   agent: OutboundAgent
@@ -24,12 +17,10 @@ export interface DeliverOptions {
   schedule: readonly number[]
 }
 
-export type Deliver = (
-  lease: Lease,
-  target: Target,
-  delivery: OpenDelivery,
-  signal: AbortSignal,
-) => Promise<AttemptRecord>
+export type Deliver = (lease: Lease, target: Target, delivery: OpenDelivery, signal: AbortSignal) => Promise<Attempted>
+
+/** Without what only the lane knows. */
+export type Attempted = Omit<AttemptRecord, 'isNews'>
 
 const userAgent = 'Surrogate-Webhooks/1'
 
@@ -38,7 +29,8 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
   const { agent, now, random = Math.random, attemptTimeoutMs, schedule } = options
   return async (lease, target, delivery, signal) => {
     const at = now()
-    const body = bodyOf(target.id, delivery.payload!)
+    if (delivery.payload === null) return { ...unsent, lease, deliveryId: delivery.id, at }
+    const body = bodyOf(target.id, delivery.payload)
     const timestamp = Math.floor(at.getTime() / 1_000)
     const own = {
       'content-type': 'application/json',
@@ -48,7 +40,8 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
     }
     const custom = customHeaders(target.headers, own)
     const result = await attempt({
-      dispatcher: agent.dispatcher,
+      agent,
+      owner: target.id,
       url: target.url,
       headers: { ...custom, ...own },
       body,
@@ -61,7 +54,9 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       deliveryId: delivery.id,
       at,
       durationMs: result.durationMs,
-      ...consequences(result, { attempts: delivery.attempts + 1, schedule, now: now(), random: random() }),
+      ...(delivery.test
+        ? { state: result.succeeded ? 'succeeded' : 'dead', retryInMs: 0 }
+        : consequences(result, { attempts: delivery.attempts + 1, schedule, now: now(), random: random() })),
       requestHeaders: {
         ...Object.fromEntries(Object.keys(custom).map((name) => [name, '[redacted]'])),
         ...own,
@@ -70,10 +65,23 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       responseHeaders: logged.headers,
       responseBody: logged.body,
       error: result.error,
-      address: agent.addressOf(target.url.origin) ?? null,
+      address: result.address,
     }
   }
 }
+
+/** Cannot be: events are kept while a delivery of theirs is open. */
+const unsent = {
+  state: 'dead',
+  retryInMs: 0,
+  durationMs: 0,
+  requestHeaders: {},
+  status: null,
+  responseHeaders: null,
+  responseBody: null,
+  error: 'The event is no longer kept.',
+  address: null,
+} as const
 
 /** Those of a hook but for what we say ourselves, however it is spelt: names are case-insensitive (RFC 9110 §5.1). */
 const customHeaders = (headers: Record<string, string>, own: Record<string, string>): Record<string, string> =>

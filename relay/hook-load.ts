@@ -16,40 +16,54 @@ export interface HookLoad {
   end(): boolean
   /** Runs `work` once fewer than `perHook` others run. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
-  /** Learns from an attempt. */
-  learn(attempt: { succeeded: boolean; durationMs: number; stop: boolean }): void
+  /** Learns from an attempt. True when it says something new: a failure, or the first success after one. */
+  learn(attempt: { succeeded: boolean; durationMs: number; stop: boolean }): boolean
+  /** Claims no lanes for `ms`: this relay cannot serve the hook, another may. */
+  avoid(ms: number): void
 }
 
 /** Lanes of one hook claimed ahead, at most. With fewer, claiming would limit the speed of a receiver that answers within a millisecond. */
-const maxWindow = 128
+const maxWindow = 256
 /** An answer slower than this, in ms, takes the window back to its start. */
 const briskMs = 1_000
-const keptLoads = 10_000
+const keptLoads = 1_000
 
-export const createHookLoads = ({ perHook }: { perHook: number }): HookLoads => {
+export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLanes: number }): HookLoads => {
   const loads = new Map<string, ReturnType<typeof createLoad>>()
+  // Receivers that hang hold their lanes for long; together they may hold half of them, or they would hold up the others.
+  const maxSluggish = Math.max(perHook, Math.floor(maxLanes / 2))
+  let sluggishLanes = 0
 
   const createLoad = () => {
     let lanes = 0
     let window = perHook
+    let sluggish = false
+    let failed = false
     let posts = 0
     let epoch = 0
+    let avoidedUntil = 0
     const waiting: (() => void)[] = []
-    // A quarter at a time: a claim costs the same for one lane as for thirty.
-    const room = () => ((window - lanes) * 4 >= window ? window - lanes : 0)
+    const room = () => {
+      if (avoidedUntil > 0 && performance.now() < avoidedUntil) return 0
+      if (sluggish && sluggishLanes >= maxSluggish) return 0
+      // A quarter at a time: a claim costs the same for one lane as for thirty.
+      return (window - lanes) * 4 >= window ? window - lanes : 0
+    }
+    const count = (change: number) => {
+      lanes += change
+      if (sluggish) sluggishLanes += change
+    }
     return {
       get epoch() {
         return epoch
       },
       get idle() {
-        return lanes === 0
+        return lanes === 0 && posts === 0
       },
       room,
-      begin() {
-        lanes += 1
-      },
+      begin: () => count(1),
       end() {
-        lanes -= 1
+        count(-1)
         return room() > 0
       },
       async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -66,7 +80,16 @@ export const createHookLoads = ({ perHook }: { perHook: number }): HookLoads => 
       },
       learn({ succeeded, durationMs, stop }: { succeeded: boolean; durationMs: number; stop: boolean }) {
         if (stop) epoch += 1
-        window = succeeded && durationMs < briskMs ? Math.min(window + 2, maxWindow) : perHook
+        const isNew = failed || !succeeded
+        failed = !succeeded
+        const isSluggish = !succeeded || durationMs >= briskMs
+        if (isSluggish !== sluggish) sluggishLanes += isSluggish ? lanes : -lanes
+        sluggish = isSluggish
+        window = sluggish ? perHook : Math.min(window + 4, maxWindow)
+        return isNew
+      },
+      avoid(ms: number) {
+        avoidedUntil = performance.now() + ms
       },
     }
   }
@@ -80,6 +103,13 @@ export const createHookLoads = ({ perHook }: { perHook: number }): HookLoads => 
       loads.set(hookId, load)
       return load
     },
-    room: () => new Map([...loads].map(([hookId, load]) => [hookId, load.room()])),
+    room: () => {
+      const rooms = new Map<string, number>()
+      for (const [hookId, load] of loads) {
+        const room = load.room()
+        if (room !== perHook) rooms.set(hookId, room)
+      }
+      return rooms
+    },
   }
 }

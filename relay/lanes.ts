@@ -1,19 +1,21 @@
+import type { AttemptRecord } from '../events/attempt-store.ts'
 import {
-  type AttemptRecord,
+  claimGatedLanes,
   claimLanes,
+  claimTestLanes,
   type Lease,
   msUntilDue,
   type OpenDelivery,
   openDeliveries,
-  type SealedTarget,
-  targetsOf,
 } from '../events/lane-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { Deliver, Target } from './deliver.ts'
+import type { Deliver } from './deliver.ts'
 import { createHookLoads, type HookLoad } from './hook-load.ts'
 import type { Recorder } from './recorder.ts'
+import type { RelaySession, Session } from './session.ts'
+import type { Targets } from './targets.ts'
 
 /** Claims lanes that are due and works them off: each in order, many at once, within what each hook may have under way. */
 export interface Lanes {
@@ -25,17 +27,20 @@ export interface Lanes {
 
 export interface LanesOptions {
   database: Database
+  session: Pick<RelaySession, 'current'>
+  targets: Targets
   deliver: Deliver
   recorder: Recorder
-  /** Decrypts a target. Throws when a key is not known. */
-  open(target: SealedTarget): Target
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
   logger: Logger
-  relayId: string
   /** POSTs to one hook at a time. */
   perHook: number
   /** Lanes under way at a time, over all hooks. */
   maxLanes: number
+  /** Payloads and answers in memory, in bytes; some more for a moment. */
+  maxBytes: number
+  /** POSTs a minute to a hook that catches up after an absence. */
+  catchUpRate: number
   /** Until others may claim the lane again. Must exceed `attemptTimeoutMs` by what storing a result takes. */
   leaseMs: number
   attemptTimeoutMs: number
@@ -47,98 +52,153 @@ const pollMs = 1_000
 /** Between claims, so that one replaces what several lanes have finished. */
 const claimPauseMs = 2
 const storingMs = 1_000
+/** What one claim takes, at most. */
+const perClaim = 256
+/** A hook that this relay cannot serve is left to others for so long. */
+const avoidMs = 30_000
+
+type Kind = 'plain' | 'gated' | 'test'
 
 interface Claimed {
   lease: Lease
-  target: Target
+  kind: Kind
+  session: Session
+  /** The relay stops, or its session is over. */
+  breakOff: AbortSignal
   deliveries: OpenDelivery[]
   /** No attempt starts after this (`performance.now()`). */
   until: number
 }
 
+const sizeOf = (deliveries: readonly OpenDelivery[]) =>
+  deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
+
 export const createLanes = (options: LanesOptions): Lanes => {
-  const { database, deliver, recorder, logger, maxLanes, leaseMs, attemptTimeoutMs } = options
+  const { database, session, targets, deliver, recorder, logger } = options
+  const { perHook, maxLanes, maxBytes, catchUpRate, leaseMs, attemptTimeoutMs } = options
   const stopping = new AbortController()
   const abandoning = new AbortController()
   const wakeup = createWakeup()
-  const loads = createHookLoads({ perHook: options.perHook })
+  const loads = createHookLoads({ perHook, maxLanes })
   const running = new Set<Promise<void>>()
+  let bytes = 0
+  const isFull = () => running.size >= maxLanes || bytes >= maxBytes
+
+  /** What may be sent to right now: a change of the hook since the claim counts. */
+  const targetOf = async ({ lease, kind }: Claimed, load: HookLoad) => {
+    const standing = await targets.current(lease.hookId)
+    if (standing?.target === undefined) {
+      if (kind === 'test') throw new Error('The hook of a test-send is gone or cannot be opened.')
+      load.avoid(avoidMs)
+      return undefined
+    }
+    const isWanted = kind === 'test' || (standing.receptive && (kind === 'gated' || !standing.open))
+    return isWanted ? { target: standing.target, failing: standing.failing } : undefined
+  }
+
+  const send = async (claimed: Claimed, load: HookLoad, delivery: OpenDelivery, epoch: number) => {
+    const { lease, kind, session: own, breakOff, until } = claimed
+    const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && own.holds() && performance.now() < until
+    if (!mayStart()) return undefined
+    const found = await targetOf(claimed, load)
+    if (found === undefined || !mayStart()) return undefined
+    const target = kind === 'test' ? await targets.ofTest(found.target, delivery.id) : found.target
+    const result = await deliver(lease, target, delivery, breakOff)
+    const succeeded = result.state === 'succeeded'
+    // Broken off by us, not by the receiver: it counts for nothing.
+    if (breakOff.aborted && !succeeded) return undefined
+    if (kind === 'test') return Object.assign(result, { isNews: false })
+    const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
+    const isNew = load.learn({ succeeded, durationMs: result.durationMs, stop })
+    return Object.assign(result, { isNews: isNew || found.failing })
+  }
 
   /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. */
-  const workOff = async ({ lease, target, deliveries, until }: Claimed, load: HookLoad) => {
+  const workOff = async (claimed: Claimed, load: HookLoad, held: { bytes: number }) => {
     const { epoch } = load
-    const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && performance.now() < until
     let gap = false
-    for (const open of deliveries) {
+    for (const open of claimed.deliveries) {
       const delivery: OpenDelivery = gap ? { ...open, gap } : open
-      const result = await load.inTurn(async () =>
-        mayStart() ? deliver(lease, target, delivery, abandoning.signal) : undefined,
-      )
-      const succeeded = result?.state === 'succeeded'
-      // Broken off by us, not by the receiver: it counts for nothing.
-      if (result === undefined || (abandoning.signal.aborted && !succeeded)) return
+      const result = await load.inTurn(() => send(claimed, load, delivery, epoch))
+      if (result === undefined) return
       recorder.add(result)
       options.onResult(result, delivery)
-      const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
-      load.learn({ succeeded, durationMs: result.durationMs, stop })
-      if (result.state === 'retrying') return
+      held.bytes += result.responseBody?.length ?? 0
+      bytes += result.responseBody?.length ?? 0
+      if (result.state === 'retrying' || bytes > maxBytes) return
       gap = result.state === 'dead'
     }
   }
 
   const run = async (claimed: Claimed) => {
     const load = loads.of(claimed.lease.hookId)
+    const held = { bytes: sizeOf(claimed.deliveries) }
+    bytes += held.bytes
     load.begin()
     try {
-      await workOff(claimed, load)
+      await workOff(claimed, load, held)
       await recorder.release(claimed.lease)
     } catch (error) {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
-      if (load.end()) wakeup.wake()
+      const wasFull = isFull()
+      bytes -= held.bytes
+      if (load.end() || wasFull) wakeup.wake()
     }
   }
 
-  const openTargets = async (hookIds: string[]) => {
-    const opened = new Map<string, Target>()
-    for (const sealed of await targetsOf(database.query, hookIds)) {
-      try {
-        opened.set(sealed.id, options.open(sealed))
-      } catch (error) {
-        logger.error(
-          { err: error, hookId: sealed.id },
-          'a hook cannot be opened: is its key-encryption key configured?',
-        )
-      }
-    }
-    return opened
+  let breaking: { own: Session; signal: AbortSignal } | undefined
+  const breakOffOf = (own: Session): AbortSignal => {
+    if (breaking?.own !== own) breaking = { own, signal: AbortSignal.any([abandoning.signal, own.signal]) }
+    return breaking.signal
   }
 
-  /** Claims and starts lanes; returns how many. */
-  const claim = async (): Promise<number> => {
-    const limit = maxLanes - running.size
-    if (limit <= 0) return 0
-    const until = performance.now() + leaseMs - attemptTimeoutMs - storingMs
-    const { relayId, perHook } = options
-    const leases = await claimLanes(database.query, { relayId, leaseMs, limit, perHook, room: loads.room() })
+  const begin = async (leases: readonly Lease[], kind: Kind, own: Session, until: number) => {
     if (leases.length === 0) return 0
-    const [open, targets] = await Promise.all([
-      openDeliveries(database.query, leases, perLane),
-      openTargets([...new Set(leases.map(({ hookId }) => hookId))]),
+    const hookIds = new Set(leases.map(({ hookId }) => hookId))
+    const [open] = await Promise.all([
+      openDeliveries(database.query, leases, {
+        perLane: kind === 'plain' ? perLane : 1,
+        maxBytes: Math.max(maxBytes - bytes, 0),
+      }),
+      // Together; each lane then finds its own fresh.
+      ...[...hookIds].map((hookId) => targets.current(hookId)),
     ])
+    const breakOff = breakOffOf(own)
     for (const lease of leases) {
-      const target = targets.get(lease.hookId)
-      if (target === undefined) continue
-      const lane = run({ lease, target, deliveries: open.get(lease.fence) ?? [], until })
+      const lane = run({ lease, kind, session: own, breakOff, deliveries: open.get(lease.fence) ?? [], until })
       running.add(lane)
       void lane.then(() => running.delete(lane))
     }
     return leases.length
   }
 
+  let after = ''
+  /** Claims and starts lanes. `more`: it is worth asking again at once. */
+  const claim = async (): Promise<{ more: boolean }> => {
+    const own = session.current()
+    const limit = Math.min(maxLanes - running.size, perClaim)
+    if (own === undefined || isFull()) return { more: false }
+    const until = performance.now() + leaseMs - attemptTimeoutMs - storingMs
+    const common = { relayId: own.id, leaseMs, perHook, room: loads.room() }
+    const plain = await claimLanes(database.query, { ...common, limit, after })
+    after = plain.after
+    const started = await Promise.all([
+      begin(plain.leases, 'plain', own, until),
+      plain.gated
+        ? claimGatedLanes(database.query, { ...common, catchUpRate }).then((leases) =>
+            begin(leases, 'gated', own, until),
+          )
+        : 0,
+      plain.tests ? claimTestLanes(database.query, common).then((leases) => begin(leases, 'test', own, until)) : 0,
+    ])
+    return { more: after !== '' || started.some((count) => count > 0) }
+  }
+
   const rest = async () => {
-    const due = running.size < maxLanes ? await msUntilDue(database.query) : undefined
+    const cannot = session.current() === undefined || isFull()
+    const due = cannot ? undefined : await msUntilDue(database.query, { catchUpRate })
     // Overdue yet not claimed: their hook has no room, and lanes that end wake us.
     await wakeup.wait(due === undefined || due <= 0 ? pollMs : Math.min(due + 1, pollMs), stopping.signal)
   }
@@ -147,7 +207,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const backoff = createBackoff()
     while (!stopping.signal.aborted) {
       try {
-        if ((await claim()) > 0) await pause(claimPauseMs, stopping.signal)
+        const { more } = await claim()
+        if (more) await pause(claimPauseMs, stopping.signal)
         else await rest()
         backoff.reset()
       } catch (error) {

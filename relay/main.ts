@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import type { EventBus } from '../events/bus.ts'
+import { deliveryFigures } from '../events/delivery-figures-store.ts'
 import { createEventFlow } from '../events/event-flow.ts'
+import type { HookChange } from '../events/hook-health-store.ts'
 import { hookSecrets } from '../events/hook-secrets.ts'
 import { backlogOf, removeExpired } from '../events/ledger-store.ts'
 import { startReconciler } from '../events/reconcile.ts'
@@ -17,8 +18,10 @@ import { createDeliver } from './deliver.ts'
 import { createIngest } from './ingest.ts'
 import { createLanes } from './lanes.ts'
 import { createRecorder } from './recorder.ts'
-import { createRelayMetrics } from './relay-metrics.ts'
+import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
 import { defaultSchedule } from './retry-schedule.ts'
+import { startSession } from './session.ts'
+import { createTargets } from './targets.ts'
 
 export interface Relay {
   /** Takes nothing more in, lets running attempts end (10 s at most), stores their results, gives its lanes back. */
@@ -44,34 +47,42 @@ const retentionEveryMs = 3_600_000
 
 /**
  * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; one that dies leaves its
- * lanes to the others when their leases end.
+ * lanes to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
-  const { config, database, bus, envelope, logger, metrics, health, now = systemClock, random, resolve } = options
-  const { perHook = 4, maxLanes = 1_024, attemptTimeoutMs = 15_000, leaseMs = 30_000 } = config
-  const { retrySchedule = defaultSchedule, keepMs = 14 * 86_400_000, reconcileAfterMs } = config
-  const measure = createRelayMetrics(metrics, () => backlogOf(database.query))
-  const { openHeaders, openSigningKey } = hookSecrets(envelope)
+  const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
+  const { random = Math.random } = options
+  const { perHook = 4, maxLanes = 1_024, maxBytes = 32 * 1_048_576, catchUpRate = 3_000 } = config
+  const { attemptTimeoutMs = 15_000, leaseMs = 30_000, aliveMs = 5_000, freshMs = 10 } = config
+  const { retrySchedule = defaultSchedule, probeSchedule } = config
+  const { keepMs = 14 * 86_400_000, reconcileAfterMs } = config
+  const measure = createRelayMetrics(metrics, {
+    backlog: () => backlogOf(database.query),
+    figures: () => deliveryFigures(database.query, namedHooks),
+  })
+  const onChange = ({ hookId, change, reason }: HookChange) => {
+    measure.change(change)
+    logger.warn({ hookId, reason }, notices[change])
+  }
 
   const policy = createTargetPolicy({ allowedNetworks: config.allowedNetworks, allowHttp: config.allowHttp, resolve })
   const agent = createOutboundAgent({ policy, connections: perHook })
-  const recorder = createRecorder({ database, logger, giveUpMs: leaseMs })
+  const targets = createTargets({ query: database.query, secrets: hookSecrets(envelope), logger, freshMs })
+  const session = startSession({ database, logger, aliveMs, onWork: () => lanes.wake() })
+  const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })
   const lanes = createLanes({
     database,
+    session,
+    targets,
     recorder,
     logger,
     perHook,
     maxLanes,
+    maxBytes,
+    catchUpRate,
     leaseMs,
     attemptTimeoutMs,
-    relayId: randomUUID(),
     deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
-    open: ({ id, url, sealedHeaders, sealedKeys }) => ({
-      id,
-      url: new URL(url),
-      headers: openHeaders(id, sealedHeaders),
-      keys: sealedKeys.map((sealed) => openSigningKey(id, sealed)),
-    }),
     onResult: measure.result,
   })
 
@@ -81,15 +92,24 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
   const retention = keepTidy({ database, keepMs, logger, signal: stopping.signal })
   health.addCheck('relay', () => bus.health())
+  health.addCheck('relay session', () => session.health())
+  health.addCheck('webhook secrets', () => targets.health())
 
   return {
     async close() {
       stopping.abort()
       await Promise.all([consuming, reconciler.close(), retention, lanes.close()])
       await recorder.close()
+      await session.close()
       await agent.close()
     },
   }
+}
+
+const notices: Record<HookChange['change'], string> = {
+  'breaker opened': 'a receiver fails: only probes are sent to it',
+  'breaker closed': 'a receiver works again',
+  disabled: 'a hook was disabled; what it misses is held',
 }
 
 const keepTidy = async (options: { database: Database; keepMs: number; logger: Logger; signal: AbortSignal }) => {

@@ -1,4 +1,6 @@
-import { type AttemptRecord, type Lease, recordAttempts } from '../events/lane-store.ts'
+import { type AttemptRecord, recordAttempts } from '../events/attempt-store.ts'
+import type { HookChange, ProbeTiming } from '../events/hook-health-store.ts'
+import type { Lease } from '../events/lane-store.ts'
 import { createBackoff, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -14,14 +16,18 @@ export interface Recorder {
 
 const flushRows = 200
 const flushMs = 10
+/** Of one transaction. */
+const mostRows = 500
 
 export const createRecorder = (options: {
   database: Database
   logger: Logger
   /** After this many ms without success results are dropped: their leases are over, and others have taken the lanes. */
   giveUpMs: number
+  timing: ProbeTiming
+  onChange(change: HookChange): void
 }): Recorder => {
-  const { database, logger, giveUpMs } = options
+  const { database, logger, giveUpMs, timing, onChange } = options
   let results: AttemptRecord[] = []
   let releases: { lease: Lease; done: () => void }[] = []
   let timer: NodeJS.Timeout | undefined
@@ -33,7 +39,10 @@ export const createRecorder = (options: {
     const until = performance.now() + giveUpMs
     for (;;) {
       try {
-        const { fenced } = await database.transaction((query) => recordAttempts(query, batch, released))
+        const { fenced, changes } = await database.transaction((query) =>
+          recordAttempts(query, batch, released, timing),
+        )
+        for (const change of changes) onChange(change)
         if (fenced > 0) logger.warn({ lanes: fenced }, 'lanes were lost before their results could be stored')
         return
       } catch (error) {
@@ -46,10 +55,12 @@ export const createRecorder = (options: {
 
   const drain = async () => {
     while (results.length > 0 || releases.length > 0) {
-      const batch = results
-      const done = releases
-      results = []
-      releases = []
+      // A lane is released behind its results: they were added before, and so are in this batch or were in an earlier one.
+      const isAll = results.length <= mostRows
+      const batch = isAll ? results : results.slice(0, mostRows)
+      const done = isAll ? releases : []
+      results = isAll ? [] : results.slice(mostRows)
+      if (isAll) releases = []
       await store(
         batch,
         done.map(({ lease }) => lease),

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AttemptRecord, claimLanes, type Lease, openDeliveries, recordAttempts } from '../../events/lane-store.ts'
+import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
+import { claimLanes, type Lease, openDeliveries } from '../../events/lane-store.ts'
 import { removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
+import { enterRelay } from '../../events/relay-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 
 let db: TestDatabase
+const relayId = '00000000-0000-4000-8000-000000000001'
 beforeAll(async () => {
   db = await createTestDatabase()
+  await enterRelay(db.database.query, relayId, 600_000)
 })
 afterAll(() => db.close())
 beforeEach(async () => {
@@ -25,18 +29,13 @@ const record = async (...userIds: string[]) => {
   return ids
 }
 const takeIn = (ids: readonly string[]) => db.database.transaction((query) => takeEventsIn(query, ids))
-const claim = (leaseMs = 30_000) =>
-  claimLanes(db.database.query, {
-    relayId: '00000000-0000-4000-8000-000000000001',
-    leaseMs,
-    limit: 100,
-    perHook: 10,
-    room: new Map(),
-  })
+const claim = async (leaseMs = 30_000) =>
+  (await claimLanes(db.database.query, { relayId, leaseMs, limit: 100, perHook: 10, room: new Map() })).leases
+const some = { perLane: 8, maxBytes: 1_000_000 }
 const heads = async (leases: readonly Lease[]) =>
-  [...(await openDeliveries(db.database.query, leases, 8)).values()].flat().map(({ version }) => version)
+  [...(await openDeliveries(db.database.query, leases, some)).values()].flat().map(({ version }) => version)
 const succeeded = async (lease: Lease): Promise<AttemptRecord> => {
-  const [delivery] = (await openDeliveries(db.database.query, [lease], 1)).get(lease.fence)!
+  const [delivery] = (await openDeliveries(db.database.query, [lease], some)).get(lease.fence)!
   return {
     lease,
     deliveryId: delivery!.id,
@@ -50,10 +49,11 @@ const succeeded = async (lease: Lease): Promise<AttemptRecord> => {
     responseBody: Buffer.from([0]),
     error: null,
     address: null,
+    isNews: false,
   }
 }
 const store = (results: AttemptRecord[], released: Lease[]) =>
-  db.database.transaction((query) => recordAttempts(query, results, released))
+  db.database.transaction((query) => recordAttempts(query, results, released, { random: () => 0.5 }))
 
 test('events are taken in once and in order; what has no predecessor yet is left', async () => {
   const [first, second, third, other] = (await record('a', 'a', 'a', 'b')) as [string, string, string, string]
@@ -81,7 +81,7 @@ test('a lane is claimed by one relay until it gives it back; a new event does no
   expect(await claim()).toEqual([])
   const lease = leases.find(({ entityId }) => entityId === 'a')!
   expect(await heads([lease])).toEqual([1, 2])
-  expect(await store([await succeeded(lease)], [lease])).toEqual({ fenced: 0 })
+  expect(await store([await succeeded(lease)], [lease])).toEqual({ fenced: 0, changes: [] })
   const [again, ...others] = await claim()
   expect(others).toEqual([])
   expect(await heads([again!])).toEqual([2])
@@ -102,9 +102,9 @@ test('after its lease has passed to another, a relay writes nothing', async () =
   const [current] = await claim()
   expect(current!.fence).toBeGreaterThan(late!.fence)
   const result = await succeeded(late!)
-  expect(await store([{ ...result, state: 'dead' }], [late!])).toEqual({ fenced: 1 })
+  expect(await store([{ ...result, state: 'dead' }], [late!])).toEqual({ fenced: 1, changes: [] })
   expect(await claim()).toEqual([])
-  expect(await store([await succeeded(current!)], [current!])).toEqual({ fenced: 0 })
+  expect(await store([await succeeded(current!)], [current!])).toEqual({ fenced: 0, changes: [] })
   const { rows } = await db.database.pool.query('SELECT state, attempts FROM deliveries')
   expect(rows).toEqual([{ state: 'succeeded', attempts: 1 }])
 })
@@ -115,7 +115,9 @@ test('an empty lane disappears; paused and disabled hooks are not claimed', asyn
   expect(await claim()).toEqual([])
   await db.database.pool.query(`UPDATE hooks SET paused_until = NULL, enabled = false`)
   expect(await claim()).toEqual([])
-  await db.database.pool.query(`UPDATE hooks SET enabled = true`)
+  await db.database.pool.query(`UPDATE hooks SET enabled = true, catching_up = false`)
+  expect(await claim()).toEqual([])
+  await db.database.pool.query(`UPDATE hooks SET catching_up = false`)
   const [lease] = await claim()
   await store([await succeeded(lease!)], [lease!])
   expect((await db.database.pool.query('SELECT * FROM lanes')).rows).toEqual([])

@@ -1,0 +1,37 @@
+import { type Query, statement } from '../platform/database.ts'
+
+/** What operators watch of deliveries, over all relays. Read at each scrape. */
+export interface DeliveryFigures {
+  held: number
+  dead: number
+  openBreakers: number
+  disabledHooks: number
+  /** Hooks whose oldest open delivery is the oldest, in seconds. */
+  oldest: { hookId: string; seconds: number; isOpen: boolean }[]
+}
+
+const totals = statement(
+  'figures-totals',
+  `SELECT (SELECT count(*) FROM deliveries WHERE state = 'dead') AS dead,
+     (SELECT count(*) FROM deliveries WHERE state IN ('pending', 'retrying') AND hook_id IN (
+        SELECT id FROM hooks WHERE NOT enabled)) AS held,
+     (SELECT count(*) FROM hooks WHERE gated AND open_since IS NOT NULL) AS "openBreakers",
+     (SELECT count(*) FROM hooks WHERE NOT enabled) AS "disabledHooks"`,
+)
+
+// Only hooks that have lanes have open deliveries, and a lane's own are few.
+const oldest = statement(
+  'figures-oldest',
+  `SELECT hook_id AS "hookId", extract(epoch FROM now() - min(created_at))::float8 AS seconds,
+     bool_or(open_since IS NOT NULL) AS "isOpen"
+   FROM deliveries JOIN hooks ON hooks.id = hook_id WHERE state IN ('pending', 'retrying') AND hooks.enabled
+   GROUP BY hook_id ORDER BY min(created_at) LIMIT $1`,
+)
+
+export const deliveryFigures = async (query: Query, mostHooks: number): Promise<DeliveryFigures> => {
+  const [[counted], hooks] = await Promise.all([
+    query<Omit<DeliveryFigures, 'oldest'>>(totals, []),
+    query<DeliveryFigures['oldest'][number]>(oldest, [mostHooks]),
+  ])
+  return { ...counted!, oldest: hooks }
+}
