@@ -1,4 +1,4 @@
-import { loadGatewayConfig } from '../../gateway/config.ts'
+import { fileSource, loadGatewayConfig } from '../../gateway/config.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../options.ts'
@@ -16,10 +16,11 @@ export const gatewayCommand = async (args: readonly string[]): Promise<number> =
   if (verb !== undefined)
     throw new StartupError(`The gateway has no "${positionals.join(' ')}".`, { hint: 'See surrogate --help.' })
 
-  const config = await loadGatewayConfig(values.config ?? own.GATEWAY_CONFIG, process.env)
+  const source = fileSource(values.config ?? own.GATEWAY_CONFIG, process.env)
+  const config = await source.load()
   return serve({ name: 'gateway', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, config.admin)
-    await openGateway(service, { config, opaBin: own.OPA_BIN })
+    await openGateway(service, { config, source, opaBin: own.OPA_BIN })
   })
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
-import { loadGatewayConfig } from '../../gateway/config.ts'
+import { fileSource } from '../../gateway/config.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
 import { loadConfig, loadTogether } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database.ts'
@@ -49,9 +49,10 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
 
     const gatewayFile = own.GATEWAY_CONFIG ?? open?.gatewayFile
     if (gatewayFile === undefined) return service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
-    const gatewayConfig = await loadGatewayConfig(gatewayFile, { ...environment, ...open?.environment })
+    const source = fileSource(gatewayFile, { ...environment, ...open?.environment })
+    const gatewayConfig = await source.load()
     const portSetting = gatewayFile === open?.gatewayFile ? 'GATEWAY_PORT' : undefined
-    const gateway = await openGateway(service, { config: gatewayConfig, opaBin: own.OPA_BIN, portSetting })
+    const gateway = await openGateway(service, { config: gatewayConfig, source, opaBin: own.OPA_BIN, portSetting })
     await gateway.ready
     if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
   })
