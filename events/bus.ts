@@ -25,6 +25,8 @@ export interface EventBus {
   wake(): void
   /** Runs `listener` at every wake-up. Returns what ends that. */
   onWake(listener: () => void): () => void
+  /** Tells whoever listens to the broker that something was revoked. A hint to look at the feed now, no more. */
+  hintRevocations(): void
   /** `ok` also while a broker is away: changes go on, and events wait in the outbox. False when an operator must act. */
   health(): Promise<{ ok: boolean; detail?: string; connected: boolean }>
   close(): Promise<void>

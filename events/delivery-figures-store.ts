@@ -22,10 +22,10 @@ const totals = statement(
 // Only hooks that have lanes have open deliveries, and a lane's own are few.
 const oldest = statement(
   'figures-oldest',
-  `SELECT hook_id AS "hookId", extract(epoch FROM now() - min(created_at))::float8 AS seconds,
+  `SELECT hook_id AS "hookId", extract(epoch FROM now() - min(deliveries.created_at))::float8 AS seconds,
      bool_or(open_since IS NOT NULL) AS "isOpen"
    FROM deliveries JOIN hooks ON hooks.id = hook_id WHERE state IN ('pending', 'retrying') AND hooks.enabled
-   GROUP BY hook_id ORDER BY min(created_at) LIMIT $1`,
+   GROUP BY hook_id ORDER BY min(deliveries.created_at) LIMIT $1`,
 )
 
 export const deliveryFigures = async (query: Query, mostHooks: number): Promise<DeliveryFigures> => {

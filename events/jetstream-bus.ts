@@ -11,6 +11,7 @@ import {
   ensureConsumer,
   ensureStream,
   requireVersion,
+  revocationsSubject,
   streamName,
   subjectOf,
 } from './jetstream-stream.ts'
@@ -142,6 +143,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
       emitter.on('wake', listener)
       return () => void emitter.off('wake', listener)
     },
+    hintRevocations: () => nats.connection?.publish(revocationsSubject),
     async health() {
       if (nats.connection === undefined)
         return { ok: true, connected: false, detail: `degraded: NATS ${nats.trouble}; events wait in the outbox` }

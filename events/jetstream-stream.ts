@@ -19,6 +19,8 @@ import { StartupError } from '../platform/startup-error.ts'
  */
 export const streamName = 'SURROGATE_EVENTS'
 export const consumerName = 'surrogate-relay'
+/** Outside of the stream: nobody needs it later. */
+export const revocationsSubject = 'surrogate.revocations'
 export const subjectOf = (type: string) => `surrogate.events.${type}`
 
 const seconds = (count: number) => nanos(count * 1_000)

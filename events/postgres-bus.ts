@@ -56,6 +56,7 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
     },
     wake: notifier.notify,
     onWake: notifier.onNotify,
+    hintRevocations: () => {},
     health: async () => ({
       ok: true,
       connected: notifier.connected,

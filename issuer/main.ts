@@ -53,6 +53,8 @@ export interface IssuerOptions {
   database: Database
   /** The publisher of the outbox. */
   events: { wake(): void }
+  /** Runs when something was revoked, here or at another instance. */
+  onRevocations?: () => void
   logger: Logger
   metrics: Metrics
   health: Health
@@ -205,6 +207,7 @@ const wire = async (
   })
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
+  if (options.onRevocations) notifier.onNotify(options.onRevocations)
   const feed = createRevocationFeed({ database, notifier, logger })
   onStop('revocation feed', () => feed.close())
   const authenticate = createAuthenticateRequest({

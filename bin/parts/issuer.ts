@@ -25,7 +25,14 @@ export const openIssuer = async (
   health.addCheck('events', async () => ({ ...(await bus.health()), ok: true }))
   lifecycle.onStop('publisher', () => publisher.close())
   const policies = policy.path === undefined ? undefined : await openPolicies(service, policy.path, policy.opaBin)
-  const issuer = await startIssuer({ ...service, config, database, events: publisher, ...(policies && { policies }) })
+  const issuer = await startIssuer({
+    ...service,
+    config,
+    database,
+    events: publisher,
+    onRevocations: bus.hintRevocations,
+    ...(policies && { policies }),
+  })
   lifecycle.onStop('issuer', () => issuer.close())
   return issuer
 }

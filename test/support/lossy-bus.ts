@@ -51,6 +51,7 @@ export const createLossyBus = (misbehave: {
       emitter.on('wake', listener)
       return () => emitter.off('wake', listener)
     },
+    hintRevocations: () => {},
     health: async () => ({ ok: true, connected: true }),
     close: async () => {},
   }
