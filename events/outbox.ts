@@ -41,43 +41,24 @@ export interface NewEvent {
 /** The format of payloads, told in each as `apiVersion`. Members may be added within a version. */
 export const apiVersion = '1'
 
-/**
- * `recordEvent` as part of a bigger statement, for paths where a round trip counts: table expressions to stand after `WITH`, which record
- * the event once for the one row of `from`, or not at all when it has none. Their parameters are `eventValues(event)`, from `$first` on.
- */
-export const eventExpressions = (from: string, first: number): string => {
-  const [kind, id, eventId, type, organizationId, correlationId, before, after] = [0, 1, 2, 3, 4, 5, 6, 7].map(
-    (index) => `$${first + index}`,
-  )
-  return `
-   entity AS (
-     INSERT INTO entity_versions AS known (kind, id, version) SELECT ${kind}, ${id}, 1 FROM ${from}
-     ON CONFLICT (kind, id) DO UPDATE SET version = known.version + 1
-     RETURNING version),
-   event AS (
-     INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
-     SELECT ${eventId}::uuid, ${kind}, ${id}, entity.version, ${type}, ${organizationId}, ${correlationId}::uuid,
-       convert_to(${before}::text || entity.version || ${after}::text, 'UTF8')
-     FROM entity
-     RETURNING id, version)`
-}
-
-/** The values of `eventExpressions`. Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity. */
-export const eventValues = (event: NewEvent): [kind: string, id: string, eventId: string, ...unknown[]] => {
-  const known = eventTypes.get(event.type)
-  if (known === undefined) throw new TypeError(`Not an event type: ${event.type}`)
-  if (known.entity !== event.entity.kind)
-    throw new TypeError(`${event.type} is an event of a ${known.entity}, not of a ${event.entity.kind}.`)
-  const id = uuidv7()
-  const correlationId = event.request.correlationId ?? uuidv7()
-  const { before, after } = payloadAround(event, id, correlationId)
-  const { kind, id: entityId } = event.entity
-  return [kind, entityId, id, event.type, event.organizationId ?? null, correlationId, before, after]
+/** Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity. */
+const requireKnown = ({ type, entity }: NewEvent): void => {
+  const known = eventTypes.get(type)
+  if (known === undefined) throw new TypeError(`Not an event type: ${type}`)
+  if (known.entity !== entity.kind)
+    throw new TypeError(`${type} is an event of a ${known.entity}, not of a ${entity.kind}.`)
 }
 
 const insert = statement(
   'outbox-insert',
-  `WITH once AS (SELECT), ${eventExpressions('once', 1)} SELECT version FROM event`,
+  `WITH entity AS (
+     INSERT INTO entity_versions AS known (kind, id, version) VALUES ($1, $2, 1)
+     ON CONFLICT (kind, id) DO UPDATE SET version = known.version + 1
+     RETURNING version)
+   INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
+   SELECT $3::uuid, $1, $2, entity.version, $4, $5, $6::uuid, convert_to($7::text || entity.version || $8::text, 'UTF8')
+   FROM entity
+   RETURNING version`,
 )
 
 /**
@@ -89,14 +70,63 @@ export const recordEvent = async (
   transaction: Transaction,
   event: NewEvent,
 ): Promise<{ id: string; version: number }> => {
-  const values = eventValues(event)
+  requireKnown(event)
+  const { type, entity, organizationId } = event
+  const id = uuidv7()
+  const { correlationId = uuidv7() } = event.request
+  // Only the database knows the version, which stands between the two.
+  const before = `{"id":"${id}","event":${JSON.stringify(type)},"version":`
+  const after = `,${JSON.stringify(restOfPayload(event, correlationId)).slice(1)}`
+  const values = [entity.kind, entity.id, id, type, organizationId ?? null, correlationId, before, after]
   const [row] = await queryOf(transaction)<{ version: number | string }>(insert, values)
-  return { id: values[2], version: Number(row!.version) }
+  return { id, version: Number(row!.version) }
 }
 
-/** The JSON of the payload around the digits of its version, which only the database knows. */
-const payloadAround = (event: NewEvent, id: string, correlationId: string) => {
-  const { type, data, extras = {}, organizationId, request } = event
+/** What `firstEvents` reads of a request. */
+export const firstEventColumns = {
+  event_id: 'uuid',
+  event_type: 'text',
+  event_correlation_id: 'uuid',
+  event_organization_id: 'text',
+  entity_kind: 'text',
+  entity_id: 'text',
+  // Stored as it stands in the request, byte for byte.
+  event_payload: 'json',
+} as const
+
+/**
+ * `recordEvent` as part of a bigger statement, for paths where a round trip counts, and for entities that begin with it: table
+ * expressions to stand after `WITH`, which record the event of each row of `from` as the first of its entity.
+ */
+export const firstEvents = (from: string): string => `
+   entity AS (
+     INSERT INTO entity_versions (kind, id, version) SELECT entity_kind, entity_id, 1 FROM ${from}),
+   event AS (
+     INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
+     SELECT event_id, entity_kind, entity_id, 1, event_type, event_organization_id, event_correlation_id,
+       convert_to(event_payload::text, 'UTF8')
+     FROM ${from})`
+
+/** The values of `firstEventColumns`. Throws TypeError as `recordEvent`. */
+export const firstEvent = (event: NewEvent): Record<keyof typeof firstEventColumns, unknown> => {
+  requireKnown(event)
+  const { type, entity } = event
+  const id = uuidv7()
+  const { correlationId = uuidv7() } = event.request
+  return {
+    event_id: id,
+    event_type: type,
+    event_correlation_id: correlationId,
+    event_organization_id: event.organizationId,
+    entity_kind: entity.kind,
+    entity_id: entity.id,
+    event_payload: { id, event: type, version: 1, ...restOfPayload(event, correlationId) },
+  }
+}
+
+/** The payload behind `id`, `event` and `version`. */
+const restOfPayload = (event: NewEvent, correlationId: string): Record<string, unknown> => {
+  const { data, extras, organizationId, request } = event
   const rest = {
     apiVersion,
     correlationId,
@@ -111,10 +141,7 @@ const payloadAround = (event: NewEvent, id: string, correlationId: string) => {
     matchedRoute: request.matchedRoute,
     data: data ?? null,
   }
+  if (extras === undefined) return rest
   const reserved = new Set(['hookId', 'id', 'event', 'version', ...Object.keys(rest)])
-  const more = Object.fromEntries(Object.entries(extras).filter(([name]) => !reserved.has(name)))
-  return {
-    before: `{"id":"${id}","event":${JSON.stringify(type)},"version":`,
-    after: `,${JSON.stringify({ ...rest, ...more }).slice(1)}`,
-  }
+  return { ...rest, ...Object.fromEntries(Object.entries(extras).filter(([name]) => !reserved.has(name))) }
 }

@@ -2,6 +2,7 @@ import knexFactory, { type Knex } from 'knex'
 import pg from 'pg'
 import type { Logger } from './logger.ts'
 import { createPipelinedQuery } from './pipelined-query.ts'
+import { isShared, sharedParameter } from './shared-statement.ts'
 import { StartupError } from './startup-error.ts'
 
 export type DatabaseConnection =
@@ -48,18 +49,24 @@ const pipelinedConnections = 4
 
 export const statement = (name: string, text: string): Statement => ({ name, text })
 
+const parametersOf = (statement: Statement, values: readonly unknown[]): unknown[] =>
+  isShared(statement) ? [sharedParameter([values])] : (values as unknown[])
+
 const clientQuery =
   (client: pg.PoolClient): Query =>
-  async <Row extends object>({ name, text }: Statement, values: readonly unknown[]) =>
-    (await client.query<Row>({ name, text, values: values as unknown[] })).rows
+  async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
+    const { name, text } = statement
+    return (await client.query<Row>({ name, text, values: parametersOf(statement, values) })).rows
+  }
 
 /** `$n` of a statement as knex's own placeholders, in order of appearance. */
 const knexQuery =
   (trx: Knex.Transaction): Query =>
-  async <Row extends object>({ text }: Statement, values: readonly unknown[]) => {
+  async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
+    const parameters = parametersOf(statement, values)
     const bindings: unknown[] = []
-    const sql = text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index) => {
-      bindings.push(values[Number(index) - 1] ?? null)
+    const sql = statement.text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index) => {
+      bindings.push(parameters[Number(index) - 1] ?? null)
       return '?'
     })
     return (await trx.raw<{ rows: Row[] }>(sql, bindings as Knex.RawBinding[])).rows

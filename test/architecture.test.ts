@@ -18,9 +18,15 @@ const areas: Record<string, readonly string[]> = {
 
 const holdsSql = (file: string) =>
   /-store\.ts$/.test(file) ||
-  ['outbox.ts', 'publisher.ts', 'reconcile.ts', 'postgres-bus.ts', 'notifier.ts', 'database.ts'].includes(
-    basename(file),
-  ) ||
+  [
+    'outbox.ts',
+    'publisher.ts',
+    'reconcile.ts',
+    'postgres-bus.ts',
+    'notifier.ts',
+    'database.ts',
+    'shared-statement.ts',
+  ].includes(basename(file)) ||
   file.startsWith('migrations/') ||
   // Starts and adopts the server itself: it asks it who it is before there is a database of ours.
   file.startsWith('platform/embedded-postgres')

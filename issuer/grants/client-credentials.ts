@@ -52,7 +52,7 @@ export const clientCredentialsGrant = ({
         expiresIn: accessTokenTtl,
       }
     },
-    issued({ token, scope }, { client, requestedResource, organizationId, scopes, origin }) {
+    issued({ token, scope }, { client, resource, organizationId, scopes, origin }) {
       audit.record({
         key: 'ExchangeTokenBy.ClientCredentials',
         result: 'Success',
@@ -61,7 +61,7 @@ export const clientCredentialsGrant = ({
           ...origin,
           params: {
             grant_type: 'client_credentials',
-            resource: requestedResource,
+            resource,
             organization_id: organizationId,
             scope: scopes.join(' '),
           },

@@ -9,7 +9,7 @@ import type { AccessTokenClaims } from '../tokens/access-token.ts'
  * token is signed. `redeem`, for grants that use something up, makes it so in one statement or one transaction; only after that is the
  * token answered. So nothing is used up without an answer, and nothing is answered twice. Grants never sign and never see HTTP.
  */
-export interface Grant<Input = unknown, Prepared extends PreparedToken = PreparedToken> {
+export interface Grant<Input = unknown, Prepared extends PreparedToken = PreparedToken, Ahead = unknown> {
   /** `grant_type` */
   type: string
   allows(client: Client): boolean
@@ -17,22 +17,33 @@ export interface Grant<Input = unknown, Prepared extends PreparedToken = Prepare
   forbidden?(client: Client, origin: RequestOrigin): void
   /** Parses the grant's own parameters. Throws `OAuthError` `invalid_request`. */
   read(parameters: Parameters): Input
-  prepare(input: Input, request: TokenRequest): Promise<Prepared>
+  /**
+   * Begins to read what `prepare` will need, while it is still being looked up who asks: one cheap query, with no effect. Undefined when
+   * there is nothing that can be read before that is known.
+   */
+  readAhead?(input: Input, asked: AskedTarget): Promise<Ahead> | undefined
+  prepare(input: Input, request: TokenRequest, ahead: Promise<Ahead> | undefined): Promise<Prepared>
   /** All or nothing. Throws `OAuthError` when somebody else was faster or something changed since `prepare`. */
   redeem?(database: Pick<Database, 'query' | 'transaction'>, prepared: Prepared): Promise<void>
   /** After the answer is certain: what is left to do that the answer need not wait for. */
   issued?(prepared: Prepared, request: TokenRequest): void
 }
 
-/** What every grant gets: the caller and what it asks a token for. */
-export interface TokenRequest {
-  client: Client
-  /** The scope names asked for, each once. */
+/** What a token is asked for, as it stands in the request. */
+export interface AskedTarget {
+  /** The indicator, registered or not. */
+  resource: string | undefined
+  /** Without a resource, the default one is meant. */
+  useDefaultResource: boolean
+  /** Scope names, each once. */
   scopes: readonly string[]
-  /** Of those, what the client itself holds on the resource. */
+}
+
+/** What every grant gets: the caller and what it asks a token for. */
+export interface TokenRequest extends AskedTarget {
+  client: Client
+  /** Of the scopes asked for, what the client itself holds on the resource. */
   clientScopes: readonly string[]
-  /** The indicator asked for, registered or not. */
-  requestedResource: string | undefined
   /** `organization_id`: the organization that the token will be for or, on a resource, count in; known or not. */
   organizationId: string | undefined
   /**
@@ -63,5 +74,6 @@ export interface PreparedToken {
 }
 
 /** Infers a grant's own types and hides them from the table. */
-export const grant = <Input, Prepared extends PreparedToken>(definition: Grant<Input, Prepared>): Grant =>
-  definition as unknown as Grant
+export const grant = <Input, Prepared extends PreparedToken, Ahead = unknown>(
+  definition: Grant<Input, Prepared, Ahead>,
+): Grant => definition as unknown as Grant

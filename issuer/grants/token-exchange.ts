@@ -6,17 +6,17 @@ import type { LastUse } from '../personal-access-tokens/last-use.ts'
 import { isGood } from '../personal-access-tokens/personal-access-token-store.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
-import { checkActor, presentActor } from './exchange/actor.ts'
+import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor } from './exchange/actor.ts'
 import { askPolicy } from './exchange/ask-policy.ts'
 import { type ExchangeAttempt, forbiddenEntry, refusedEntry } from './exchange/audit.ts'
-import { findExchangeFacts } from './exchange/exchange-facts-store.ts'
-import { consumeSubjectToken, recordExchange, subjectTokenStatus } from './exchange/exchange-store.ts'
+import { type ExchangeFacts, findExchangeFacts } from './exchange/exchange-facts-store.ts'
+import { consumeSubjectToken, type Redeemer, recordExchange, subjectTokenStatus } from './exchange/exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './exchange/grantable.ts'
 import { type PreparedExchange, planExchange } from './exchange/plan.ts'
 import { refused } from './exchange/refusal.ts'
 import { type ExchangeRequest, exchangeGrantType, readExchangeRequest } from './exchange/request.ts'
-import { checkSubject, presentSubject } from './exchange/subject.ts'
-import { type Grant, grant } from './grant.ts'
+import { checkSubject, type PresentedSubject, presentSubject, storedSubject } from './exchange/subject.ts'
+import { type AskedTarget, type Grant, grant } from './grant.ts'
 import { enterOrganization } from './organization.ts'
 
 export interface ExchangeDependencies {
@@ -30,6 +30,13 @@ export interface ExchangeDependencies {
   lastUse: LastUse
 }
 
+/** What was presented, and what is known of it. */
+interface Ahead {
+  subject: PresentedSubject
+  presentedActor: PresentedActor | undefined
+  facts: ExchangeFacts
+}
+
 /**
  * RFC 8693: a subject token of the Management API (single use, opens an impersonation session), a personal access token or an access token
  * of this issuer is exchanged for an access token of its subject, bound to one resource; with an actor token it carries `act`.
@@ -37,20 +44,21 @@ export interface ExchangeDependencies {
 export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
   const { database, verifier, policy, events, audit, lastUse } = dependencies
 
+  const factsOf = async (subject: PresentedSubject, presentedActor: PresentedActor | undefined, asked: AskedTarget) => {
+    const { resource, useDefaultResource, scopes } = asked
+    const question = { subject, actor: presentedActor, resource, useDefaultResource, scopes, forPolicy: policy.enabled }
+    return { subject, presentedActor, facts: await findExchangeFacts(database.query, question) }
+  }
+
+  const present = async (input: ExchangeRequest, asked: AskedTarget): Promise<Ahead> =>
+    factsOf(await presentSubject(input, verifier), await presentActor(input, verifier), asked)
+
   // The order of the checks decides which of several faults is told: subject token, subject, organization, resource, scopes, actor, policy.
-  const prepare = async (attempt: ExchangeAttempt): Promise<PreparedExchange> => {
+  const prepare = async (attempt: ExchangeAttempt, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
     const { input, request } = attempt
-    const subject = await presentSubject(input, verifier)
-    const presentedActor = await presentActor(input, verifier)
-    const [target] = await Promise.allSettled([request.target({ required: false })])
-    const facts = await findExchangeFacts(database.query, {
-      subject,
-      actor: presentedActor,
-      resourceId: target.status === 'fulfilled' ? target.value?.id : undefined,
-      scopes: request.scopes,
-      forPolicy: policy.enabled,
-    })
+    const { subject, presentedActor, facts } = await (ahead ?? present(input, request))
     attempt.facts = facts
+    const [target] = await Promise.allSettled([request.target({ required: false })])
     const subjectId = checkSubject(subject, facts, request.client)
     const organization = await enterOrganization(database.query, request, { kind: 'user', id: subjectId }, target)
     if (target.status === 'rejected') throw target.reason
@@ -63,12 +71,12 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     return planExchange({ ...checked, ...askPolicy(policy, checked) })
   }
 
-  const redeem = async (query: Query, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
+  const redeem = async (database: Redeemer, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
     if (impersonation) {
-      if (!(await consumeSubjectToken(query, impersonation, issue)))
-        throw await lateRefusal(query, impersonation.digest)
-    } else if (!(await recordExchange(query, issue, personalAccessToken))) {
-      const isGone = personalAccessToken && !(await isGood(query, personalAccessToken.digest))
+      if (!(await consumeSubjectToken(database, impersonation, issue)))
+        throw await lateRefusal(database.query, impersonation.digest)
+    } else if (!(await recordExchange(database, issue, personalAccessToken))) {
+      const isGone = personalAccessToken && !(await isGood(database.query, personalAccessToken.digest))
       throw refused(isGone ? 'subject_token_unknown' : 'subject_suspended')
     }
   }
@@ -84,7 +92,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     }
   }
 
-  return grant<ExchangeRequest, PreparedExchange>({
+  return grant<ExchangeRequest, PreparedExchange, Ahead>({
     type: exchangeGrantType,
     // Absent means allowed, but never for third-party applications.
     allows: ({ isThirdParty, allowTokenExchange }) => !isThirdParty && allowTokenExchange !== false,
@@ -92,11 +100,15 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
       if (!isPublic(client)) audit.record(forbiddenEntry(client, origin))
     },
     read: readExchangeRequest,
-    prepare(input, request) {
-      const attempt: ExchangeAttempt = { input, request }
-      return audited(attempt, prepare(attempt))
+    readAhead(input, asked) {
+      const subject = isActorJwt(input) ? undefined : storedSubject(input)
+      return subject && factsOf(subject, storedActor(input), asked)
     },
-    redeem: ({ query }, prepared) => audited(prepared.attempt, redeem(query, prepared)),
+    prepare(input, request, ahead) {
+      const attempt: ExchangeAttempt = { input, request }
+      return audited(attempt, prepare(attempt, ahead))
+    },
+    redeem: (database, prepared) => audited(prepared.attempt, redeem(database, prepared)),
     issued({ personalAccessToken }) {
       events.wake()
       if (personalAccessToken && !personalAccessToken.useNoted) lastUse.record(personalAccessToken.digest)

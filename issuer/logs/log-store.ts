@@ -21,8 +21,13 @@ const insert = statement(
 )
 
 /** The `payload` column: the entry itself with what is particular to it. */
-export const logPayload = ({ key, result, applicationId, userId, payload }: AuditEntry): string =>
-  JSON.stringify({ key, result, applicationId, userId, ...payload })
+export const logPayload = ({ key, result, applicationId, userId, payload }: AuditEntry): object => ({
+  key,
+  result,
+  applicationId,
+  userId,
+  ...payload,
+})
 
 /** Writes the row in the caller's transaction, so that it stands exactly when the change stands. */
 export const insertLog = async (transaction: Transaction, entry: AuditEntry): Promise<void> => {
@@ -32,7 +37,7 @@ export const insertLog = async (transaction: Transaction, entry: AuditEntry): Pr
     entry.result,
     entry.applicationId ?? null,
     entry.userId ?? null,
-    logPayload(entry),
+    JSON.stringify(logPayload(entry)),
   ])
 }
 
@@ -50,7 +55,7 @@ export const insertLogs = async (query: Query, rows: readonly { entry: AuditEntr
     rows.map(({ entry }) => entry.result),
     rows.map(({ entry }) => entry.applicationId ?? null),
     rows.map(({ entry }) => entry.userId ?? null),
-    rows.map(({ entry }) => logPayload(entry)),
+    rows.map(({ entry }) => JSON.stringify(logPayload(entry))),
     rows.map(({ at }) => at),
   ])
 }

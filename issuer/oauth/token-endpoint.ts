@@ -5,7 +5,7 @@ import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../../platform/problem.ts'
-import type { PreparedToken, RequestOrigin, TokenRequest } from '../grants/grant.ts'
+import type { AskedTarget, PreparedToken, RequestOrigin, TokenRequest } from '../grants/grant.ts'
 import type { Grants } from '../grants/index.ts'
 import type { Limits } from '../rate-limits/rate-limits.ts'
 import { issueTime } from '../revocations/issue-time.ts'
@@ -46,36 +46,43 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     await limits.tokenRequestFrom?.(origin.ip)
     const scopes = parseScope(parameters.get('scope'))
     const organizationId = parameters.get('organization_id')
-    const requestedResource = resourceOf(parameters)
-    const useDefaultResource = organizationId === undefined && !isOidcOnly(scopes)
-    const asked = { resource: requestedResource, useDefaultResource, scopes }
-    const facts = await authenticateClient(request, parameters, (clientId) =>
-      findTokenRequestFacts(database.query, { clientId, ...asked }),
-    )
+    const resource = resourceOf(parameters)
+    const asked: AskedTarget = {
+      resource,
+      useDefaultResource: organizationId === undefined && !isOidcOnly(scopes),
+      scopes,
+    }
+    const wanted = readGrant(parameters)
+    let ahead: Promise<unknown> | undefined
+    const facts = await authenticateClient(request, parameters, (clientId) => {
+      // In the same turn as the client's own facts. Should it fail, and the client be refused, nobody is waiting for it.
+      if (!wanted.refusal) ahead = wanted.grant?.readAhead?.(wanted.input, asked)
+      ahead?.catch(() => {})
+      return findTokenRequestFacts(database.query, { clientId, ...asked })
+    })
     const { client } = facts
     await limits.tokenRequestBy?.(client.id)
-    const { grantType, grant } = selectGrant(parameters.get('grant_type'))
+    const { grantType, grant } = requireGrant(wanted)
     progress.grant = grantType
     if (!grant.allows(client)) {
       grant.forbidden?.(client, origin)
       throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
     }
-    const input = grant.read(parameters)
+    if (wanted.refusal) throw wanted.refusal
     const tokenRequest: TokenRequest = {
+      ...asked,
       client,
-      scopes,
       clientScopes: facts.clientScopes,
-      requestedResource,
       organizationId,
       target: targetOf(
         database.query,
-        { requested: requestedResource, scopes, organizationId },
+        { requested: resource, scopes, organizationId },
         facts,
       ) as TokenRequest['target'],
       origin,
       now: issueTime(now(), facts.clientRevokedUntil),
     }
-    const prepared = await grant.prepare(input, tokenRequest)
+    const prepared = await grant.prepare(wanted.input, tokenRequest, ahead)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.
     const answer = answerOf(prepared)
     await grant.redeem?.(database, prepared)
@@ -89,9 +96,19 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     return resource === organizationsResource && parameters.has('organization_id') ? undefined : resource
   }
 
-  const selectGrant = (grantType: string | undefined) => {
+  /** The grant that is asked for, with its own parameters. What is wrong with them is told once it is known who asks. */
+  const readGrant = (parameters: Parameters) => {
+    const grantType = parameters.get('grant_type')
+    const grant = grantType === undefined ? undefined : grants.get(grantType)
+    try {
+      return { grantType, grant, input: grant?.read(parameters) }
+    } catch (refusal) {
+      return { grantType, grant, refusal }
+    }
+  }
+
+  const requireGrant = ({ grantType, grant }: ReturnType<typeof readGrant>) => {
     if (grantType === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: grant_type.')
-    const grant = grants.get(grantType)
     if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant type is not supported.')
     return { grantType, grant }
   }

@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../platform/database.ts'
+import { lookUp } from '../../platform/shared-statement.ts'
 import { likelySpellings } from '../resources/indicator.ts'
 import { revokedUntil } from '../revocations/revocation-store.ts'
 import type { Client } from './client.ts'
@@ -11,6 +12,11 @@ import type { Resource } from './resource.ts'
  */
 export const oneHolds = (roles: string, scopeId: string): string =>
   `EXISTS (SELECT FROM role_scopes rs WHERE rs.scope_id = ${scopeId} AND rs.role_id = ANY (ARRAY(${roles})))`
+
+/** An SQL expression: the id of the resource that a statement's `asked.resource` and `asked.use_default_resource` stand for, or NULL. */
+export const resourceAsked = `CASE
+     WHEN asked.resource IS NOT NULL THEN (SELECT id FROM resources WHERE indicator = asked.resource)
+     WHEN asked.use_default_resource THEN (SELECT id FROM resources WHERE is_default) END`
 
 /** What every token request needs to know, in one round trip: the client with what proves it, the resource, and the scopes asked for. */
 export interface TokenRequestFacts {
@@ -28,26 +34,25 @@ export interface TokenRequestFacts {
 // Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held is looked up from
 // the client's own roles, so the cost does not grow with the number of roles there are. The client is joined last and may be missing, so
 // that an unknown one takes the same look-ups as a wrong secret.
-const select = statement(
+const select = lookUp(
   'token-request',
+  { client_id: 'text', resource: 'text', use_default_resource: 'boolean', scopes: 'text[]' },
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
      a.oidc_client_metadata->>'jwks' AS jwks, a.oidc_client_metadata->>'tokenEndpointAuthMethod' AS "authenticationMethod",
      (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
-      WHERE s.application_id = asked.id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
+      WHERE s.application_id = asked.client_id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
      r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted,
-     ${revokedUntil('client', 'ARRAY[asked.id]')} AS "clientRevokedUntil"
-   FROM (SELECT $1::text AS id) asked
-   LEFT JOIN resources r ON r.id = CASE
-     WHEN $2::text IS NOT NULL THEN (SELECT id FROM resources WHERE indicator = $2)
-     WHEN $3::boolean THEN (SELECT id FROM resources WHERE is_default) END
+     ${revokedUntil('client', 'ARRAY[asked.client_id]')} AS "clientRevokedUntil"
+   FROM (SELECT) once
+   LEFT JOIN resources r ON r.id = ${resourceAsked}
    LEFT JOIN LATERAL (
      SELECT string_agg(s.name, ' ') AS defined,
        string_agg(s.name, ' ') FILTER (WHERE
-         ${oneHolds('SELECT role_id FROM application_roles WHERE application_id = asked.id', 's.id')}) AS granted
-     FROM scopes s WHERE s.resource_id = r.id AND s.name = ANY ($4::text[])
+         ${oneHolds('SELECT role_id FROM application_roles WHERE application_id = asked.client_id', 's.id')}) AS granted
+     FROM scopes s WHERE s.resource_id = r.id AND s.name = ANY (asked.scopes)
    ) found ON true
-   LEFT JOIN applications a ON a.id = asked.id`,
+   LEFT JOIN applications a ON a.id = asked.client_id`,
 )
 
 interface Row extends Omit<Client, 'id'> {
@@ -69,7 +74,14 @@ export const findTokenRequestFacts = async (
   query: Query,
   asked: { clientId: string; resource: string | undefined; useDefaultResource: boolean; scopes: readonly string[] },
 ): Promise<TokenRequestFacts | undefined> => {
-  const [row] = await query<Row>(select, [asked.clientId, asked.resource, asked.useDefaultResource, asked.scopes])
+  const [row] = await query<Row>(select, [
+    {
+      client_id: asked.clientId,
+      resource: asked.resource,
+      use_default_resource: asked.useDefaultResource,
+      scopes: asked.scopes,
+    },
+  ])
   if (!row || row.id === null) return undefined
   const {
     id,

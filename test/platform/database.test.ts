@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase, queryOf, statement } from '../../platform/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { bytea, lookUp, sharedStatement } from '../../platform/shared-statement.ts'
 import { createTestDatabase } from '../support/database.ts'
 
 const open = async () => {
@@ -100,4 +101,52 @@ test('a database that does not answer is one clear line', async () => {
     message: expect.stringContaining('The database cannot be reached'),
     hint: expect.stringContaining('DATABASE_URL'),
   })
+})
+
+const quotient = lookUp(
+  'test-quotient',
+  { number: 'integer', divisor: 'integer' },
+  'SELECT asked.number / asked.divisor AS quotient, pg_current_xact_id()::text AS transaction WHERE asked.number >= 0',
+)
+
+test('requests for a shared statement go out together, and each gets its own rows', async () => {
+  const database = await open()
+  const ask = (number: number) =>
+    database.query<{ quotient: number; transaction: string }>(quotient, [{ number, divisor: 1 }])
+  const rows = await Promise.all(Array.from({ length: 300 }, (_, index) => ask(index - 100)))
+  expect(rows.map(([row]) => row?.quotient)).toEqual(
+    Array.from({ length: 300 }, (_, index) => (index < 100 ? undefined : index - 100)),
+  )
+  expect(new Set(rows.flat().map(({ transaction }) => transaction)).size).toBeLessThan(10)
+})
+
+test('a request that fails in a shared statement fails alone', async () => {
+  const database = await open()
+  const results = await Promise.allSettled(
+    Array.from({ length: 40 }, (_, number) => database.query(quotient, [{ number, divisor: number % 4 }])),
+  )
+  expect(results.map(({ status }) => status)).toEqual(
+    Array.from({ length: 40 }, (_, number) => (number % 4 === 0 ? 'rejected' : 'fulfilled')),
+  )
+})
+
+test('a shared statement is the same by itself, in a pg transaction and in one of knex', async () => {
+  const database = await open()
+  const values = { bytes: 'bytea', names: 'text[]', at: 'timestamptz', data: 'jsonb', nothing: 'text' }
+  const echoed = sharedStatement(
+    'test-echoed',
+    values,
+    (asked) => `SELECT n, bytes, names, at, data, nothing, '?' AS mark FROM ${asked}`,
+  )
+  const row = {
+    bytes: bytea(Buffer.from([0, 255])),
+    names: ['a b', '"', '\\', 'é'],
+    at: new Date('2026-01-02T03:04:05.678Z'),
+    data: { deep: [null, { '?': '$1' }] },
+    nothing: undefined,
+  }
+  const expected = [{ n: 0, ...row, bytes: Buffer.from([0, 255]), nothing: null, mark: '?' }]
+  expect(await database.query(echoed, [row])).toEqual(expected)
+  expect(await database.transaction((query) => query(echoed, [row]))).toEqual(expected)
+  expect(await database.knex.transaction((trx) => queryOf(trx)(echoed, [row]))).toEqual(expected)
 })

@@ -34,12 +34,20 @@ export interface Actor {
   clientId: string | undefined
 }
 
+/** Whether the actor token has to be verified first, because it is not stored here. */
+export const isActorJwt = ({ actorToken }: ExchangeRequest): boolean => actorToken?.includes('.') ?? false
+
+/** Of a token that is stored here; undefined when there is none. */
+export const storedActor = ({ actorToken }: ExchangeRequest): PresentedActor | undefined =>
+  actorToken === undefined ? undefined : { kind: 'opaque-token', digest: tokenDigest('opaque-token', actorToken) }
+
 export const presentActor = async (
-  { actorToken }: ExchangeRequest,
+  input: ExchangeRequest,
   verifier: AccessTokenVerifier,
-): Promise<PresentedActor | undefined> => {
-  if (actorToken === undefined) return undefined
-  if (!actorToken.includes('.')) return { kind: 'opaque-token', digest: tokenDigest('opaque-token', actorToken) }
+): Promise<PresentedActor | undefined> =>
+  isActorJwt(input) ? await presentJwt(input.actorToken!, verifier) : storedActor(input)
+
+const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Promise<PresentedActor> => {
   const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
     throw error instanceof JwtError ? refused('actor_token_invalid') : error
   })

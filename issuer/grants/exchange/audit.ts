@@ -31,7 +31,7 @@ const entryOf = (
     params: {
       grant_type: exchangeGrantType,
       subject_token_type: input.subjectTokenType,
-      resource: request.requestedResource,
+      resource: request.resource,
       organization_id: request.organizationId,
       scope: request.scopes.join(' '),
     },

@@ -1,5 +1,6 @@
-import { type Query, type Statement, statement } from '../../../platform/database.ts'
-import { oneHolds } from '../../oauth/token-request-store.ts'
+import type { Query } from '../../../platform/database.ts'
+import { bytea, lookUp, type SharedStatement } from '../../../platform/shared-statement.ts'
+import { oneHolds, resourceAsked } from '../../oauth/token-request-store.ts'
 import type { FoundRevocation } from '../../revocations/concerns.ts'
 import { revocationsOf } from '../../revocations/revocation-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
@@ -7,11 +8,12 @@ import type { PresentedActor } from './actor.ts'
 import { revocableValues } from './revoked.ts'
 import type { PresentedSubject } from './subject.ts'
 
-/** What is asked of the database for one exchange; digests find stored tokens, the rest comes from verified JWTs. */
+/** What is asked of the database for one exchange: digests find stored tokens, the rest comes from verified JWTs. */
 export interface ExchangeQuestion {
   subject: PresentedSubject
   actor: PresentedActor | undefined
-  resourceId: string | undefined
+  resource: string | undefined
+  useDefaultResource: boolean
   scopes: readonly string[]
   /** Also read what only a policy looks at. */
   forPolicy: boolean
@@ -101,36 +103,36 @@ interface TokenSql {
 
 const subjectTokens: Record<Kinds['subject'], TokenSql> = {
   'subject-token': {
-    from: '(SELECT * FROM subject_tokens WHERE digest = @subjectDigest) t',
+    from: '(SELECT * FROM subject_tokens WHERE digest = asked.subject_digest) t',
     userId: 't.user_id',
     columns: `t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
       t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
       t.reason, t.ticket`,
   },
   'personal-access-token': {
-    from: '(SELECT * FROM personal_access_tokens WHERE digest = @subjectDigest) t',
+    from: '(SELECT * FROM personal_access_tokens WHERE digest = asked.subject_digest) t',
     userId: 't.user_id',
     columns: `CASE WHEN t.digest IS NOT NULL THEN json_build_object('name', t.name, 'scopes', t.scopes,
       'expired', COALESCE(t.expires_at <= now(), false), 'expiresAt', floor(extract(epoch FROM t.expires_at)),
       'useNoted', COALESCE(t.last_used_at > now() - interval '1 minute', false)) END AS "personalAccessToken"`,
   },
   'opaque-token': {
-    from: '(SELECT * FROM opaque_tokens WHERE digest = @subjectDigest) t',
+    from: '(SELECT * FROM opaque_tokens WHERE digest = asked.subject_digest) t',
     userId: 't.user_id',
     columns: `CASE WHEN t.digest IS NOT NULL THEN ${opaqueToken('t', `'expiresAt', floor(extract(epoch FROM t.expires_at))`)} END AS "opaqueSubject",
       (SELECT is_third_party FROM applications WHERE id = t.client_id) AS "subjectClientIsThirdParty"`,
     revocable: 'ARRAY[u.id, t.client_id, t.session_id]::text[]',
   },
   jwt: {
-    userId: '@subjectUserId::text',
-    columns: `(SELECT is_third_party FROM applications WHERE id = @subjectClientId) AS "subjectClientIsThirdParty"`,
+    userId: 'asked.subject_user_id',
+    columns: `(SELECT is_third_party FROM applications WHERE id = asked.subject_client_id) AS "subjectClientIsThirdParty"`,
     revocable: 'ARRAY[u.id]::text[]',
   },
 }
 
 const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
   'opaque-token': {
-    from: '(SELECT * FROM opaque_tokens WHERE digest = @actorDigest) oa',
+    from: '(SELECT * FROM opaque_tokens WHERE digest = asked.actor_digest) oa',
     userId: 'oa.user_id',
     columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken('oa', `'scope', oa.scope`)} END AS "opaqueActor",
       (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = oa.session_id) AS "actorSessionEnded"`,
@@ -139,8 +141,8 @@ const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
       || ARRAY(SELECT jsonb_path_query(oa.act, 'strict $.**.sub') #>> '{}')`,
   },
   jwt: {
-    userId: '@actorUserId::text',
-    columns: `(SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = @actorSessionId) AS "actorSessionEnded"`,
+    userId: 'asked.actor_user_id',
+    columns: `(SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = asked.actor_session_id) AS "actorSessionEnded"`,
     revocable: 'ARRAY[a.id]::text[]',
   },
 }
@@ -150,7 +152,7 @@ const factsSql = (kinds: Kinds): string => {
   const actor = kinds.actor === 'none' ? undefined : actorTokens[kinds.actor]
   const revocable = [subject.revocable, actor?.revocable].filter((sql) => sql !== undefined)
   // What JWTs carry is known before anything is read.
-  const jwt = kinds.subject === 'jwt' || kinds.actor === 'jwt' ? ['@revocable::text[]'] : []
+  const jwt = kinds.subject === 'jwt' || kinds.actor === 'jwt' ? ['asked.revocable'] : []
   const columns = [
     subject.columns,
     `u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended"`,
@@ -162,34 +164,40 @@ const factsSql = (kinds: Kinds): string => {
     actor && kinds.forPolicy && `${roleNames('a.id')} AS "actorRoles"`,
     revocable.length > 0 && `${revocationsOf([...jwt, ...revocable].join(' || '))} AS revocations`,
     `(SELECT string_agg(s.name, ' ') FROM scopes s
-      WHERE s.resource_id = @resourceId AND s.name = ANY (@scopes::text[]) AND
+      WHERE s.resource_id = (${resourceAsked}) AND s.name = ANY (asked.scopes) AND
         ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}) AS granted`,
   ]
   // One column, because the driver takes longer to read two dozen than to parse their JSON.
   return `SELECT to_json(found) AS facts FROM (SELECT ${columns.filter((sql) => sql).join(',\n')}
-   FROM (SELECT) asked
+   FROM (SELECT) once
    ${[subject.from, actor?.from].map((from) => (from ? `LEFT JOIN ${from} ON true` : '')).join('\n')}
    LEFT JOIN users u ON u.id = ${subject.userId}
    ${actor ? `LEFT JOIN users a ON a.id = ${actor.userId}` : ''}) found`
 }
 
-interface FactsStatement extends Statement {
-  /** Of the parameters, in order. */
-  names: readonly string[]
-}
+/** Everything that such a statement may ask with. */
+const columnTypes = {
+  subject_digest: 'bytea',
+  subject_user_id: 'text',
+  subject_client_id: 'text',
+  actor_digest: 'bytea',
+  actor_user_id: 'text',
+  actor_session_id: 'text',
+  revocable: 'text[]',
+  resource: 'text',
+  use_default_resource: 'boolean',
+  scopes: 'text[]',
+} as const
 
-const statements = new Map<string, FactsStatement>()
+const statements = new Map<string, SharedStatement>()
 
-const factsStatement = (kinds: Kinds): FactsStatement => {
+const factsStatement = (kinds: Kinds): SharedStatement => {
   const name = `exchange-facts-${kinds.subject}-${kinds.actor}${kinds.forPolicy ? '-policy' : ''}`
   const known = statements.get(name)
   if (known) return known
-  const names: string[] = []
-  const text = factsSql(kinds).replace(/@(\w+)/g, (_, parameter: string) => {
-    if (!names.includes(parameter)) names.push(parameter)
-    return `$${names.indexOf(parameter) + 1}`
-  })
-  const made = { ...statement(name, text), names }
+  const text = factsSql(kinds)
+  const columns = Object.fromEntries(Object.entries(columnTypes).filter(([column]) => text.includes(`asked.${column}`)))
+  const made = lookUp(name, columns, text)
   statements.set(name, made)
   return made
 }
@@ -224,24 +232,20 @@ const nothing: ExchangeFacts = {
 }
 
 /** One round trip for all that the checks need. The subject is whom the token in hand names, the actor likewise. */
-export const findExchangeFacts = async (
-  query: Query,
-  { subject, actor, resourceId, scopes, forPolicy }: ExchangeQuestion,
-): Promise<ExchangeFacts> => {
-  const asked = factsStatement({ subject: subject.kind, actor: actor?.kind ?? 'none', forPolicy })
-  const parameters: Record<string, unknown> = {
+export const findExchangeFacts = async (query: Query, question: ExchangeQuestion): Promise<ExchangeFacts> => {
+  const { subject, actor, resource, useDefaultResource, scopes, forPolicy } = question
+  const statement = factsStatement({ subject: subject.kind, actor: actor?.kind ?? 'none', forPolicy })
+  const asked: Partial<Record<keyof typeof columnTypes, unknown>> = {
     ...(subject.kind === 'jwt'
-      ? { subjectUserId: subject.userId, subjectClientId: subject.clientId }
-      : { subjectDigest: subject.digest }),
-    ...(actor?.kind === 'jwt' && { actorUserId: actor.userId, actorSessionId: actor.sessionId }),
-    ...(actor?.kind === 'opaque-token' && { actorDigest: actor.digest }),
+      ? { subject_user_id: subject.userId, subject_client_id: subject.clientId }
+      : { subject_digest: bytea(subject.digest) }),
+    ...(actor?.kind === 'jwt' && { actor_user_id: actor.userId, actor_session_id: actor.sessionId }),
+    ...(actor?.kind === 'opaque-token' && { actor_digest: bytea(actor.digest) }),
     revocable: revocableValues(subject, actor),
-    resourceId,
+    resource,
+    use_default_resource: useDefaultResource,
     scopes,
   }
-  const [row] = await query<{ facts: Partial<ExchangeFacts> }>(
-    asked,
-    asked.names.map((name) => parameters[name]),
-  )
+  const [row] = await query<{ facts: Partial<ExchangeFacts> }>(statement, [asked])
   return { ...nothing, ...row!.facts }
 }

@@ -1,58 +1,145 @@
-import { eventExpressions, eventValues, type NewEvent } from '../../../events/outbox.ts'
-import { type Query, statement } from '../../../platform/database.ts'
+import { firstEvent, firstEventColumns, firstEvents, type NewEvent } from '../../../events/outbox.ts'
+import { type Database, type Query, statement } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
+import { bytea, type SharedStatement, sharedStatement } from '../../../platform/shared-statement.ts'
 import type { ImpersonationSession } from '../../impersonation/session.ts'
 import { type AuditEntry, logPayload } from '../../logs/log-store.ts'
 import type { Act } from '../../tokens/access-token.ts'
 
-// What both redeeming statements do once `allowed` has its row. $1…$11: the opaque token and the audit row.
-const writeTokenAndLog = (personalAccessToken: string) => `
-   opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, personal_access_token)
-     SELECT $1, $2, $3, $4, $5, $6, $7, ${personalAccessToken} FROM allowed WHERE $1::bytea IS NOT NULL),
-   log AS (
-     INSERT INTO logs (id, key, result, application_id, user_id, payload)
-     SELECT $8, $9, 'Success', $3, $2, $10 FROM allowed)`
+// Both redeeming statements check again what may have changed, and then write all that `allowed` has a row for.
+
+const issueColumns = {
+  user_id: 'text',
+  actor_id: 'text',
+  client_id: 'text',
+  session_id: 'text',
+  log_id: 'text',
+  log_key: 'text',
+  log_payload: 'jsonb',
+} as const
+
+const opaqueColumns = { token_digest: 'bytea', scope: 'text', act: 'jsonb', token_expires_at: 'timestamptz' } as const
 
 // Suspending a user updates its row, so holding it shared settles who came first: that session is ended, or this one not opened.
-const livePeople = `
-   subject AS (SELECT id FROM users WHERE id = $2 AND NOT is_suspended FOR SHARE),
-   actor AS (SELECT id FROM users WHERE id = $11 AND NOT is_suspended FOR SHARE)`
-const areLive = `EXISTS (SELECT FROM subject) AND ($11::text IS NULL OR EXISTS (SELECT FROM actor))`
+const livePeople = (locking: Locking) => `people AS MATERIALIZED (
+     SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked UNION SELECT actor_id FROM asked)) AND NOT is_suspended
+     ORDER BY id FOR SHARE ${locking})`
+const areLive = `asked.user_id IN (SELECT id FROM people)
+     AND (asked.actor_id IS NULL OR asked.actor_id IN (SELECT id FROM people))`
 
-const consume = statement(
-  'exchange-consume',
-  `WITH ${livePeople},
+const writeLog = `log AS (
+     INSERT INTO logs (id, key, result, application_id, user_id, payload)
+     SELECT log_id, log_key, 'Success', client_id, user_id, log_payload FROM allowed)`
+
+const writeToken = (personalAccessToken: string) => `opaque AS (
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, personal_access_token)
+     SELECT token_digest, user_id, client_id, scope, session_id, act, token_expires_at, ${personalAccessToken} FROM allowed),`
+
+const sessionColumns = {
+  subject_token: 'bytea',
+  actor_via: 'text',
+  creator_id: 'text',
+  resource: 'text',
+  scopes: 'text[]',
+  context: 'jsonb',
+  reason: 'text',
+  ticket: 'text',
+  token_id: 'text',
+  started_at: 'timestamptz',
+  expires_at: 'timestamptz',
+} as const
+
+export type Redeemer = Pick<Database, 'query' | 'transaction'>
+
+/** A statement for each kind of token that is issued: most are JWTs, of which nothing is kept. */
+type Issued = 'jwt' | 'opaque'
+
+/** Requests that go out together must not wait for the row of one of them: those passed over are sent again by themselves, and then wait. */
+type Locking = 'SKIP LOCKED' | ''
+
+interface Redeeming {
+  together: SharedStatement
+  waiting: SharedStatement
+}
+
+const redeeming = (
+  make: (issued: Issued, locking: Locking, name: string) => SharedStatement,
+): Record<Issued, Redeeming> => {
+  const both = (issued: Issued) => ({
+    together: make(issued, 'SKIP LOCKED', issued),
+    waiting: make(issued, '', `${issued}-waiting`),
+  })
+  return { jwt: both('jwt'), opaque: both('opaque') }
+}
+
+const lockTimeout = statement('exchange-lock-timeout', `SET LOCAL lock_timeout = '5s'`)
+
+const redeem = async (database: Redeemer, { together, waiting }: Redeeming, row: object): Promise<boolean> => {
+  const [done] = await database.query(together, [row])
+  if (done !== undefined) return true
+  return database.transaction(async (query) => {
+    await query(lockTimeout, [])
+    return (await query(waiting, [row])).length === 1
+  })
+}
+
+const consume = redeeming((issued, locking, name) =>
+  sharedStatement(
+    `exchange-consume-${name}`,
+    { ...issueColumns, ...(issued === 'opaque' && opaqueColumns), ...sessionColumns, ...firstEventColumns },
+    (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
+   ${livePeople(locking)},
    allowed AS (
-     UPDATE subject_tokens SET consumed_at = now()
-     WHERE digest = $12 AND consumed_at IS NULL AND expires_at > now() AND ${areLive}
-     RETURNING digest),
+     UPDATE subject_tokens SET consumed_at = now() FROM asked
+     WHERE digest = asked.subject_token AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areLive}
+     RETURNING asked.*),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
        context, reason, ticket, token_id, started_at, expires_at)
-     SELECT $13, $2, $11, $14, $3, $15, $16, $17::text[], $18, $19, $20, $21, $22, $23 FROM allowed),
-   ${writeTokenAndLog('NULL::bytea')},
-   ${eventExpressions('allowed', 24)}
-   SELECT true AS consumed FROM allowed`,
+     SELECT session_id, user_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
+       context, reason, ticket, token_id, started_at, expires_at FROM allowed),
+   ${issued === 'opaque' ? writeToken('NULL') : ''}
+   ${writeLog},
+   ${firstEvents('allowed')}
+   SELECT n FROM allowed`,
+  ),
 )
 
 // Holding a personal access token settles who came first, this exchange or its deletion, which then ends what is issued here too. The
 // expired issues of a token go when new ones come; those that another exchange is removing are left to it.
-const record = statement(
-  'exchange-record',
-  `WITH ${livePeople},
-   personal AS (
+const record = redeeming((issued, locking, name) =>
+  sharedStatement(
+    `exchange-record-${name}`,
+    {
+      ...issueColumns,
+      ...(issued === 'opaque' && opaqueColumns),
+      personal_access_token: 'bytea',
+      token_id: 'text',
+      expires_at: 'timestamptz',
+    },
+    (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
+   ${livePeople(locking)},
+   personal AS MATERIALIZED (
      SELECT digest FROM personal_access_tokens
-     WHERE digest = $12 AND (expires_at IS NULL OR expires_at > now()) FOR KEY SHARE),
-   allowed AS (SELECT WHERE ${areLive} AND ($12::bytea IS NULL OR EXISTS (SELECT FROM personal))),
-   issue AS (
-     INSERT INTO personal_access_token_issues (digest, token_id, expires_at)
-     SELECT $12, $13, $14 FROM allowed WHERE $12::bytea IS NOT NULL AND $1::bytea IS NULL),
+     WHERE digest = ANY (ARRAY(SELECT personal_access_token FROM asked)) AND (expires_at IS NULL OR expires_at > now())
+     ORDER BY digest FOR KEY SHARE ${locking}),
+   allowed AS MATERIALIZED (
+     SELECT * FROM asked
+     WHERE ${areLive} AND (personal_access_token IS NULL OR personal_access_token IN (SELECT digest FROM personal))),
    expired AS (
      DELETE FROM personal_access_token_issues WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM personal_access_token_issues WHERE digest = $12 AND expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED))),
-   ${writeTokenAndLog('$12::bytea')}
-   SELECT true AS recorded FROM allowed`,
+       SELECT ctid FROM personal_access_token_issues
+       WHERE digest = ANY (ARRAY(SELECT personal_access_token FROM asked)) AND expires_at < now() LIMIT 100 FOR UPDATE SKIP LOCKED))),
+   ${
+     issued === 'opaque'
+       ? writeToken('personal_access_token')
+       : `issue AS (
+     INSERT INTO personal_access_token_issues (digest, token_id, expires_at)
+     SELECT personal_access_token, token_id, expires_at FROM allowed WHERE personal_access_token IS NOT NULL),`
+   }
+   ${writeLog}
+   SELECT n FROM allowed`,
+  ),
 )
 
 /** What is written with every token that is issued. */
@@ -74,47 +161,49 @@ export interface Impersonation {
   started: NewEvent
 }
 
-const issueValues = ({ userId, clientId, actorId, opaque, audit }: Issue): unknown[] => [
-  opaque?.digest,
-  userId,
-  clientId,
-  opaque?.scope,
-  opaque?.sessionId,
-  opaque?.act && JSON.stringify(opaque.act),
-  opaque?.expiresAt,
-  newId(),
-  audit.key,
-  logPayload(audit),
-  actorId,
-]
+const issueRow = ({ userId, clientId, actorId, opaque, audit }: Issue) => ({
+  user_id: userId,
+  actor_id: actorId,
+  client_id: clientId,
+  log_id: newId(),
+  log_key: audit.key,
+  log_payload: logPayload(audit),
+  ...(opaque && {
+    token_digest: bytea(opaque.digest),
+    scope: opaque.scope,
+    act: opaque.act,
+    token_expires_at: opaque.expiresAt,
+  }),
+})
+
+const issuedIn = ({ opaque }: Issue): Issued => (opaque ? 'opaque' : 'jwt')
 
 /**
  * Uses the subject token up and opens its session, with the audit row, the event and the opaque token if there is one: one statement, so
  * all of it or nothing. False when the token could not be used any more: of any number of parallel calls on any number of instances,
  * one succeeds.
  */
-export const consumeSubjectToken = async (
-  query: Query,
+export const consumeSubjectToken = (
+  database: Redeemer,
   { digest, session, started }: Impersonation,
   issue: Issue,
 ): Promise<boolean> => {
-  const rows = await query(consume, [
-    ...issueValues(issue),
-    digest,
-    session.id,
-    session.actorVia,
-    session.creatorId,
-    session.resource,
-    session.scopes,
-    JSON.stringify(session.context),
-    session.reason,
-    session.ticket,
-    session.tokenId,
-    session.startedAt,
-    session.expiresAt,
-    ...eventValues(started),
-  ])
-  return rows.length === 1
+  return redeem(database, consume[issuedIn(issue)], {
+    ...issueRow(issue),
+    subject_token: bytea(digest),
+    session_id: session.id,
+    actor_via: session.actorVia,
+    creator_id: session.creatorId,
+    resource: session.resource,
+    scopes: session.scopes,
+    context: session.context,
+    reason: session.reason,
+    ticket: session.ticket,
+    token_id: session.tokenId,
+    started_at: session.startedAt,
+    expires_at: session.expiresAt,
+    ...firstEvent(started),
+  })
 }
 
 /** A personal access token that was presented, and what it is exchanged for. */
@@ -125,13 +214,19 @@ export interface PersonalIssue {
 }
 
 /** For subject tokens that may be used again. False when subject, actor or personal access token was suspended or deleted meanwhile. */
-export const recordExchange = async (
-  query: Query,
+export const recordExchange = (
+  database: Redeemer,
   issue: Issue,
   personal: PersonalIssue | undefined,
 ): Promise<boolean> => {
-  const rows = await query(record, [...issueValues(issue), personal?.digest, personal?.tokenId, personal?.expiresAt])
-  return rows.length === 1
+  return redeem(database, record[issuedIn(issue)], {
+    ...issueRow(issue),
+    ...(personal && {
+      personal_access_token: bytea(personal.digest),
+      token_id: personal.tokenId,
+      expires_at: personal.expiresAt,
+    }),
+  })
 }
 
 const status = statement(

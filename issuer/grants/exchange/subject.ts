@@ -17,17 +17,27 @@ export type PresentedSubject =
 
 const subjectTokenPrefix = 'sub_'
 
-export const presentSubject = async (
-  { subjectToken, subjectTokenType }: ExchangeRequest,
-  verifier: AccessTokenVerifier,
-): Promise<PresentedSubject> => {
+/** Of a token that is stored here, so that nothing has to be verified; undefined for a JWT. */
+export const storedSubject = ({
+  subjectToken,
+  subjectTokenType,
+}: ExchangeRequest): Exclude<PresentedSubject, { kind: 'jwt' }> | undefined => {
   if (subjectTokenType === tokenTypes.personalAccessToken) {
     return { kind: 'personal-access-token', digest: tokenDigest('personal-access-token', subjectToken) }
   }
   if (subjectTokenType === tokenTypes.impersonation || subjectToken.startsWith(subjectTokenPrefix)) {
     return { kind: 'subject-token', digest: tokenDigest('subject-token', subjectToken) }
   }
-  if (!subjectToken.includes('.')) return { kind: 'opaque-token', digest: tokenDigest('opaque-token', subjectToken) }
+  if (subjectToken.includes('.')) return undefined
+  return { kind: 'opaque-token', digest: tokenDigest('opaque-token', subjectToken) }
+}
+
+export const presentSubject = async (
+  input: ExchangeRequest,
+  verifier: AccessTokenVerifier,
+): Promise<PresentedSubject> => storedSubject(input) ?? (await presentJwt(input.subjectToken, verifier))
+
+const presentJwt = async (subjectToken: string, verifier: AccessTokenVerifier): Promise<PresentedSubject> => {
   const claims = await verifiedSubject(subjectToken, verifier)
   // RFC 9068 §2.2: a token whose subject is its client is the client's own, and nobody's to act as.
   if (claims.client_id === undefined || claims.client_id === claims.sub) throw refused('subject_token_type')

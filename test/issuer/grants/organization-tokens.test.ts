@@ -369,7 +369,7 @@ describe('token exchange', () => {
     const { user, organization, client } = await start(reader)
     const [first, second] = [await issuer.subjectToken(user.id), await issuer.subjectToken(user.id)]
     const form = { resource, scope: 'orders:read' }
-    const without = ['token-request', 'exchange-facts-subject-token-none', 'exchange-consume']
+    const without = ['exchange-facts-subject-token-none', 'token-request', 'exchange-consume-jwt']
     expect(await statementsOf(() => issuer.exchange(client, first, form))).toEqual(without)
     expect(
       await statementsOf(() => issuer.exchange(client, second, { ...form, organization_id: organization })),
