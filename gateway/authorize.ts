@@ -1,7 +1,15 @@
 import { type Clock, toSeconds } from '../platform/clock.ts'
 import type { Logger } from '../platform/logger.ts'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
-import { decide, type PolicyInput, type PolicySet } from '../policies/decide.ts'
+import {
+  type Decision,
+  decide,
+  decideIsolated,
+  PolicyBusy,
+  type PolicyInput,
+  type PolicySet,
+} from '../policies/decide.ts'
+import type { Shadow } from '../policies/shadow.ts'
 import { queryParameters } from './canonical-target.ts'
 import { insufficientScope } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
@@ -10,30 +18,44 @@ import type { Route } from './routes.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }
+  /** Candidates that are asked the same afterwards. */
+  shadow?: Shadow | undefined
   logger: Logger
   now: Clock
 }
 
-/** Asks the policy of the route. Whatever is not a clear yes is a no: 401 for a missing scope, 403 for everything else. */
-export const createAuthorize =
-  (options: AuthorizeParts): Stage =>
-  (exchange) => {
+/**
+ * Asks the policy of the route, on this thread or (`isolation: worker`) in one of its own. Whatever is not a clear yes is a no: 401 for a
+ * missing scope, 403 for everything else, and 503 when no thread came free to decide.
+ */
+export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage => {
+  const settle = (exchange: Exchange, decision: Decision): void => {
+    const { id: requestId, input } = exchange
     const route = exchange.route!
-    const input = policyInput(exchange, toSeconds(options.now()))
-    exchange.input = input
-    const decision = decide(options.policies.current(), route.entrypoint, input)
+    const { entrypoint, id } = route
     exchange.decision = decision
+    shadow?.compare({ requestId, route: id, entrypoint, input: input!, decision })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
-      const { id: requestId } = exchange
-      const { entrypoint, id: routeId } = route
-      options.logger.error(
-        { requestId, route: routeId, entrypoint, reason: decision.error },
-        'a policy gave no decision',
-      )
+      logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
     }
     throw denial(decision, route)
   }
+
+  return (exchange) => {
+    const { entrypoint, isolation } = exchange.route!
+    const input = policyInput(exchange, toSeconds(now()))
+    exchange.input = input
+    if (isolation === 'main') return settle(exchange, decide(policies.current(), entrypoint, input))
+    return decideIsolated(policies.current(), entrypoint, input).then(
+      (decision) => settle(exchange, decision),
+      (cause: unknown) => {
+        if (!(cause instanceof PolicyBusy)) throw cause
+        throw new AppError('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
+      },
+    )
+  }
+}
 
 /** Denials that have a row of their own in the problem table; other reasons are the policy author's, carried beside `policy_denied`. */
 const ownCodes: ReadonlySet<string> = new Set<ProblemCode>(['impersonation_denied', 'policy_error'])

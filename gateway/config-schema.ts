@@ -12,8 +12,7 @@ import { dialectNames } from './forward-auth.ts'
 import { isUrl } from './log-output.ts'
 
 /**
- * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. Members of the format that this
- * version does not act on are refused by name, since a rule that is written but not enforced is worse than none.
+ * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default.
  */
 
 /** ms; `0s` where `min` is 0. */
@@ -35,8 +34,6 @@ const httpUrl = z.string().refine((text) => {
     url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
   )
 }, 'must be an http or https URL without credentials, query and fragment')
-
-const notYet = (what: string) => z.undefined({ error: `${what} is not available in this version` }).optional()
 
 const listener = (defaultPort: number) =>
   z.strictObject({ host: z.string().min(1).default('127.0.0.1'), port: port.default(defaultPort) })
@@ -232,7 +229,11 @@ export const gatewaySchema = z.strictObject({
         .strictObject({
           keys: z
             .array(
-              z.strictObject({ id: z.string().min(1), algorithm: z.enum(signatureAlgorithms), file: z.string().min(1) }),
+              z.strictObject({
+                id: z.string().min(1),
+                algorithm: z.enum(signatureAlgorithms),
+                file: z.string().min(1),
+              }),
             )
             .min(1),
           scope: z.string().min(1).optional(),

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { shippedPolicies } from '../policies/decide.ts'
+import { isAddress } from '../policies/origin.ts'
 import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
 import { createCors } from './cors.ts'
 import { isUrl, type LogSettings } from './log-output.ts'
@@ -14,8 +16,20 @@ import { openYaml, type YamlProblem } from './yaml-file.ts'
 export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies'> {
   /** Changes with the text of the file. */
   readonly revision: string
-  readonly policies: { path: string; entrypoint: string }
+  readonly policies: PolicySettings
   readonly routes: readonly Route[]
+}
+
+/** Where decisions come from. Paths are absolute; those of policies may also be addresses. Times in ms. */
+export interface PolicySettings {
+  readonly path: string
+  readonly entrypoint: string
+  /** For a path that is an address. */
+  readonly remote: { poll: number; token?: Secret | undefined; cache?: string | undefined }
+  readonly verify?: GatewayFile['policies']['verify']
+  readonly shadow?: string
+  readonly shadowSample: number
+  readonly isolation: GatewayFile['policies']['isolation']
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -55,18 +69,28 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
   else problems.push(...contradictions(parsed.data).map(({ path, message }) => yaml.locate(path, message)))
   if (problems.length > 0 || !parsed.success) throw invalid(file, problems)
   const { policies, ...rest } = parsed.data
-  const path = policies.bundle ?? policies.path
   return {
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
-    policies: {
-      path: path === undefined ? shippedPolicies : resolve(dirname(file), path),
-      entrypoint: policies.entrypoint,
-    },
+    policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
     ...(rest.accessLog && { accessLog: besideFile(rest.accessLog, file) }),
     routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
+  }
+}
+
+const policySettings = (policies: GatewayFile['policies'], file: string): PolicySettings => {
+  const { path, bundle, poll, token, cache, verify, shadow, ...rest } = policies
+  const live = bundle ?? path
+  const besideFile = (name: string) => resolve(dirname(file), name)
+  const place = (name: string) => (isAddress(name) ? name : besideFile(name))
+  return {
+    ...rest,
+    path: live === undefined ? shippedPolicies : place(live),
+    remote: { poll, ...(token && { token }), ...(cache !== undefined && { cache: besideFile(cache) }) },
+    ...(verify && { verify: { ...verify, keys: verify.keys.map((key) => ({ ...key, file: besideFile(key.file) })) } }),
+    ...(shadow !== undefined && { shadow: place(shadow) }),
   }
 }
 
@@ -96,6 +120,7 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
   if (policies.path !== undefined && policies.bundle !== undefined) {
     report(['policies', 'bundle'], 'name a path or a bundle, not both')
   }
+  for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
@@ -126,6 +151,38 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   return found
 }
+
+const policyContradictions = ({
+  path,
+  bundle,
+  token,
+  cache,
+  verify,
+  shadow,
+}: GatewayFile['policies']): Contradiction[] => {
+  const found: Contradiction[] = []
+  const addresses = { bundle, shadow }
+  if (path !== undefined && isAddress(path)) found.push({ path: ['path'], message: 'an address is named with bundle' })
+  for (const [name, address] of Object.entries(addresses)) {
+    if (address === undefined || verify || !isOpen(address)) continue
+    found.push({ path: [name], message: 'needs https, or verify: whoever is on the way could replace the rules' })
+  }
+  for (const [name, value] of Object.entries({ token, cache })) {
+    if (value === undefined || Object.values(addresses).some((place) => place !== undefined && isAddress(place)))
+      continue
+    found.push({ path: [name], message: 'needs a bundle that is an address' })
+  }
+  if (verify && bundle === undefined)
+    found.push({ path: ['verify'], message: 'needs a bundle; a folder of rules is not signed' })
+  return found
+}
+
+/** An address that is asked without TLS, across a network. */
+const isOpen = (address: string): boolean =>
+  isAddress(address) &&
+  URL.canParse(address) &&
+  new URL(address).protocol === 'http:' &&
+  !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(address).hostname)
 
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []

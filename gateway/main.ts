@@ -15,7 +15,7 @@ import type { GatewayConfig, GatewaySource } from './config.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
 import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
 import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
-import { openParts, openPolicies } from './open-parts.ts'
+import { openParts } from './open-parts.ts'
 import { createOpenWebSockets, type OpenWebSockets } from './open-websockets.ts'
 import {
   createFail,
@@ -25,6 +25,7 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
+import { openPolicies, openShadow, type PolicyProvider } from './policies.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createReloads } from './reload.ts'
 import { createRequestLogs } from './request-logs.ts'
@@ -36,12 +37,7 @@ import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
 export { fileSource, type GatewayConfig, type GatewaySource, loadGatewayConfig, parseGatewayConfig } from './config.ts'
 
-/** Where decisions come from: a watched folder, or a fixed set behind a function. */
-export interface PolicyProvider {
-  current(): PolicySet
-  status?(): { revision: string; lastError?: string }
-  close?(): Promise<void>
-}
+export type { PolicyProvider } from './policies.ts'
 
 export interface GatewayOptions {
   config: GatewayConfig
@@ -91,8 +87,10 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
   const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
   const { shared = createSharedParts() } = options
-  const policies = options.policies ?? (await openPolicies({ config, shared, lifecycle, logger, opaBin }))
+  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin }
+  const policies = options.policies ?? (await openPolicies(policyParts))
   requireEntrypoints(config, policies.current())
+  const shadow = await openShadow(policyParts)
 
   // Closed after everything that may still end a request.
   const logs = createRequestLogs({ config, policyRevision: () => policies.current().revision, logger, metrics })
@@ -128,6 +126,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     router: createRouter(config.routes),
     cache,
     policies,
+    shadow,
     webSockets,
     logger,
     now,
@@ -164,6 +163,12 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
         const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
         return { ok: true, detail: lastError ?? `revision ${revision}` }
       },
+      ...(shadow && {
+        'shadow policies': () => {
+          const { revision, lastError } = shadow.status()
+          return { ok: true, detail: lastError ?? `revision ${revision}` }
+        },
+      }),
     },
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),

@@ -3,11 +3,8 @@ import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import { StartupError } from '../platform/startup-error.ts'
-import { watchPolicies } from '../policies/decide.ts'
 import type { TrustedIssuer } from './authenticate.ts'
 import type { GatewayConfig } from './config.ts'
-import type { PolicyProvider } from './main.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './personal-access-tokens.ts'
 import type { LimitRateParts, RateLimit } from './rate-limit.ts'
 import { createRequestMetrics } from './request-metrics.ts'
@@ -129,37 +126,5 @@ const counted = (upstream: Upstream, metrics: Metrics) => {
       gauge.remove({ upstream: upstream.name })
       await upstream.close()
     },
-  }
-}
-
-/** Watched; closed by whoever uses it last. Throws `StartupError` when they cannot be loaded. */
-export const openPolicies = async (options: {
-  config: GatewayConfig
-  shared: SharedParts
-  lifecycle: Lifecycle
-  logger: Logger
-  opaBin: string | undefined
-}): Promise<PolicyProvider> => {
-  const { config, shared, lifecycle, logger, opaBin } = options
-  const { path } = config.policies
-  const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))].sort()
-  const { part, release } = shared.use(
-    'policies',
-    { path, needed },
-    () => watchPolicies({ path, logger, opaBin, needed }),
-    (watched) =>
-      watched.then(
-        ({ close }) => close(),
-        () => {},
-      ),
-  )
-  lifecycle.onStop('policies', release)
-  try {
-    return await part
-  } catch (cause) {
-    throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
-      hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',
-      cause,
-    })
   }
 }

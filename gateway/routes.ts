@@ -17,6 +17,8 @@ export interface Route {
   readonly policyHeaders: readonly string[]
   readonly context: Record<string, unknown>
   readonly entrypoint: string
+  /** Whether the policy runs on the thread of the requests, or with a deadline in one of its own. */
+  readonly isolation: 'main' | 'worker'
   readonly upstream: string
   /** How many leading segments are left out upstream. */
   readonly stripSegments: number

@@ -95,6 +95,7 @@ export const problems = {
   impersonation_denied: [403, 'This cannot be done while acting for somebody.'],
   policy_denied: [403, 'The policy refused this request.'],
   policy_error: [403, 'The policy gave no usable decision.'],
+  policy_unavailable: [503, 'The policy could not be asked in time.'],
   rate_limited: [429, 'Too many requests.'],
   keys_unavailable: [503, 'The keys of the token issuer cannot be obtained.'],
   issuer_unavailable: [503, 'The token issuer cannot be reached.'],

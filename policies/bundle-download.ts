@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import type { Secret } from '../platform/secret.ts'
 import { PolicyError } from './engine/policy-error.ts'
 
 /** A bundle on a server, asked for again and again. */
@@ -17,7 +18,7 @@ const maxBytes = 33_554_432
  * redirect the rules could replace them.
  * @param token sent as bearer token (RFC 6750 §2.1).
  */
-export const bundleDownload = ({ url, token }: { url: string; token?: string | undefined }): BundleDownload => {
+export const bundleDownload = ({ url, token }: { url: string; token?: Secret | undefined }): BundleDownload => {
   const dispatcher = new Agent({ connections: 1, keepAliveTimeout: 1_000 })
   const closing = new AbortController()
   let etag: string | undefined
@@ -27,7 +28,7 @@ export const bundleDownload = ({ url, token }: { url: string; token?: string | u
     const headers = {
       accept: 'application/gzip, application/octet-stream',
       ...(etag !== undefined && { 'if-none-match': etag }),
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(token !== undefined && { authorization: `Bearer ${token.reveal()}` }),
     }
     const answer = await request(url, { dispatcher, signal, headers })
     if (answer.statusCode !== 200) {

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { depthOf } from '../platform/validate.ts'
 import { isPermittedHeader } from './decision-headers.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyBusy, PolicyError } from './engine/policy-error.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet } from './policy-set.ts'
 
-export { PolicyError } from './engine/policy-error.ts'
+export { PolicyBusy, PolicyError } from './engine/policy-error.ts'
 export { type PolicyInput, policyInputSchema, principalInput } from './input.ts'
 export { loadPolicies, type PolicySet, type PolicySource, shippedPolicies } from './policy-set.ts'
 export { type WatchedPolicies, watchPolicies } from './watch.ts'
@@ -42,6 +42,20 @@ export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): 
   try {
     return decisionOf(set.evaluate(entrypoint, input))
   } catch (error) {
+    return policyError(error instanceof PolicyError ? describe(error) : 'the policy could not be evaluated')
+  }
+}
+
+/**
+ * The same in a thread of its own, where rules that run away end at a deadline: that is a `policy_error` too. Rejects only with
+ * `PolicyBusy`, when no thread came free: then nothing was decided.
+ */
+export const decideIsolated = async (set: PolicySet, entrypoint: string, input: PolicyInput): Promise<Decision> => {
+  if (!set.isolated) return policyError('these policies were not loaded with isolation')
+  try {
+    return decisionOf(await set.isolated.evaluate(entrypoint, input))
+  } catch (error) {
+    if (error instanceof PolicyBusy) throw error
     return policyError(error instanceof PolicyError ? describe(error) : 'the policy could not be evaluated')
   }
 }

@@ -1,5 +1,6 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Secret } from '../platform/secret.ts'
 import { bundleDownload } from './bundle-download.ts'
 import { PolicyError } from './engine/policy-error.ts'
 import { listSources, readSources, type Sources } from './engine/sources.ts'
@@ -32,7 +33,7 @@ export interface RemoteSettings {
   /** Between two questions, in ms. Default 30 000, ±10 %. After failures twice as long each time, up to ten minutes. */
   poll?: number | undefined
   /** Bearer token for the server. */
-  token?: string | undefined
+  token?: Secret | undefined
   /** A file that keeps the last good bundle, to start from while the server cannot be reached. Default: none. */
   cache?: string | undefined
 }

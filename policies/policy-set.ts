@@ -45,6 +45,8 @@ export interface PolicySource {
   isolation?: IsolationOptions | undefined
   /** Called for each isolated evaluation that missed its deadline. */
   onRunaway?: ((entrypoint: string) => void) | undefined
+  /** Called for each evaluation on this thread that took longer than 5 ms. */
+  onSlow?: ((entrypoint: string) => void) | undefined
 }
 
 /** The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows everything. */
@@ -95,7 +97,7 @@ const slowLineEvery = 10_000
 
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
-  const { logger, remember = true, isolation, onRunaway } = source
+  const { logger, remember = true, isolation, onRunaway, onSlow } = source
   const { wasm, data, built } = bundle
   const print = (line: string) => logger.info({ line }, 'policy print')
   const engine = createWasmEngine({ wasm, data, reads: built?.reads, remember, print })
@@ -113,6 +115,7 @@ export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path
         return engine.evaluate(entrypoint, input)
       } finally {
         const end = performance.now()
+        if (end - start > slowEvaluation) onSlow?.(entrypoint)
         if (end - start > slowEvaluation && end > quietUntil) {
           quietUntil = end + slowLineEvery
           logger.warn({ entrypoint, milliseconds: end - start }, 'slow policy evaluation')

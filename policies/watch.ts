@@ -27,6 +27,8 @@ export const watchPolicies = async (
     needed?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
+    /** Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws. */
+    startWith?: PolicySet
     metrics?: Metrics | undefined
     /** For metrics: which of a process's policies these are. Default `live`. */
     name?: string
@@ -98,9 +100,10 @@ export const watchPolicies = async (
     try {
       return (await open(origin.read, []))!
     } catch (error) {
-      if (!before) throw error
-      failed(error as Error, before.revision)
-      return policySet(before, source)
+      const revision = before?.revision ?? source.startWith?.revision
+      if (revision === undefined) throw error
+      failed(error as Error, revision)
+      return before ? policySet(before, source) : source.startWith!
     }
   }
 

@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
 import type { InputReads } from './input-reads.ts'
-import { PolicyError } from './policy-error.ts'
+import { PolicyBusy, PolicyError } from './policy-error.ts'
 
 /**
  * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its deadline is
@@ -12,11 +12,6 @@ export interface Isolation {
   evaluate(entrypoint: string, input: unknown): Promise<unknown>
   /** Lets what was asked come to its end, then stops the threads. */
   close(): Promise<void>
-}
-
-/** No thread came free in time. Not the rules' answer: callers may ask again. */
-export class PolicyBusy extends PolicyError {
-  override readonly name: string = 'PolicyBusy'
 }
 
 export interface IsolationOptions {

@@ -17,6 +17,11 @@ export class PolicyError extends Error {
   }
 }
 
+/** No thread came free for an isolated evaluation in time. Not the rules' answer: callers may ask again. */
+export class PolicyBusy extends PolicyError {
+  override readonly name = 'PolicyBusy'
+}
+
 /** Rules have to be compiled and there is nothing to compile them with. */
 export class CompilerMissing extends PolicyError {}
 

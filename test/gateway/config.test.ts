@@ -58,7 +58,13 @@ test('the documented example is read, with the environment in it and defaults fi
   expect(config.issuers[0]).toMatchObject({ issuer: 'http://localhost:3001/oidc', clockSkew: 5_000 })
   expect(config.issuers[0]!.client!.secret.reveal()).toBe('s3cret')
   expect(JSON.stringify(config)).not.toContain('s3cret')
-  expect(config.policies).toEqual({ path: '/etc/surrogate/policies', entrypoint: 'surrogate/gateway/decision' })
+  expect(config.policies).toEqual({
+    path: '/etc/surrogate/policies',
+    entrypoint: 'surrogate/gateway/decision',
+    remote: { poll: 30_000 },
+    shadowSample: 1,
+    isolation: { workers: 2, deadline: 50 },
+  })
   expect(config.upstreams).toMatchObject({
     orders: { connectTimeout: 2_000, headersTimeout: 30_000, idleTimeout: 60_000 },
   })
@@ -175,9 +181,27 @@ describe('every problem is told with its line and column', () => {
       ['gateway.yaml:30:14: needs trustedProxies: only they get decisions'],
     ],
     [
-      'a shadow policy',
-      changed('  path: ./policies', '  path: ./policies\n  shadow: ./next'),
-      [expect.stringContaining('gateway.yaml:14:11: policies.shadow: a shadow policy is not available')],
+      'shadow policies without TLS',
+      changed('  path: ./policies', '  path: ./policies\n  shadow: http://bundles.test/next.tar.gz'),
+      [expect.stringContaining('gateway.yaml:14:11: needs https, or verify')],
+    ],
+    [
+      'a bundle without TLS, and settings that concern none',
+      changed('  path: ./policies', '  bundle: http://bundles.test/b.tar.gz'),
+      [expect.stringContaining('gateway.yaml:13:11: needs https, or verify')],
+    ],
+    [
+      'an address as a path, and settings of bundles without one',
+      changed(
+        '  path: ./policies',
+        '  path: https://bundles.test/b\n  token: x\n  cache: y\n  verify: { keys: [{ id: a, algorithm: ES256, file: b }] }',
+      ),
+      [
+        expect.stringContaining('gateway.yaml:13:9: an address is named with bundle'),
+        expect.stringContaining('gateway.yaml:14:10: needs a bundle that is an address'),
+        expect.stringContaining('gateway.yaml:15:10: needs a bundle that is an address'),
+        expect.stringContaining('gateway.yaml:16:11: needs a bundle; a folder of rules is not signed'),
+      ],
     ],
     [
       'personal access tokens without a client to exchange them with',

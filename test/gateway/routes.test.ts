@@ -13,6 +13,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   policyHeaders: [],
   context: {},
   entrypoint: 'surrogate/gateway/decision',
+  isolation: 'main',
   upstream: 'u',
   stripSegments: 0,
   forwardAuthorization: true,

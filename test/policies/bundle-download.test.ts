@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
+import { Secret } from '../../platform/secret.ts'
 import { type PolicySource, watchPolicies } from '../../policies/decide.ts'
 import { publishBundle } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
@@ -51,7 +52,7 @@ const remote = { poll: 50 }
 test('a new bundle on the server is in force at the next poll; an unchanged one costs a 304', async () => {
   const server = await startServer()
   server.publish(await bundleOf('1'), '"one"')
-  const policies = await follow({ path: server.url, remote: { ...remote, token: 'secret' } })
+  const policies = await follow({ path: server.url, remote: { ...remote, token: new Secret('secret') } })
   expect(policies.answer()).toBe(1)
   await until(() => expect(server.asked.at(-1)).toEqual(['304', '"one"', 'Bearer secret']))
   expect(server.asked[0]).toEqual(['200', undefined, 'Bearer secret'])

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { readBundle } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
-import { type IsolationOptions, PolicyBusy, startIsolation } from '../../policies/engine/isolation.ts'
+import { type IsolationOptions, startIsolation } from '../../policies/engine/isolation.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { PolicyBusy } from '../../policies/engine/policy-error.ts'
 
 /** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
 const rules = `package test
