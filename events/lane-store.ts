@@ -186,6 +186,7 @@ export const claimTestLanes = (query: Query, { relayId, leaseMs }: Claimant): Pr
   query<Lease>(claimTests, [relayId, leaseMs])
 
 // A statement of its own: what the claim's snapshot saw may be older than the lock it got. The first of every lane come before any second.
+// One that waits for its retry holds up what comes after it, also when a replay has put something before it.
 const heads = statement(
   'lanes-heads',
   `SELECT fence, id, "eventId", type, version, attempts, test, "occurredAt", payload, gap FROM (
@@ -200,12 +201,14 @@ const heads = statement(
               ), false) AS gap
        FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lane (hook_id, entity_kind, entity_id, fence)
        CROSS JOIN LATERAL (
-         SELECT *, row_number() OVER (ORDER BY version) AS place FROM deliveries
+         SELECT *, row_number() OVER (ORDER BY version) AS place, bool_and(next_attempt_at <= now()) OVER (ORDER BY version) AS due
+         FROM deliveries
          WHERE deliveries.hook_id = lane.hook_id AND deliveries.entity_kind = lane.entity_kind
            AND deliveries.entity_id = lane.entity_id AND state IN ('pending', 'retrying')
          ORDER BY version LIMIT $5
        ) AS open
        LEFT JOIN outbox ON outbox.id = open.event_id
+       WHERE due
      ) AS found
    ) AS measured
    WHERE before IS NULL OR before <= $6
@@ -239,7 +242,7 @@ export const laneColumns = (lanes: readonly Lease[]) => [
 
 /**
  * The first open deliveries of claimed lanes, in order, by fence: at most `perLane` each, and together not much more than `maxBytes` of
- * payload (one at least). A lane may have none.
+ * payload (one at least). A lane may have none that is due.
  */
 export const openDeliveries = async (
   query: Query,
