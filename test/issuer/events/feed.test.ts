@@ -72,14 +72,15 @@ test('a transaction that is rolled back holds up nobody for longer than it lasts
 test('readers that keep up with concurrent writers see each event once, in order per entity', {
   timeout: 60_000,
 }, async () => {
-  const writers = 6
-  const each = 25
+  const writers = 5
   let writing = writers
+  // Two writers share each entity, so that they wait for one another. Of two transactions the one with the higher number commits first.
   const writer = async (number: number) => {
-    // Two share each entity, so that they wait for one another; some roll back.
-    for (let count = 0; count < each; count++) {
-      const transaction = await openTransaction(userUpdated(`u${number % 3}`))
-      await transaction.end(count % 7 === 6 ? 'rollback' : 'commit')
+    for (let count = 0; count < 15; count++) {
+      const lower = await openTransaction(userUpdated(`u${number % 3}`))
+      const higher = await openTransaction(userUpdated(`own${number}`))
+      await higher.end('commit')
+      await lower.end(count % 5 === 4 ? 'rollback' : 'commit')
     }
     writing -= 1
   }
