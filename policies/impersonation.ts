@@ -8,6 +8,7 @@ export const impersonationEntrypoint = 'surrogate/impersonation/decision'
 const person = {
   id: z.string(),
   roles: z.array(z.string()),
+  organizations: z.array(z.string()).describe('Ids of those that the person is a member of.'),
 }
 
 /** What the impersonation policy is asked with, when a subject token is minted and again when it is exchanged. */
@@ -17,7 +18,6 @@ export const impersonationInputSchema = z.strictObject({
   subject: z.strictObject({
     ...person,
     isSuspended: z.boolean(),
-    organizations: z.array(z.string()).describe('Ids of those the subject is a member of.'),
     customData: z.record(z.string(), z.unknown()),
   }),
   actor: z

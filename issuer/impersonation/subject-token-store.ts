@@ -47,21 +47,24 @@ export interface MintFacts {
     organizations: string[]
     customData: Record<string, unknown>
   } | null
-  actor: { id: string; roles: string[] } | null
+  actor: { id: string; roles: string[]; organizations: string[] } | null
   client: { id: string; type: string; name: string } | null
 }
 
 const roles = (user: string) =>
   `ARRAY(SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name)`
 
+const organizations = (user: string) =>
+  `ARRAY(SELECT organization_id FROM organization_users WHERE user_id = ${user} ORDER BY organization_id)`
+
 const select = statement(
   'subject-token-facts',
   `SELECT
      (SELECT json_build_object('id', u.id, 'isSuspended', u.is_suspended, 'roles', ${roles('u.id')},
-       'organizations', ARRAY(SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id),
-       'customData', u.custom_data)
+       'organizations', ${organizations('u.id')}, 'customData', u.custom_data)
       FROM users u WHERE u.id = $1) AS subject,
-     (SELECT json_build_object('id', a.id, 'roles', ${roles('a.id')}) FROM users a WHERE a.id = $2) AS actor,
+     (SELECT json_build_object('id', a.id, 'roles', ${roles('a.id')}, 'organizations', ${organizations('a.id')})
+      FROM users a WHERE a.id = $2) AS actor,
      (SELECT json_build_object('id', c.id, 'type', c.type, 'name', c.name) FROM applications c WHERE c.id = $3) AS client`,
 )
 

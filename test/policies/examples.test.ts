@@ -44,8 +44,15 @@ test.each(names)('%s passes its tests alone', async (name) => {
 const acting: ImpersonationInput = {
   version: 1,
   stage: 'exchange',
-  subject: { id: 'u1', roles: ['customer'], isSuspended: false, organizations: [], customData: {} },
-  actor: { id: 'a1', roles: ['support'], via: 'sign_in', clientId: 'desk', chain: ['a1'] },
+  subject: { id: 'u1', roles: ['customer'], isSuspended: false, organizations: ['acme'], customData: {} },
+  actor: {
+    id: 'a1',
+    roles: ['support'],
+    organizations: ['acme', 'help'],
+    via: 'sign_in',
+    clientId: 'desk',
+    chain: ['a1'],
+  },
   client: { id: 'desk', type: 'Traditional', name: 'Support desk' },
   creator: { clientId: 'backend' },
   resource: 'https://api.example.test/orders',
@@ -92,6 +99,18 @@ describe('what each of them decides', async () => {
       [acting, allowed],
       [{ ...acting, actor: { ...actor, id: 'u1', chain: ['u1'] } }, denied('actor_is_subject')],
       [{ ...acting, actor: { ...actor, chain: ['a1', 'u1'] } }, denied('actor_is_subject')],
+    ],
+    same_organization: [
+      [acting, allowed],
+      [{ ...acting, actor: { ...actor, organizations: ['help'] } }, denied('no_common_organization')],
+      [{ ...acting, subject: { ...subject, organizations: [] } }, denied('no_common_organization')],
+      [alone, denied('no_common_organization')],
+      [{ ...alone, stage: 'mint' }, allowed],
+      [{ ...acting, organization: { id: 'acme' } }, allowed],
+      [
+        { ...acting, subject: { ...subject, organizations: ['acme', 'other'] }, organization: { id: 'other' } },
+        denied('actor_outside_organization'),
+      ],
     ],
     actor_token_of_this_client: [
       [acting, allowed],

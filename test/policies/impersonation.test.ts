@@ -8,7 +8,7 @@ const input: ImpersonationInput = {
   version: 1,
   stage: 'exchange',
   subject: { id: 'u1', roles: ['customer'], isSuspended: false, organizations: [], customData: {} },
-  actor: { id: 's1', roles: ['support'], chain: ['s1'] },
+  actor: { id: 's1', roles: ['support'], organizations: [], chain: ['s1'] },
   client: { id: 'c1', type: 'SPA', name: 'Support desk' },
   creator: { clientId: 'backend' },
   resource: 'https://api.example.test/orders',

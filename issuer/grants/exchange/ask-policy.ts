@@ -46,9 +46,10 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
   now: toSeconds(request.now),
 })
 
-const actorOf = ({ id, via, chain, clientId }: Actor, { actorRoles }: ExchangeFacts) => ({
+const actorOf = ({ id, via, chain, clientId }: Actor, { actorRoles, actorOrganizations }: ExchangeFacts) => ({
   id,
   roles: actorRoles ?? [],
+  organizations: actorOrganizations ?? [],
   via,
   chain,
   ...(clientId !== undefined && { clientId }),

@@ -49,6 +49,8 @@ export interface ExchangeFacts {
   actorId: string | null
   actorSuspended: boolean
   actorRoles: string[] | null
+  /** Ids of those the actor is a member of. */
+  actorOrganizations: string[] | null
 
   /** Those that may concern a presented token or somebody it speaks for. */
   revocations: FoundRevocation[] | null
@@ -86,6 +88,9 @@ interface Kinds {
 
 const roleNames = (user: string) =>
   `ARRAY(SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = ${user} ORDER BY r.name)`
+
+const organizationIds = (user: string) =>
+  `ARRAY(SELECT organization_id FROM organization_users WHERE user_id = ${user} ORDER BY organization_id)`
 
 const opaqueToken = (token: string, more: string) =>
   `json_build_object('expired', ${token}.expires_at <= now() OR ${token}.revoked_at IS NOT NULL,
@@ -157,11 +162,13 @@ const factsSql = (kinds: Kinds): string => {
     subject.columns,
     `u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended"`,
     kinds.forPolicy &&
-      `${roleNames('u.id')} AS "subjectRoles", u.custom_data AS "subjectCustomData", ARRAY(
-         SELECT organization_id FROM organization_users WHERE user_id = u.id ORDER BY organization_id) AS "subjectOrganizations"`,
+      `${roleNames('u.id')} AS "subjectRoles", u.custom_data AS "subjectCustomData",
+       ${organizationIds('u.id')} AS "subjectOrganizations"`,
     actor?.columns,
     actor && `a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended"`,
-    actor && kinds.forPolicy && `${roleNames('a.id')} AS "actorRoles"`,
+    actor &&
+      kinds.forPolicy &&
+      `${roleNames('a.id')} AS "actorRoles", ${organizationIds('a.id')} AS "actorOrganizations"`,
     revocable.length > 0 && `${revocationsOf([...jwt, ...revocable].join(' || '))} AS revocations`,
     `(SELECT string_agg(s.name, ' ') FROM scopes s
       WHERE s.resource_id = (${resourceAsked}) AND s.name = ANY (asked.scopes) AND
@@ -227,6 +234,7 @@ const nothing: ExchangeFacts = {
   actorId: null,
   actorSuspended: false,
   actorRoles: null,
+  actorOrganizations: null,
   revocations: null,
   granted: null,
 }

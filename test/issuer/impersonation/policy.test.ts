@@ -123,7 +123,9 @@ test('a policy is told everything about both stages', async () => {
   await issuer.grantUser(user.id, orders, ['read:orders'], 'buyer')
   await issuer.grantUser(agent.id, orders, ['write:orders'], 'support')
   const organization = (await issuer.api('POST', '/organizations', { name: 'Acme' })).body
+  const other = (await issuer.api('POST', '/organizations', { name: 'Support' })).body
   await issuer.api('POST', `/organizations/${organization.id}/users`, { userIds: [user.id] })
+  await issuer.api('POST', `/organizations/${other.id}/users`, { userIds: [agent.id] })
   const actor = await issuer.exchange(client, (await mint(agent.id)).body.subjectToken, { scope: 'openid' })
   questions.length = 0
 
@@ -158,12 +160,13 @@ test('a policy is told everything about both stages', async () => {
     context: { channel: 'phone' },
     now: expect.any(Number),
   }
+  const acting = { id: agent.id, roles: ['support'], organizations: [other.id] }
   expect(questions).toEqual([
-    { ...common, stage: 'mint', actor: { id: agent.id, roles: ['support'], chain: [agent.id] } },
+    { ...common, stage: 'mint', actor: { ...acting, chain: [agent.id] } },
     {
       ...common,
       stage: 'exchange',
-      actor: { id: agent.id, roles: ['support'], via: 'subject_token', clientId: client.id, chain: [agent.id] },
+      actor: { ...acting, via: 'subject_token', clientId: client.id, chain: [agent.id] },
     },
   ])
 })
