@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { uuidv7 } from '../platform/ids.ts'
 import { AppError } from '../platform/problem.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
-import { clientAddress, type ProxyTrust, plainAddress } from './client-address.ts'
+import { type ProxyTrust, plainAddress, sourceOf } from './client-address.ts'
 import type { CanonicalRequest, Exchange, Stage } from './exchange.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
 
@@ -34,6 +34,9 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
       exchange.id = headers.requestId
     }
     exchange.headers = headers
+    const source = sourceOf(peer, headers, trust)
+    headers.forwardedProto = source.proto
+    headers.forwardedHost = source.host
     // Node's parser reads no further request from a connection after one that asks for another protocol.
     if (headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
     const { method, target, host } = requestLine(exchange, headers, trusted)
@@ -50,10 +53,10 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
       segments,
       query,
       encodedSlash,
-      clientIp: clientAddress(peer, headers.forwardedFor, trust),
+      clientIp: source.clientIp,
       peer,
       bodyLength,
-      forwardedFor: trusted && headers.forwardedFor !== undefined ? `${headers.forwardedFor}, ${peer}` : peer,
+      forwardedFor: source.forwardedFor,
     } satisfies CanonicalRequest
   }
 }

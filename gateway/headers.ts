@@ -13,6 +13,7 @@ export interface RequestHeaders {
   transferEncoding: string | undefined
   expect: string | undefined
   upgrade: string | undefined
+  forwarded: string | undefined
   forwardedFor: string | undefined
   forwardedProto: string | undefined
   forwardedHost: string | undefined
@@ -35,7 +36,6 @@ const dropped = [
   ...['keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'http2-settings'],
   // What only a gateway may say.
   ...[
-    'forwarded',
     'x-real-ip',
     'x-client-ip',
     'x-cluster-client-ip',
@@ -65,6 +65,7 @@ const treatments = new Map<string, Treatment>([
   ['transfer-encoding', field('transferEncoding')],
   ['expect', field('expect')],
   ['upgrade', field('upgrade', true)],
+  ['forwarded', field('forwarded', true)],
   ['x-forwarded-for', field('forwardedFor', true)],
   ['x-forwarded-proto', field('forwardedProto', true)],
   ['x-forwarded-host', field('forwardedHost', true)],
@@ -112,6 +113,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     transferEncoding: undefined,
     expect: undefined,
     upgrade: undefined,
+    forwarded: undefined,
     forwardedFor: undefined,
     forwardedProto: undefined,
     forwardedHost: undefined,

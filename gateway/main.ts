@@ -122,7 +122,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     ],
     identity,
     limits: config.limits,
-    trust: createProxyTrust(config.trustedProxies),
+    trust: createProxyTrust(config.trustedProxies, config.forwardedBy),
     router: createRouter(config.routes),
     cache,
     policies,
