@@ -9,6 +9,7 @@ import { parseHost } from './canonical-request.ts'
 import { isNetwork } from './client-address.ts'
 import { isOriginPattern } from './cors.ts'
 import { dialectNames } from './forward-auth.ts'
+import { insecureNames } from './insecure-settings.ts'
 import { isUrl } from './log-output.ts'
 
 /**
@@ -200,6 +201,8 @@ const httpOnlyForUrls = ({ to, http }: { to: string; http?: unknown }, context: 
 
 export const gatewaySchema = z.strictObject({
   version: z.literal(1),
+  /** Insecure settings that are meant; see `insecure-settings.ts`. */
+  allowInsecure: z.array(z.enum(insecureNames)).default([]),
   listen: listener(3000).prefault({}),
   admin: listener(9300).prefault({}),
   /** The one header that trusted proxies write; the other is dropped, since a client may have written it. */

@@ -7,6 +7,7 @@ import { shippedPolicies } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { type GatewayFile, gatewaySchema, type RouteEntry } from './config-schema.ts'
 import { createCors } from './cors.ts'
+import { insecureSettings } from './insecure-settings.ts'
 import { isUrl, type LogSettings } from './log-output.ts'
 import { resourceMetadataUrl } from './protected-resource.ts'
 import { findConflicts, type PathPattern, parsePattern, type Route } from './routes.ts'
@@ -121,6 +122,7 @@ const contradictions = (file: GatewayFile): Contradiction[] => {
     report(['policies', 'bundle'], 'name a path or a bundle, not both')
   }
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
+  found.push(...insecureSettings(file))
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }

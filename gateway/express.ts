@@ -1,52 +1,105 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { z } from 'zod'
 import type { VerifiedClaims } from '../platform/jwt/verify.ts'
 import { createLogger, type Logger } from '../platform/logger.ts'
+import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { AppError } from '../platform/problem.ts'
-import type { Decision } from '../policies/decide.ts'
+import type { Decision, PolicyInput } from '../policies/decide.ts'
+import { isAddress } from '../policies/origin.ts'
 import { canonicalTarget } from './canonical-target.ts'
 import { parseGatewayConfig } from './config.ts'
+import type { gatewaySchema } from './config-schema.ts'
 import { type Exchange, newExchange } from './exchange.ts'
 import { createGateway, type Gateway } from './main.ts'
 import { createFail, guardStages } from './pipeline.ts'
+import { createSharedParts } from './shared-parts.ts'
 
-/** Members mean what they mean in `gateway.yaml`, durations and defaults too. */
-export interface ProtectOptions {
-  /** The exact `iss`. */
-  issuer: string
+type ConfigurationFile = z.input<typeof gatewaySchema>
+type RouteMembers = NonNullable<ConfigurationFile['routes']>[number]
+
+/** An entry of `issuers:` in `gateway.yaml`. */
+export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
+
+/** What may differ from one guard to another of the same application. Members mean what they mean for a route of `gateway.yaml`. */
+export interface RouteOptions
+  extends Pick<
+    RouteMembers,
+    | 'entrypoint'
+    | 'impersonation'
+    | 'context'
+    | 'insufficientScopeStatus'
+    | 'encodedSlash'
+    | 'acceptPersonalAccessTokens'
+    | 'isolation'
+    | 'rateLimit'
+    | 'forwardAuthorization'
+  > {
+  /** For logs, metrics and policies. Default `protected`. */
+  id?: string
   /** Any of them. */
   audience: string | readonly string[]
   /** All of them. */
   scopes?: readonly string[]
-  /** A folder of rules or a bundle file, relative to the working directory. Default: the policies that come with the package. */
-  policies?: string
-  entrypoint?: string
-  jwksUri?: string
-  algorithms?: readonly string[]
-  typ?: readonly string[]
-  clockSkew?: string
-  impersonation?: 'allow' | 'read-only' | 'deny'
   policyHeaders?: readonly string[]
-  context?: Record<string, unknown>
-  insufficientScopeStatus?: 401 | 403
-  trustedProxies?: readonly string[]
-  logger?: Logger
 }
 
-/** Who is asking, for the handlers behind a guard. */
-export interface RequestAuth {
+/** Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working directory. */
+export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions, 'issuer'>> {
+  /** The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each of a list. */
+  issuer: string | readonly (string | IssuerOptions)[]
+  /** A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come with the package. */
+  policies?: string | ConfigurationFile['policies']
+  decisionLog?: ConfigurationFile['decisionLog']
+  accessLog?: ConfigurationFile['accessLog']
+  limits?: ConfigurationFile['limits']
+  trustedProxies?: readonly string[]
+  forwardedBy?: ConfigurationFile['forwardedBy']
+  /** Insecure settings that are meant, by name. */
+  allowInsecure?: ConfigurationFile['allowInsecure']
+  /** Default: warnings and errors as JSON lines on stdout. */
+  logger?: Logger
+  /** Where the guard's metrics are counted. Default: nowhere that could be read. */
+  metrics?: Metrics
+}
+
+/** Who is asking, for the handlers behind a guard: the members of the policy input that come from the token, and the decision. */
+export interface RequestAuth extends Required<Pick<PolicyInput, 'token' | 'subject'>> {
+  /** Who acts for the subject; absent when nobody does. */
+  actor?: PolicyInput['actor']
+  client?: PolicyInput['client']
+  organization?: PolicyInput['organization']
   claims: VerifiedClaims
   decision: Decision
+}
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** Set by a guard of `surrogate/gateway`. */
+      auth?: RequestAuth
+    }
+  }
 }
 
 type GuardedRequest = IncomingMessage & { originalUrl?: string; auth?: RequestAuth }
 
 export interface Guard {
   (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void
-  /** Resolves when keys and policies are loaded; rejects when the options or policies cannot be used. Until then requests wait. */
+  /** Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then requests wait, 5 s at most. */
   ready: Promise<void>
+  /** Another guard for the same issuers: keys, revocations and policies are shared. Closed with this one. */
+  with(options: Partial<RouteOptions>): Guard
+  /** What a readiness check would ask, by name. Empty until the policies are loaded. */
+  checks(): Record<string, { ok: boolean; detail?: string }>
+  /** Opens the files of logs anew, after they were moved away. */
+  reopenLogs(): void
   close(): Promise<void>
 }
+
+/** Requests of before the guard is ready wait this long for it, in ms; then they are answered as well as can be. */
+const longestWait = 5_000
 
 /**
  * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler in the place of the
@@ -55,45 +108,78 @@ export interface Guard {
  * `StartupError` for options that cannot be right.
  */
 export const protect = (options: ProtectOptions): Guard => {
-  const logger = options.logger ?? createLogger({ name: 'surrogate', level: 'warn' })
+  const { logger = createLogger({ name: 'surrogate', level: 'warn' }), metrics = createMetrics() } = options
+  const shared = createSharedParts()
   const fail = createFail({ logger })
-  const opening = createGateway({ config: configOf(options), logger, stages: guardStages })
-  let gateway: Gateway | undefined
-  const opened = opening.then((made) => {
-    gateway = made
-  })
-  const ready = opened.then(() => gateway!.ready)
-  // Told to whoever awaits it; requests are refused all the same.
-  ready.catch((error: unknown) => logger.error({ err: error }, 'the guard cannot start'))
 
-  const guard = (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void => {
-    const exchange = newExchange(request, response, request.originalUrl, (passed) => {
-      admit(request, passed)
-      next()
+  const guardWith = (wanted: ProtectOptions): Guard => {
+    const derived: Guard[] = []
+    let gateway: Gateway | undefined
+    let serving = false
+    const opening = createGateway({ config: configOf(wanted), logger, metrics, shared, stages: guardStages })
+    const ready = opening.then((made) => {
+      gateway = made
+      return made.ready
     })
-    if (gateway) gateway.start(exchange)
-    else {
-      opened.then(
-        () => gateway!.start(exchange),
-        (cause: unknown) => fail(exchange, new AppError('server.unavailable', { cause })),
-      )
+    // Told to whoever awaits it; requests are refused all the same.
+    ready.catch((error: unknown) => logger.error({ err: error }, 'the guard cannot start'))
+    const begun = opening.then(async (made) => {
+      await Promise.race([made.ready.catch(() => {}), delay(longestWait, undefined, { ref: false })])
+      serving = true
+    })
+    begun.catch(() => {})
+
+    const guard = (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void => {
+      const exchange = newExchange(request, response, request.originalUrl, (passed) => {
+        admit(request, passed)
+        next()
+      })
+      if (serving) gateway!.start(exchange)
+      else {
+        begun.then(
+          () => gateway!.start(exchange),
+          (cause: unknown) => fail(exchange, new AppError('server.unavailable', { cause })),
+        )
+      }
     }
+    return Object.assign(guard, {
+      ready,
+      with(changes: Partial<RouteOptions>) {
+        const other = guardWith({ ...wanted, ...changes })
+        derived.push(other)
+        return other
+      },
+      checks: () => {
+        const checks = Object.entries(gateway?.checks ?? {})
+        return Object.fromEntries(checks.map(([name, check]) => [name, check()]))
+      },
+      reopenLogs: () => {
+        gateway?.reopenLogs()
+        for (const other of derived) other.reopenLogs()
+      },
+      async close() {
+        await Promise.all([...derived.map((other) => other.close()), opening.then((made) => made.close())])
+      },
+    })
   }
-  return Object.assign(guard, { ready, close: async () => (await opening).close() })
+  return guardWith(options)
 }
 
-const configOf = ({ issuer, audience, policies, logger: _, ...options }: ProtectOptions) => {
-  const { jwksUri, algorithms, typ, clockSkew, trustedProxies, ...route } = options
+const configOf = (options: ProtectOptions) => {
+  const { issuer, audience, policies, logger: _logger, metrics: _metrics, ...members } = options
+  const { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations, ...others } = members
+  const { decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure, ...route } = others
+  const forEach = { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations }
   const file = {
     version: 1,
-    trustedProxies,
-    issuers: [{ issuer, jwksUri, algorithms, typ, clockSkew }],
-    policies: { path: policies },
+    ...{ decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure },
+    issuers: [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) })),
+    policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
     resourceMetadata: false,
     // Named because a route must; nothing is sent there.
     upstreams: { next: { url: 'http://localhost' } },
-    routes: [{ ...route, id: 'protected', path: '/**', audience: [audience].flat(), upstream: 'next' }],
+    routes: [{ id: 'protected', ...route, path: '/**', audience: [audience].flat(), upstream: 'next' }],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
 }
@@ -117,11 +203,14 @@ const kept = new Set([
 /** Gives the handlers behind the guard the request that was decided on. */
 const admit = (request: GuardedRequest, exchange: Exchange): void => {
   const { path, query } = exchange.request!
-  const { principal, decision, headers } = exchange
+  const { principal, decision, headers, route, response, answerFields } = exchange
+  for (const name in answerFields) response.setHeader(name, answerFields[name]!)
   request.originalUrl = path + query
   const rest = canonicalTarget(request.url!)
   request.url = rest.path + rest.query
-  if (principal && decision) request.auth = { claims: principal.claims, decision }
+  if (principal && decision) {
+    request.auth = { ...(principal.input as Required<typeof principal.input>), claims: principal.claims, decision }
+  }
 
   const { rawHeaders, headers: fields } = request
   const forwardable = new Set(headers!.forwardable.filter((_, index) => index % 2 === 0))
@@ -131,10 +220,26 @@ const admit = (request: GuardedRequest, exchange: Exchange): void => {
     if (forwardable.has(name) || kept.has(name)) raw.push(rawHeaders[index]!, rawHeaders[index + 1]!)
     else delete fields[name]
   }
+  // The access token in place of a personal one; nothing where it is to be kept from the handlers.
+  const authorization = route!.forwardAuthorization ? headers!.authorization : undefined
+  if (authorization !== fields.authorization) {
+    removeField(raw, 'authorization')
+    delete fields.authorization
+    if (authorization !== undefined) {
+      fields.authorization = authorization
+      raw.push('authorization', authorization)
+    }
+  }
   const ours = [...(principal?.identityHeaders ?? []), ...Object.entries(decision?.headers ?? {}).flat()]
   for (let index = 0; index < ours.length; index += 2) {
     fields[ours[index]!] = ours[index + 1]!
     raw.push(ours[index]!, ours[index + 1]!)
   }
   request.rawHeaders = raw
+}
+
+const removeField = (raw: string[], name: string): void => {
+  for (let index = raw.length - 2; index >= 0; index -= 2) {
+    if (raw[index]!.toLowerCase() === name) raw.splice(index, 2)
+  }
 }

@@ -7,7 +7,14 @@ export { createLogger, type Logger, silentLogger } from '../platform/logger.ts'
 export { createMetrics, type Metrics } from '../platform/metrics.ts'
 export { StartupError } from '../platform/startup-error.ts'
 export { loadPolicies, type PolicySet, type PolicySource, watchPolicies } from '../policies/decide.ts'
-export { type Guard, type ProtectOptions, protect, type RequestAuth } from './express.ts'
+export {
+  type Guard,
+  type IssuerOptions,
+  type ProtectOptions,
+  protect,
+  type RequestAuth,
+  type RouteOptions,
+} from './express.ts'
 export {
   createGateway,
   type Gateway,

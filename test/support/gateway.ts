@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type AddressInfo, connect } from 'node:net'
 import { stringify } from 'yaml'
 import { parseGatewayConfig } from '../../gateway/config.ts'
+import { insecureNames } from '../../gateway/insecure-settings.ts'
 import { type PolicyProvider, startGateway } from '../../gateway/main.ts'
 import { createHealth } from '../../platform/health.ts'
 import { type Logger, silentLogger } from '../../platform/logger.ts'
@@ -91,6 +92,7 @@ export const startTestGateway = async (
   const file = {
     version: 1,
     listen: { port: 0 },
+    allowInsecure: insecureNames,
     issuers: [{ issuer: issuer.issuer }],
     upstreams: { orders: { url: upstream.url } },
     routes: [
