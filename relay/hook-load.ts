@@ -22,8 +22,11 @@ export interface HookLoad {
   avoid(ms: number): void
 }
 
-/** Lanes of one hook claimed ahead, at most. With fewer, claiming would limit the speed of a receiver that answers within a millisecond. */
-const maxWindow = 256
+/**
+ * Lanes of one hook claimed ahead, at most. With fewer, claiming would limit the speed of a receiver that answers within a millisecond; with
+ * more, what is claimed lives so long that the garbage collector takes it for lasting (measured: 80 MB more).
+ */
+const maxWindow = 64
 /** An answer slower than this, in ms, takes the window back to its start. */
 const briskMs = 1_000
 const keptLoads = 1_000

@@ -136,15 +136,17 @@ export const createLanes = (options: LanesOptions): Lanes => {
     bytes += held.bytes
     load.begin()
     try {
-      await workOff(claimed, load, held)
+      // The receiver may have its next lanes while the results of these are stored.
+      await workOff(claimed, load, held).finally(() => {
+        if (load.end()) wakeup.wake()
+      })
       await recorder.release(claimed.lease)
     } catch (error) {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
-      const wasFull = isFull()
+      if (isFull()) wakeup.wake()
       bytes -= held.bytes
-      if (load.end() || wasFull) wakeup.wake()
     }
   }
 

@@ -10,7 +10,8 @@ export interface Signed {
   keys: readonly string[]
 }
 
-const hmac = (key: string) => createHmac('sha256', Buffer.from(key, 'utf8'))
+// Of the string's UTF-8 bytes; given as a Buffer, making the key takes five times as long as all the rest.
+const hmac = (key: string) => createHmac('sha256', key)
 
 /**
  * The headers that prove where a delivery comes from: Standard Webhooks v1 (one signature for each live key, so that receivers may change
