@@ -31,6 +31,8 @@ export interface TestSendDependencies extends HookOperationsDependencies {
 }
 
 const lookEveryMs = 50
+/** One that is just being started or replaced. In ms. */
+const relayWaitMs = 2_000
 
 /**
  * Sends made-up events to a hook's endpoint and says what came of it. The issuer opens no connection to customers' URLs: it commits test
@@ -50,10 +52,18 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
     }
   }
 
+  const requireRelay = async () => {
+    const deadline = performance.now() + Math.min(relayWaitMs, waitMs)
+    while (!(await isRelayAlive(database.query))) {
+      if (performance.now() > deadline) throw new AppError('hook.relay_unavailable')
+      await delay(lookEveryMs)
+    }
+  }
+
   return async (context: OperationContext, hookId: string, { events, config }: TestRequest): Promise<void> => {
     const hook = await hooks.get(hookId)
     if (config) await hooks.refuseTarget(config.url)
-    if (!(await isRelayAlive(database.query))) throw new AppError('hook.relay_unavailable')
+    await requireRelay()
 
     const types = typesOf(events?.length ? events : hook.events)
     const target = config && { url: config.url, sealedHeaders: sealHeaders(hookId, config.headers ?? {}) }

@@ -133,6 +133,44 @@ const refusals: [string, Record<string, unknown>, number, string][] = [
     400,
     'guard.invalid_input',
   ],
+  [
+    'a header that frames',
+    { config: { ...newHook.config, headers: { 'Content-Length': '1' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  ['a hop-by-hop header', { config: { ...newHook.config, headers: { TE: 'trailers' } } }, 400, 'guard.invalid_input'],
+  ['a cookie', { config: { ...newHook.config, headers: { Cookie: 'a=b' } } }, 400, 'guard.invalid_input'],
+  [
+    'a forged proxy header',
+    { config: { ...newHook.config, headers: { 'X-Forwarded-For': '1.1.1.1' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  [
+    'a header name with a colon',
+    { config: { ...newHook.config, headers: { 'a:b': 'c' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  [
+    'a header value beyond Latin-1',
+    { config: { ...newHook.config, headers: { a: '日本' } } },
+    400,
+    'guard.invalid_input',
+  ],
+  ['a header value in Latin-1', { config: { ...newHook.config, headers: { a: 'é' } } }, 400, 'guard.invalid_input'],
+  ['a large header', { config: { ...newHook.config, headers: { a: 'x'.repeat(4_097) } } }, 400, 'guard.invalid_input'],
+  [
+    '21 headers',
+    {
+      config: { ...newHook.config, headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`x-${n}`, ''])) },
+    },
+    400,
+    'guard.invalid_input',
+  ],
+  ['no rate', { config: { ...newHook.config, rateLimit: 0 } }, 400, 'guard.invalid_input'],
+  ['an endless rate', { config: { ...newHook.config, rateLimit: 600_001 } }, 400, 'guard.invalid_input'],
   ['a header twice', { config: { ...newHook.config, headers: { a: '1', A: '2' } } }, 400, 'guard.invalid_input'],
 ]
 test.each(refusals)('%s is refused at creation and change', async (_name, members, status, code) => {
@@ -141,6 +179,29 @@ test.each(refusals)('%s is refused at creation and change', async (_name, member
   if (Object.values(members)[0] !== undefined)
     expect(await issuer.api('PATCH', `/hooks/${hook.id}`, members)).toMatchObject({ status, body: { code } })
   expect((await issuer.api('GET', '/hooks')).body).toEqual([hook])
+})
+
+test('a hook that leads back to this service is refused: each change would make another', async () => {
+  const { port, hostname } = new URL(issuer.baseUrl)
+  for (const url of [
+    `${issuer.baseUrl}/api/hooks`,
+    issuer.baseUrl.toUpperCase(),
+    `http://${hostname}.:${port}/`,
+    `https://${hostname}:${port}/oidc/token`,
+  ]) {
+    const { status, body } = await issuer.api('POST', '/hooks', { ...newHook, config: { url } })
+    expect([url, status, body.code]).toEqual([url, 422, 'hook.target_not_allowed'])
+  }
+  const hook = await create({ config: { url: `http://${hostname}:${port === '9999' ? 9998 : 9999}/` } })
+  expect(hook.enabled).toBe(true)
+})
+
+test('20 headers of 4 kB and a rate limit are kept as they are', async () => {
+  const headers = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`x-${n}`, 'y'.repeat(4_096)]))
+  const hook = await create({ config: { ...newHook.config, headers, rateLimit: 600 } })
+  expect(hook.config).toEqual({ ...newHook.config, headers, rateLimit: 600 })
+  const patched = await issuer.api('PATCH', `/hooks/${hook.id}`, { config: newHook.config })
+  expect(patched.body.config).toEqual(newHook.config)
 })
 
 test('unknown hooks have the codes of their routes', async () => {
