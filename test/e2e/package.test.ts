@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { importGraph } from '../../bin/build/emitted-imports.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
@@ -72,7 +73,14 @@ describe('what is in the package', () => {
     const dist = join(folder, 'dist')
     const gateway = importGraph(dist, ['gateway/index.js'])
     expect(gateway.files).toContain('policies/engine/wasm-engine.js')
-    expect([...gateway.packages].sort()).toEqual(['pino', 'prom-client', 'undici', 'yaml', 'zod'])
+    expect([...gateway.packages].sort()).toEqual([
+      'http-proxy-middleware',
+      'pino',
+      'prom-client',
+      'undici',
+      'yaml',
+      'zod',
+    ])
     expect(importGraph(dist, ['bin/surrogate.js']).packages).toContain('pg')
   })
 
@@ -182,6 +190,47 @@ describe('the gateway in a program', () => {
     const errors = output.split('\n').filter((line) => /^\S.*error TS/.test(line))
     expect(errors).toEqual([expect.stringMatching(/^wrong\.ts\(2,\d+\): error TS2345/)])
   })
+})
+
+test('the Express receiver of the webhooks page takes what is signed with one of its secrets, with Express alone beside it', {
+  timeout: 60_000,
+}, async () => {
+  const dist = join(folder, 'dist')
+  const reached = importGraph(dist, ['events/webhooks.js'])
+  expect([[...reached.files], [...reached.packages]]).toEqual([['events/webhooks.js'], []])
+  expect([...importGraph(dist, ['events/webhooks.d.ts']).packages]).toEqual([])
+
+  const { path } = await createApplication(['express'])
+  const page = await readFile(join(root, 'docs/webhooks.md'), 'utf8')
+  const program = [...page.matchAll(/```js\n([\s\S]*?)```/g)].find(([, code]) =>
+    code!.includes("'surrogate/webhooks'"),
+  )![1]!
+  await writeFile(join(path, 'receiver.js'), program)
+  const { env } = await createSettings(path)
+  const secrets = ['a', 'b', 'c'].map((letter) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`)
+  const receiver = startProcess(process.execPath, ['receiver.js'], {
+    cwd: path,
+    env: { PORT: env['PORT']!, WEBHOOK_SECRETS: secrets.slice(0, 2).join(',') },
+  })
+  try {
+    const url = `http://127.0.0.1:${env['PORT']}/webhooks`
+    const post = async (secret: string) => {
+      const [id, now, body] = ['msg_1', new Date(), '{"event":"User.Created","version":1,"data":{"name":"Zoë"}}']
+      const headers = {
+        'content-type': 'application/json',
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+        'webhook-signature': new Webhook(secret).sign(id, now, body),
+      }
+      return (await fetch(url, { method: 'POST', body, headers })).status
+    }
+    await expect.poll(() => post(secrets[2]!).catch(() => 0), { timeout: 20_000 }).toBe(401)
+    expect([await post(secrets[1]!), await post(secrets[0]!)]).toEqual([204, 204])
+    await receiver.waitFor(/User\.Created 1 \{ name: 'Zoë' \}/)
+  } finally {
+    receiver.signalGroup('SIGKILL')
+    await receiver.exited
+  }
 })
 
 describe('the command line', () => {
