@@ -145,8 +145,9 @@ export const createLanes = (options: LanesOptions): Lanes => {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
-      if (isFull()) wakeup.wake()
       bytes -= held.bytes
+      // The lane may have more.
+      wakeup.wake()
     }
   }
 

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { createHealth } from '../../platform/health.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
@@ -22,7 +25,14 @@ afterEach(async () => {
   await ledger.close()
 })
 
-const config = { ...testRelayConfig, attemptTimeoutMs: 1_000, leaseMs: 2_500, retrySchedule: [50, 50, 50] }
+// Leases are long: what a dead relay held is taken over because it is no longer heard of.
+const config = {
+  ...testRelayConfig,
+  attemptTimeoutMs: 1_000,
+  leaseMs: 120_000,
+  aliveMs: 1_000,
+  retrySchedule: [50, 50, 50],
+}
 const script = fileURLToPath(new URL('../support/relay-process.ts', import.meta.url))
 
 const relayProcess = async (): Promise<TestProcess> => {
@@ -88,7 +98,7 @@ test('killed again and again under load: every event arrives, first deliveries i
   for (const versions of first.values()) expect(versions).toEqual(inOrder)
 })
 
-test('a relay that sleeps through its lease may not write when it wakes up', async () => {
+test('a relay that sleeps until it is given up may not write when it wakes up', async () => {
   await ledger.hook({ url: receiver.url })
   const relay = await relayProcess()
   receiver.answerWith((_received, response) => {
@@ -102,7 +112,7 @@ test('a relay that sleeps through its lease may not write when it wakes up', asy
   await ledger.untilTrue(`SELECT count(*) = 1 FROM deliveries WHERE state = 'succeeded'`)
 
   relay.signal('SIGCONT')
-  await relay.waitFor(/lanes were lost/)
+  await relay.waitFor(/not heard of in time/)
   expect(await ledger.rows(`SELECT state, attempts, last_status FROM deliveries`)).toEqual([
     { state: 'succeeded', attempts: 1, last_status: 204 },
   ])
@@ -125,4 +135,53 @@ test('when the database cuts every connection, deliveries go on by themselves', 
   await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries WHERE state = 'succeeded'`)
   const arrived = receiver.received.map(({ body }) => `${body.data['id']} ${body.version}`)
   expect(new Set(arrived)).toEqual(new Set(['u1 1', 'u1 2', 'u2 1']))
+})
+
+test('a relay that is believed dead breaks off what it sends before others take over', async () => {
+  await ledger.hook({ url: receiver.url })
+  let brokenOff = false
+  receiver.answerWith((_received, response) => {
+    response.on('close', () => {
+      brokenOff = true
+    })
+  })
+  await ledger.relay({ config: { ...config, attemptTimeoutMs: 60_000 } })
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  // As if its word had not come for long: it learns that from its next one.
+  await ledger.rows(`UPDATE relays SET alive_until = now() - interval '1 second'`)
+  await expect.poll(() => brokenOff, { timeout: 10_000 }).toBe(true)
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  await receiver.until((received) => received.length === 2)
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM deliveries WHERE state = 'succeeded' AND attempts = 1`)
+  expect(await ledger.rows(`SELECT status FROM delivery_attempts`)).toEqual([{ status: 204 }])
+})
+
+test('a relay that stops gives its lanes back and is no longer counted', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await ledger.relay({ config })
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM relays WHERE alive_until > now()`)
+  await relay.close()
+  expect(await ledger.rows(`SELECT * FROM relays`)).toEqual([])
+  expect(await ledger.rows(`SELECT * FROM lanes WHERE leased_by IS NOT NULL`)).toEqual([])
+})
+
+test('a relay without the key of the hooks says so, sends nothing, and leaves them to one that has it', async () => {
+  await ledger.hook({ url: receiver.url })
+  const health = createHealth()
+  await ledger.relay({ health, config, envelope: createEnvelope({ current: randomBytes(32) }) })
+  await ledger.record(userUpdated('u1'))
+  const { ok, checks } = await health.ready()
+  expect(ok).toBe(false)
+  expect(checks['webhook secrets']).toEqual({
+    ok: false,
+    detail: 'the secrets of hooks cannot be opened (1 signing keys): KEY_ENCRYPTION_KEY is another one than theirs',
+  })
+  const good = createHealth()
+  await ledger.relay({ health: good, config, ownDatabase: true })
+  await receiver.until((received) => received.length === 1)
+  expect((await good.ready()).checks['webhook secrets']).toEqual({ ok: true })
+  expect(receiver.received).toHaveLength(1)
 })

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { userUpdated } from '../support/event-factory.ts'
+import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+let ledger: TestLedger
+let receiver: WebhookReceiver
+beforeEach(async () => {
+  ledger = await startTestLedger()
+  receiver = await startWebhookReceiver()
+})
+afterEach(async () => {
+  await ledger.close()
+  await receiver.close()
+})
+
+const users = (count: number) => Array.from({ length: count }, (_, index) => userUpdated(`u${index}`))
+
+test('a rate limit holds over all relays, and is used up to a second’s worth at once', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  // 60 a minute: one a second, and nothing saved up beyond one.
+  await ledger.rows(`UPDATE hooks SET rate_limit = 60 WHERE id = $1`, hook.id)
+  await ledger.relay({ ownDatabase: true })
+  await ledger.relay({ ownDatabase: true })
+  const started = Date.now()
+  await ledger.record(...users(10))
+  await receiver.until((received) => received.length >= 3)
+  // At once, after a second, after two: later is possible, earlier is not.
+  expect(receiver.received[2]!.at - started).toBeGreaterThan(1_990)
+  expect(await ledger.rows(`SELECT slots_from > now() - interval '1100 ms' AS spent FROM hooks`)).toEqual([
+    { spent: true },
+  ])
+  await ledger.rows(`UPDATE hooks SET rate_limit = NULL`)
+  await receiver.until((received) => received.length === 10)
+})
+
+test('a limited hook holds nobody up, and its lanes stay in order', async () => {
+  const other = await startWebhookReceiver()
+  const hook = await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: other.url })
+  await ledger.rows(`UPDATE hooks SET rate_limit = 1200 WHERE id = $1`, hook.id)
+  await ledger.relay()
+  for (let round = 0; round < 5; round += 1) await ledger.record(userUpdated('a'), userUpdated('b'), userUpdated('c'))
+  await other.until((received) => received.length === 15)
+  await receiver.until((received) => received.length === 15)
+  for (const id of ['a', 'b', 'c']) {
+    const versions = receiver.received.filter(({ body }) => body.data['id'] === id).map(({ body }) => body.version)
+    expect(versions).toEqual([1, 2, 3, 4, 5])
+  }
+  await other.close()
+})
+
+test('what was held is caught up at a measured pace, then the hook is as any other', async () => {
+  const hook = await ledger.hook({ url: receiver.url, enabled: false })
+  await ledger.relay({ config: { ...testRelayConfig, catchUpRate: 1_200 } })
+  await ledger.record(...users(40))
+  await ledger.untilTrue(`SELECT count(*) = 40 FROM lanes`)
+  const started = Date.now()
+  await ledger.rows(`UPDATE hooks SET enabled = true WHERE id = $1`, hook.id)
+  await receiver.until((received) => received.length === 40)
+  // 20 at once, the other 20 in the second after; not earlier.
+  expect(receiver.received.at(-1)!.at - started).toBeGreaterThan(990)
+  await ledger.untilTrue(`SELECT NOT catching_up AND NOT gated FROM hooks`)
+})
+
+test('hooks take turns: with more of them than one claim looks at, and lanes for few, none starves', async () => {
+  for (let index = 0; index < 130; index += 1) await ledger.hook({ url: receiver.url })
+  await ledger.record(userUpdated('a'), userUpdated('b'))
+  await ledger.relay({ config: { ...testRelayConfig, maxLanes: 8 } })
+  await receiver.until((received) => received.length === 260)
+  const hooks = new Set(receiver.received.map(({ body }) => body.hookId))
+  expect(hooks.size).toBe(130)
+})
+
+test('receivers that hang hold half of the lanes at most, however many they are', async () => {
+  const hung = await startWebhookReceiver(() => {})
+  try {
+    for (let index = 0; index < 20; index += 1) await ledger.hook({ url: hung.url })
+    await ledger.relay({
+      config: { ...testRelayConfig, maxLanes: 32, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [1] },
+    })
+    await ledger.record(...users(10))
+    await hung.until((received) => received.length >= 40)
+    await ledger.hook({ url: receiver.url })
+    for (let round = 0; round < 5; round += 1) await ledger.record(...users(10))
+    await receiver.until((received) => received.length === 50)
+  } finally {
+    await ledger.close()
+    await hung.close()
+    ledger = await startTestLedger()
+  }
+})
+
+test('two hooks at one host do not wait for each other', async () => {
+  const slow: (() => void)[] = []
+  receiver.answerWith(({ url }, response) => {
+    if (url === '/webhooks') slow.push(() => response.writeHead(204).end())
+    else response.writeHead(204).end()
+  })
+  await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: receiver.url.replace('/webhooks', '/other') })
+  await ledger.relay()
+  await ledger.record(...users(20))
+  await receiver.until((received) => received.filter(({ url }) => url === '/other').length === 20)
+  expect(receiver.received.filter(({ url }) => url === '/webhooks')).toHaveLength(4)
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  for (const answer of slow) answer()
+  await receiver.until((received) => received.length === 40)
+})
+
+test('large payloads are read a few at a time, whatever their number', async () => {
+  await ledger.hook({ url: receiver.url })
+  const fill = 'x'.repeat(200_000)
+  for (let index = 0; index < 30; index += 1) await ledger.record(userUpdated(`u${index % 10}`, { fill }))
+  await ledger.relay({ config: { ...testRelayConfig, maxBytes: 500_000 } })
+  await receiver.until((received) => received.length === 30)
+  for (let index = 0; index < 10; index += 1) {
+    const own = receiver.received.filter(({ body }) => body.data['id'] === `u${index}`)
+    expect(own.map(({ body }) => body.version)).toEqual([1, 2, 3])
+    expect(own[0]!.raw.length).toBeGreaterThan(200_000)
+  }
+})
