@@ -16,7 +16,7 @@ export interface NewTestSend {
 const insert = statement(
   'test-send-insert',
   `INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, test, payload)
-   VALUES ($1, $2, $3, 'hook', $2::text, 1, true, $4) RETURNING id::text`,
+   VALUES ($1, $2, $3, 'hook', $2::uuid::text, 1, true, $4) RETURNING id::text`,
 )
 const insertTarget = statement(
   'test-send-target',
