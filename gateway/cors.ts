@@ -35,7 +35,12 @@ const maxOriginLength = 512
 export const isOriginPattern = (text: string): boolean => {
   if (text === '*') return true
   const plain = text.replace(/^(https?:\/\/)\*\./, '$1')
-  return URL.canParse(plain) && /^https?:$/.test(new URL(plain).protocol) && new URL(plain).origin === plain
+  return (
+    !plain.includes('*') &&
+    URL.canParse(plain) &&
+    /^https?:$/.test(new URL(plain).protocol) &&
+    new URL(plain).origin === plain
+  )
 }
 
 const matcher = (origins: readonly string[]): ((origin: string) => boolean) => {

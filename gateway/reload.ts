@@ -6,7 +6,7 @@ import type { GatewayConfig } from './config.ts'
 
 /** A configuration that follows its file. */
 export interface Reloads {
-  /** Reads the file now, changed or not. Resolves when what it says runs, or is refused, or a later reload has begun. */
+  /** Reads the file now, changed or not. Resolves when what it says by then runs, or is refused. */
   reload(): Promise<void>
   /** For `/readyz`: always ok, since a good configuration runs; the detail tells when it is not the one in the file. */
   status(): { ok: true; detail: string }
@@ -15,9 +15,10 @@ export interface Reloads {
 
 /**
  * How often the file is looked at, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes ConfigMaps) and network
- * file systems.
+ * file systems. What has changed is read when it has not changed since the last look: half a file can be a good configuration, with half
+ * of the routes.
  */
-const lookEvery = 500
+const lookEvery = 250
 
 export const createReloads = (options: {
   /** Looked at for changes; undefined: only `reload` does something. */
@@ -44,9 +45,15 @@ export const createReloads = (options: {
   let last: Promise<void> = Promise.resolve()
   let closed = false
 
-  const attempt = async (signal: AbortSignal) => {
+  const attempt = async (signal: AbortSignal, forced: boolean) => {
     try {
       const config = await load()
+      // The file was touched, or is again what it was.
+      if (!forced && config.revision === running.revision) {
+        problem = undefined
+        stale.set(0)
+        return
+      }
       problem = `revision ${config.revision} waits for its issuers; revision ${running.revision} runs`
       await apply(config, signal)
       if (signal.aborted) return
@@ -66,29 +73,39 @@ export const createReloads = (options: {
   }
 
   // One at a time and in order; what is still being tried when a later one comes gives up.
-  const reload = (): Promise<void> => {
+  const reload = (forced: boolean): Promise<void> => {
     latest.abort()
     latest = new AbortController()
     const { signal } = latest
-    last = last.then(() => (signal.aborted ? undefined : attempt(signal)))
-    return last
+    last = last.then(() => (signal.aborted ? undefined : attempt(signal, forced)))
+    return settled()
+  }
+  const settled = async (): Promise<void> => {
+    let awaited: Promise<void>
+    do {
+      awaited = last
+      await awaited
+    } while (awaited !== last)
   }
 
   const stop = new AbortController()
   const follow = async (path: string) => {
     let seen = await stateOf(path)
+    let before = seen
     while (!stop.signal.aborted) {
       await delay(lookEvery, undefined, { signal: stop.signal, ref: false }).catch(() => {})
       const state = await stateOf(path)
-      if (stop.signal.aborted || state === seen) continue
+      const settling = state !== before
+      before = state
+      if (stop.signal.aborted || settling || state === seen) continue
       seen = state
-      void reload()
+      void reload(false)
     }
   }
   const following = file === undefined ? undefined : follow(file)
 
   return {
-    reload: () => (closed ? Promise.resolve() : reload()),
+    reload: () => (closed ? Promise.resolve() : reload(true)),
     status: () => ({ ok: true, detail: problem ?? `revision ${running.revision}` }),
     async close() {
       closed = true

@@ -1,7 +1,8 @@
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { stringify } from 'yaml'
-import { parseGatewayConfig } from '../../gateway/config.ts'
+import { fileSource, parseGatewayConfig } from '../../gateway/config.ts'
 import { insecureNames } from '../../gateway/insecure-settings.ts'
 import { type PolicyProvider, startGateway } from '../../gateway/main.ts'
 import { createHealth } from '../../platform/health.ts'
@@ -74,6 +75,9 @@ export interface TestGateway {
   /** `fetch` against the gateway with a good token that has `scope`; other headers replace it. */
   call(path: string, options?: RequestInit & { scope?: string; token?: string }): Promise<Response>
   reopenLogs(): void
+  /** Writes `file` anew, with these members replaced, or as it is given. */
+  write(config: string | Record<string, unknown>): Promise<void>
+  reload(): Promise<void>
   close(): Promise<void>
 }
 
@@ -85,6 +89,8 @@ export const startTestGateway = async (
     policies?: PolicyProvider
     logger?: Logger
     now?: () => Date
+    /** Where the configuration is written and followed. Default: it is not. */
+    file?: string
   } = {},
 ): Promise<TestGateway> => {
   const issuer = await startTokenIssuer()
@@ -116,6 +122,10 @@ export const startTestGateway = async (
     ],
     ...options.config?.({ issuer, upstream }),
   }
+  const { file: path } = options
+  const write = (config: string | Record<string, unknown>) =>
+    writeFile(path!, typeof config === 'string' ? config : stringify({ ...file, ...config }))
+  if (path !== undefined) await write({})
   const health = createHealth()
   const metrics = createMetrics()
   const gateway = await startGateway({
@@ -125,6 +135,7 @@ export const startTestGateway = async (
     health,
     ...(options.policies && { policies: options.policies }),
     ...(options.now && { now: options.now }),
+    ...(path !== undefined && { source: fileSource(path, {}) }),
   })
   return {
     url: gateway.url,
@@ -134,6 +145,8 @@ export const startTestGateway = async (
     health,
     metrics,
     reopenLogs: gateway.reopenLogs,
+    reload: gateway.reload,
+    write,
     async call(path, { scope = 'read:orders write:orders', token, headers, ...init } = {}) {
       const bearer = token ?? (await issuer.sign({ scope, client_id: 'c1' }))
       return fetch(gateway.url + path, {
