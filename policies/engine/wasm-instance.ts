@@ -1,5 +1,8 @@
-import type { HostBuiltin } from './builtins/index.ts'
+import { randomBytes } from 'node:crypto'
+import { BuiltinError } from './builtins/arguments.ts'
+import type { EvaluationContext, HostBuiltin } from './builtins/index.ts'
 import { PolicyError } from './policy-error.ts'
+import { parseValue, type Value, writeValue } from './values.ts'
 
 /**
  * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a decision): the input is
@@ -7,8 +10,8 @@ import { PolicyError } from './policy-error.ts'
  */
 export interface WasmInstance {
   readonly entrypoints: Readonly<Record<string, number>>
-  /** The answer as JSON. */
-  evaluate(entrypoint: number, input: string | undefined): string
+  /** The answer as JSON, or as the text of a Rego value (see `values.ts`): sets stay sets, keys what they are. */
+  evaluate(entrypoint: number, input: string | undefined, form?: 'json' | 'value'): string
   /** Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and printed nothing. */
   repeatable(): boolean
   /** Bytes by which the memory grew since the start. */
@@ -45,6 +48,9 @@ interface Exports {
   opa_malloc(size: number): number
   opa_json_parse(address: number, length: number): number
   opa_json_dump(value: number): number
+  /** Like the two above for values of any kind: see `values.ts`. */
+  opa_value_parse(address: number, length: number): number
+  opa_value_dump(value: number): number
   opa_heap_ptr_get(): number
   opa_heap_ptr_set(address: number): void
   opa_eval(
@@ -54,7 +60,7 @@ interface Exports {
     input: number,
     inputLength: number,
     heap: number,
-    format: 0,
+    format: 0 | 1,
   ): number
 }
 
@@ -103,32 +109,44 @@ export const instantiate = ({
     return all.toString('utf8', address, end)
   }
   const readJson = (value: number): unknown => JSON.parse(textAt(exports.opa_json_dump(value)))
-  const writeJson = (value: unknown): number => {
-    const text = encoder.encode(JSON.stringify(value))
-    const address = exports.opa_malloc(text.length)
-    view().set(text, address)
-    const parsed = exports.opa_json_parse(address, text.length)
-    if (parsed === 0) throw new PolicyError('a value is not valid JSON for the policy')
+  const readValue = (value: number): Value => parseValue(textAt(exports.opa_value_dump(value)))
+  const write = (text: string, parse: (address: number, length: number) => number): number => {
+    const encoded = encoder.encode(text)
+    const address = exports.opa_malloc(encoded.length)
+    view().set(encoded, address)
+    const parsed = parse(address, encoded.length)
+    if (parsed === 0) throw new PolicyError('a value is not valid for the policy')
     return parsed
   }
 
   let nowNs: bigint | undefined
+  let drawn: Map<string, Uint8Array> | undefined
   let repeatable = true
   // All that reaches a policy from outside goes through here.
-  const context = {
+  const context: EvaluationContext = {
     nowNs: () => {
       repeatable = false
       nowNs ??= BigInt(now()) * 1_000_000n
       return nowNs
     },
-    print: (line: string) => {
+    random: (purpose, length) => {
+      repeatable = false
+      drawn ??= new Map()
+      const known = drawn.get(purpose)
+      if (known?.length === length) return known
+      const fresh = randomBytes(length)
+      drawn.set(purpose, fresh)
+      return fresh
+    },
+    print: (line) => {
       repeatable = false
       print(line)
     },
   }
+  /** 0 where there is no answer: the expression that asked is undefined. */
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
-    const result = image.builtins[id]?.(args.map(readJson), context)
-    return result === undefined ? 0 : writeJson(result)
+    const result = answerOf(image.builtins[id]!, args.map(readValue), context)
+    return result === undefined ? 0 : write(writeValue(result), exports.opa_value_parse)
   }
 
   const instance = new WebAssembly.Instance(module, {
@@ -161,7 +179,7 @@ export const instantiate = ({
     }
     const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
     const documents = exports.opa_heap_ptr_get()
-    const loaded = writeJson(data)
+    const loaded = write(JSON.stringify(data), exports.opa_json_parse)
     const heap = aligned(exports.opa_heap_ptr_get())
     const room = heap + limits.input + workspace - memory.buffer.byteLength
     if (room > 0) memory.grow(pages(room))
@@ -175,17 +193,28 @@ export const instantiate = ({
   return {
     entrypoints: image.entrypoints,
     memory,
-    evaluate(entrypoint, input) {
+    evaluate(entrypoint, input, form = 'json') {
       nowNs = undefined
+      drawn = undefined
       repeatable = true
       const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
       const start = aligned(heap + length)
-      const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, 0)
+      const format = form === 'json' ? 0 : 1
+      const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, format)
       return textAt(answer, limits.result + envelopeBytes)
     },
     repeatable: () => repeatable,
     grownBy: () => memory.buffer.byteLength - image.size,
     image: () => ({ ...image, bytes: Uint8Array.prototype.slice.call(view(), 0, heap) }),
+  }
+}
+
+const answerOf = (builtin: HostBuiltin, args: readonly Value[], context: EvaluationContext): Value | undefined => {
+  try {
+    return builtin(args, context)
+  } catch (error) {
+    if (error instanceof BuiltinError) return undefined
+    throw error
   }
 }
 

@@ -185,7 +185,7 @@ test('what a rule prints reaches the host', async () => {
   const lines: string[] = []
   const engine = createWasmEngine({ wasm, data, print: (line) => lines.push(line) })
   expect(engine.evaluate('test/decision', { who: 'zoë' })).toBe(true)
-  expect(lines).toEqual(['who: zoë {"n":1} <undefined>'])
+  expect(lines).toEqual(['who: zoë {"n": 1} <undefined>'])
 })
 
 test('a module that needs a function which the host does not have is refused when it is loaded', async () => {

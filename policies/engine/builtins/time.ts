@@ -1,8 +1,147 @@
+import { parseDuration } from '../go/duration.ts'
+import { dayNames, formatTime, utcMilliseconds, type WallTime } from '../go/time-layout.ts'
+import { parseTime } from '../go/time-parse.ts'
+import { abbreviationAt, offsetAt } from '../go/time-zone.ts'
+import { integerOf, type Value } from '../values.ts'
+import { asInt64, asInteger, asString, refuse } from './arguments.ts'
 import type { HostBuiltin } from './index.ts'
 
-/** Exact where a double is not: nanoseconds of our century need 61 bits. (V8 has it; TypeScript's library does not yet.) */
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+const second = 1_000_000_000n
+
+/** Layouts that OPA knows by name. */
+const layouts: Record<string, string> = {
+  ANSIC: 'Mon Jan _2 15:04:05 2006',
+  UnixDate: 'Mon Jan _2 15:04:05 MST 2006',
+  RubyDate: 'Mon Jan 02 15:04:05 -0700 2006',
+  RFC822: '02 Jan 06 15:04 MST',
+  RFC822Z: '02 Jan 06 15:04 -0700',
+  RFC850: 'Monday, 02-Jan-06 15:04:05 MST',
+  RFC1123: 'Mon, 02 Jan 2006 15:04:05 MST',
+  RFC1123Z: 'Mon, 02 Jan 2006 15:04:05 -0700',
+  RFC3339: '2006-01-02T15:04:05Z07:00',
+  RFC3339Nano: '2006-01-02T15:04:05.999999999Z07:00',
+}
+
+const layoutOf = (name: string): string => layouts[name] ?? name
+
+interface Moment {
+  ns: bigint
+  zone: string
+  layout?: string
+}
+
+/** Nanoseconds, `[nanoseconds, zone]`, or with a layout as third. An empty zone is UTC, `Local` that of the machine. */
+const asMoment = (value: Value | undefined, { layout = false } = {}): Moment => {
+  if (!Array.isArray(value)) return { ns: asInt64(value), zone: 'UTC' }
+  if (value.length < 2 || value.length > (layout ? 3 : 2)) refuse('operand must be [nanoseconds, time zone]')
+  const [ns, zone, form] = value
+  return { ns: asInt64(ns), zone: zoneOf(asString(zone)), ...(form !== undefined && { layout: asString(form) }) }
+}
+
+const zoneOf = (name: string): string => {
+  if (name === '') return 'UTC'
+  return name === 'Local' ? Intl.DateTimeFormat().resolvedOptions().timeZone : name
+}
+
+const floorDivide = (a: bigint, b: bigint): bigint => (a % b < 0n ? a / b - 1n : a / b)
+
+const wallTime = ({ ns, zone }: Moment, { named = false } = {}): WallTime => {
+  const seconds = Number(floorDivide(ns, second))
+  const offset = zone === 'UTC' ? 0 : (offsetAt(zone, seconds) ?? refuse(`unknown time zone ${zone}`))
+  const local = new Date((seconds + offset) * 1000)
+  const year = local.getUTCFullYear()
+  return {
+    year,
+    month: local.getUTCMonth() + 1,
+    day: local.getUTCDate(),
+    weekDay: local.getUTCDay(),
+    yearDay:
+      (utcMilliseconds(year, local.getUTCMonth() + 1, local.getUTCDate()) - utcMilliseconds(year, 1, 1)) / 86_400_000 +
+      1,
+    hour: local.getUTCHours(),
+    minute: local.getUTCMinutes(),
+    second: local.getUTCSeconds(),
+    nanosecond: Number(ns - BigInt(seconds) * second),
+    offset,
+    zone: zone === 'UTC' ? 'UTC' : named ? abbreviationAt(zone, seconds, offset) : '',
+  }
+}
+
+/** OPA's moments fit 64 bits: 1677 to 2262. */
+const inRange = (ns: bigint | undefined): Value => {
+  if (ns === undefined) return refuse('the text is not a time of this layout')
+  return BigInt.asIntN(64, ns) === ns ? integerOf(ns) : refuse('time outside of valid range')
+}
+
+const addDate = (ns: bigint, years: bigint, months: bigint, days: bigint): bigint => {
+  const { year, month, day, hour, minute, second: seconds, nanosecond } = wallTime({ ns, zone: 'UTC' })
+  const milliseconds = utcMilliseconds(
+    year + Number(years),
+    month + Number(months),
+    day + Number(days),
+    hour,
+    minute,
+    seconds,
+  )
+  if (Number.isNaN(milliseconds)) refuse('time outside of valid range')
+  return BigInt(milliseconds) * 1_000_000n + BigInt(nanosecond)
+}
+
+/** Years, months, days, hours, minutes and seconds between two moments on the wall clock of the first one's zone. */
+const difference = (first: Moment, other: Moment): number[] => {
+  const second = { ns: other.ns, zone: first.zone }
+  wallTime(other)
+  const [from, to] = (first.ns > second.ns ? [second, first] : [first, second]).map((moment) => wallTime(moment))
+  let years = to!.year - from!.year
+  let months = to!.month - from!.month
+  let days = to!.day - from!.day
+  let hours = to!.hour - from!.hour
+  let minutes = to!.minute - from!.minute
+  let seconds = to!.second - from!.second
+  if (seconds < 0) {
+    seconds += 60
+    minutes--
+  }
+  if (minutes < 0) {
+    minutes += 60
+    hours--
+  }
+  if (hours < 0) {
+    hours += 24
+    days--
+  }
+  if (days < 0) {
+    days += 32 - new Date(utcMilliseconds(from!.year, from!.month, 32)).getUTCDate()
+    months--
+  }
+  if (months < 0) {
+    months += 12
+    years--
+  }
+  return [years, months, days, hours, minutes, seconds]
+}
+
+const format = (moment: Moment): string => {
+  const layout = layoutOf(moment.layout || 'RFC3339Nano')
+  return formatTime(wallTime(moment, { named: layout.includes('MST') }), layout)
+}
 
 export const timeBuiltins: Record<string, HostBuiltin> = {
-  'time.now_ns': (_args, { nowNs }) => rawJSON(String(nowNs())),
+  'time.add_date': ([ns, years, months, days]) =>
+    inRange(addDate(asInt64(ns), asInteger(years), asInteger(months), asInteger(days))),
+  'time.clock': ([moment]) => {
+    const { hour, minute, second: seconds } = wallTime(asMoment(moment))
+    return [hour, minute, seconds]
+  },
+  'time.date': ([moment]) => {
+    const { year, month, day } = wallTime(asMoment(moment))
+    return [year, month, day]
+  },
+  'time.diff': ([first, other]) => difference(asMoment(first), asMoment(other)),
+  'time.format': ([moment]) => format(asMoment(moment, { layout: true })),
+  'time.now_ns': (_args, { nowNs }) => integerOf(nowNs()),
+  'time.parse_duration_ns': ([text]) => inRange(parseDuration(asString(text)) ?? refuse('not a duration')),
+  'time.parse_ns': ([layout, text]) => inRange(parseTime(layoutOf(asString(layout)), asString(text))),
+  'time.parse_rfc3339_ns': ([text]) => inRange(parseTime(layouts['RFC3339']!, asString(text))),
+  'time.weekday': ([moment]) => dayNames[wallTime(asMoment(moment)).weekDay]!,
 }

@@ -1,0 +1,3 @@
+import type { HostBuiltin } from './index.ts'
+
+export const jsonSchemaBuiltins: Record<string, HostBuiltin> = {}

@@ -1,0 +1,21 @@
+import { integerOf, type Value } from '../values.ts'
+import { asInteger, refuse } from './arguments.ts'
+import type { HostBuiltin } from './index.ts'
+
+/** A caller who may choose the ends must not be able to fill the memory. Items. */
+const longestRange = 1_000_000n
+
+const range = (from: bigint, to: bigint, step: bigint): Value[] => {
+  if (step <= 0n) refuse('step must be a positive integer')
+  const up = from <= to
+  const count = (up ? to - from : from - to) / step + 1n
+  if (count > longestRange) refuse(`the range has more than ${longestRange} items`)
+  return Array.from({ length: Number(count) }, (_, index) => {
+    const distance = BigInt(index) * step
+    return integerOf(up ? from + distance : from - distance)
+  })
+}
+
+export const numberBuiltins: Record<string, HostBuiltin> = {
+  'numbers.range_step': ([from, to, step]) => range(asInteger(from), asInteger(to), asInteger(step)),
+}

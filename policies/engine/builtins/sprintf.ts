@@ -1,0 +1,26 @@
+import { type GoValue, sprintf } from '../go/sprintf.ts'
+import { showValue } from '../show-value.ts'
+import { isNumber, numberText, type RegoNumber, type Value } from '../values.ts'
+import { asArray, asString } from './arguments.ts'
+import type { HostBuiltin } from './index.ts'
+
+/** Numbers keep their kind; every other value is the text that Rego writes for it (`null` and `true` too). */
+export const goValue = (value: Value): GoValue => {
+  if (typeof value === 'string') return { type: 'string', value }
+  return isNumber(value) ? goNumber(value) : { type: 'string', value: showValue(value) }
+}
+
+const goNumber = (number: RegoNumber): GoValue => {
+  const text = numberText(number)
+  if (/^-?\d+$/.test(text)) {
+    const value = BigInt(text)
+    return { type: BigInt.asIntN(64, value) === value ? 'int64' : '*big.Int', value }
+  }
+  // With an exponent but without a decimal point it stays a text, as in OPA.
+  const value = Number(text)
+  return text.includes('.') && Number.isFinite(value) ? { type: 'float64', value } : { type: 'string', value: text }
+}
+
+export const sprintfBuiltins: Record<string, HostBuiltin> = {
+  sprintf: ([format, values]) => sprintf(asString(format), asArray(values).map(goValue)),
+}

@@ -1,0 +1,3 @@
+import type { HostBuiltin } from './index.ts'
+
+export const templateBuiltins: Record<string, HostBuiltin> = {}

@@ -1,0 +1,3 @@
+import type { HostBuiltin } from './index.ts'
+
+export const yamlBuiltins: Record<string, HostBuiltin> = {}

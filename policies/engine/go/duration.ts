@@ -1,0 +1,38 @@
+/** Nanoseconds by unit. Days, weeks and years (of 365 days) are OPA's addition to Go's units. */
+const units: Record<string, bigint> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+  d: 86_400_000_000_000n,
+  w: 604_800_000_000_000n,
+  y: 31_536_000_000_000_000n,
+}
+
+const largest = 2n ** 63n
+
+/** `1h15m30.5s` → nanoseconds, or `undefined` when it is no duration or over 292 years. */
+export const parseDuration = (text: string): bigint | undefined => {
+  const [, sign, parts = ''] = /^([+-]?)(.*)$/s.exec(text)!
+  if (parts === '0') return 0n
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)[^\d.]+)+$/.test(parts)) return undefined
+  let total = 0n
+  for (const [, whole = '', fraction = '', unit = ''] of parts.matchAll(/(\d*)(?:\.(\d*))?([^\d.]+)/g)) {
+    const size = units[unit]
+    if (size === undefined || whole.length > 20) return undefined
+    total += BigInt(whole || '0') * size + fractionOf(fraction, size)
+    if (total > largest) return undefined
+  }
+  if (sign === '-') return -total
+  return total < largest ? total : undefined
+}
+
+/** In doubles, as Go does it, digits beyond 2^63 dropped. */
+const fractionOf = (digits: string, size: bigint): bigint => {
+  const kept = digits.slice(0, 18)
+  return kept === '' ? 0n : BigInt(Math.trunc(Number(kept) * (Number(size) / 10 ** kept.length)))
+}

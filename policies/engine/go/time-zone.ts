@@ -1,0 +1,100 @@
+import { utcMilliseconds } from './time-layout.ts'
+
+/** Offsets come from the ICU of the runtime, which knows every zone of the IANA database on every machine. */
+
+const formats = new Map<string, Intl.DateTimeFormat | undefined>()
+
+const formatOf = (zone: string): Intl.DateTimeFormat | undefined => {
+  if (!formats.has(zone)) formats.set(zone, tryFormat(zone))
+  return formats.get(zone)
+}
+
+/** ICU takes any case and `+02:00`; Go knows zones only by their names. */
+const tryFormat = (zone: string): Intl.DateTimeFormat | undefined => {
+  if (!/^[A-Z][A-Za-z0-9_+/-]*$/.test(zone) || zone.length > 64) return undefined
+  try {
+    return new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+  } catch {
+    return undefined
+  }
+}
+
+/** Seconds east of Greenwich at a moment (seconds since 1970), or `undefined` for an unknown zone. */
+export const offsetAt = (zone: string, seconds: number): number | undefined => {
+  const format = formatOf(zone)
+  if (!format) return undefined
+  const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {}
+  for (const { type, value } of format.formatToParts(seconds * 1000)) parts[type] = value
+  const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
+    (type) => Number(parts[type]),
+  )
+  return utcMilliseconds(year!, month!, day!, hour!, minute!, second!) / 1000 - seconds
+}
+
+/** Abbreviations that ICU does not tell in any English; standard and summer time. */
+const abbreviations: Record<string, readonly [string, string?]> = {
+  'Asia/Tokyo': ['JST'],
+  'Asia/Seoul': ['KST'],
+  'Asia/Shanghai': ['CST'],
+  'Asia/Taipei': ['CST'],
+  'Asia/Macau': ['CST'],
+  'Asia/Hong_Kong': ['HKT'],
+  'Asia/Kolkata': ['IST'],
+  'Asia/Calcutta': ['IST'],
+  'Asia/Karachi': ['PKT'],
+  'Asia/Manila': ['PST'],
+  'Asia/Jakarta': ['WIB'],
+  'Asia/Makassar': ['WITA'],
+  'Asia/Jayapura': ['WIT'],
+  'Asia/Jerusalem': ['IST', 'IDT'],
+  'Asia/Tel_Aviv': ['IST', 'IDT'],
+  'Asia/Beirut': ['EET', 'EEST'],
+  'Africa/Johannesburg': ['SAST'],
+  'Africa/Lagos': ['WAT'],
+  'Africa/Nairobi': ['EAT'],
+  'Africa/Cairo': ['EET', 'EEST'],
+  'Europe/Moscow': ['MSK'],
+  'Europe/Simferopol': ['MSK'],
+  'Pacific/Auckland': ['NZST', 'NZDT'],
+  'Pacific/Guam': ['ChST'],
+  'Pacific/Honolulu': ['HST'],
+  EST: ['EST'],
+  MST: ['MST'],
+  HST: ['HST'],
+}
+
+const locales = ['en-US', 'en-GB', 'en-AU', 'en-CA', 'en-NZ', 'en-ZA']
+const names = new Map<string, readonly Intl.DateTimeFormat[]>()
+
+/** `CET`, `EDT`; empty where the zone has only an offset. */
+export const abbreviationAt = (zone: string, seconds: number, offset: number): string => {
+  const known = abbreviations[zone]
+  if (known) return (known[1] && offset > januaryAndJuly(zone, seconds).low ? known[1] : known[0]) ?? ''
+  let formatters = names.get(zone)
+  if (!formatters) {
+    formatters = locales.map((locale) => new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' }))
+    names.set(zone, formatters)
+  }
+  for (const formatter of formatters) {
+    const name = formatter.formatToParts(seconds * 1000).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    if (/^[A-Z]{3,5}$/.test(name)) return name
+  }
+  return ''
+}
+
+/** The lower of a year's offsets is its standard time, on either half of the Earth. */
+const januaryAndJuly = (zone: string, seconds: number): { low: number } => {
+  const year = new Date(seconds * 1000).getUTCFullYear()
+  const offsets = [1, 7].map((month) => offsetAt(zone, utcMilliseconds(year, month, 1) / 1000)!)
+  return { low: Math.min(...offsets) }
+}
