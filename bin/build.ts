@@ -5,8 +5,9 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { z } from 'zod'
+import { gatewayJsonSchema } from '../gateway/config-json-schema.ts'
 import { importGraph, namingEmittedFiles } from './build/emitted-imports.ts'
-import { commandLine, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
+import { commandLine, gatewaySchemaFile, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
 
 /**
  * `npm run build [-- --output <folder>]` makes `dist/`: the package for publishing, plain JavaScript with the files that it reads at
@@ -21,6 +22,7 @@ const build = async (target: string): Promise<void> => {
     await copyAssets(output)
     await publishDeclarations(output)
     await copyDocuments(output)
+    await writeSchema(output)
     await writeManifest(output)
     await rm(target, { recursive: true, force: true })
     await rename(output, target)
@@ -85,6 +87,10 @@ const copyDocuments = async (output: string): Promise<void> => {
   const pages = (await filesBelow(root, 'docs')).filter((file) => file.endsWith('.md') && !forMaintainers.has(file))
   for (const file of pages) await copy(join(root, file), join(output, file))
 }
+
+/** For editors of `gateway.yaml`; `surrogate gateway schema` prints the same. */
+const writeSchema = (output: string): Promise<void> =>
+  writeFile(join(output, gatewaySchemaFile), `${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)
 
 const forMaintainers = new Set(['docs/package.md', 'docs/maintaining.md'])
 

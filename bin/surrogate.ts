@@ -25,8 +25,8 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/issuer.ts')).issuerCommand,
   },
   gateway: {
-    usage: 'gateway [--config <file>] | gateway check <file>',
-    summary: 'the API gateway, or only the check of its configuration',
+    usage: 'gateway [--config <file>] | gateway check <file> | gateway schema',
+    summary: 'the API gateway; the check of its configuration; the JSON Schema of that, for editors',
     load: async () => (await import('./commands/gateway.ts')).gatewayCommand,
   },
   relay: {

@@ -18,23 +18,29 @@ import { isUrl } from './log-output.ts'
 
 /** ms; `0s` where `min` is 0. */
 const duration = (min: number, max: number) =>
-  z.string().transform((text, context) => {
-    const ms = parseDuration(text)
-    if (ms !== undefined && ms >= min && ms <= max) return ms
-    context.addIssue(`must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`)
-    return z.NEVER
-  })
+  z
+    .string()
+    .meta({ pattern: '^\\d{1,9}(?:ms|s|m|h|d)$' })
+    .transform((text, context) => {
+      const ms = parseDuration(text)
+      if (ms !== undefined && ms >= min && ms <= max) return ms
+      context.addIssue(`must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`)
+      return z.NEVER
+    })
 
 const port = z
   .union([z.number(), z.string().regex(/^\d+$/).transform(Number)], 'must be a port number')
   .pipe(z.number().int().min(0).max(65_535))
 
-const httpUrl = z.string().refine((text) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return (
-    url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
-  )
-}, 'must be an http or https URL without credentials, query and fragment')
+const httpUrl = z
+  .string()
+  .meta({ pattern: '^https?://' })
+  .refine((text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    return (
+      url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
+    )
+  }, 'must be an http or https URL without credentials, query and fragment')
 
 const listener = (defaultPort: number) =>
   z.strictObject({ host: z.string().min(1).default('127.0.0.1'), port: port.default(defaultPort) })

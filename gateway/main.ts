@@ -8,8 +8,6 @@ import { listen } from '../platform/http-server.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
-import { StartupError } from '../platform/startup-error.ts'
-import type { PolicySet } from '../policies/decide.ts'
 import { createProxyTrust } from './client-address.ts'
 import type { GatewayConfig, GatewaySource } from './config.ts'
 import { type Exchange, newExchange, type Stage } from './exchange.ts'
@@ -25,7 +23,7 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
-import { openPolicies, openShadow, type PolicyProvider } from './policies.ts'
+import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createReloads } from './reload.ts'
 import { createRequestLogs } from './request-logs.ts'
@@ -211,15 +209,6 @@ const decidingFor = (
   const asks = asksForDecision(settings)
   const decide = createPipeline(forwardAuthStages(settings, parts), { ...options, send: sendRefusal(settings) })
   return (exchange: Exchange) => (asks(exchange.target) ? decide : pass)(exchange)
-}
-
-const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySet): void => {
-  const missing = routes.filter(({ entrypoint }) => !entrypoints.includes(entrypoint))
-  if (missing.length === 0) return
-  const lines = missing.map(({ id, entrypoint }) => `  route ${id}: ${entrypoint}`)
-  throw new StartupError(`The policies lack these entrypoints:\n${lines.join('\n')}`, {
-    hint: `Annotate the rule with "# METADATA" and "# entrypoint: true". There are: ${entrypoints.join(', ')}`,
-  })
 }
 
 /**

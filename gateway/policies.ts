@@ -72,6 +72,16 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
   }
 }
 
+/** Throws `StartupError` that names the routes whose entrypoint is not there. */
+export const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: PolicySet): void => {
+  const missing = routes.filter(({ entrypoint }) => !entrypoints.includes(entrypoint))
+  if (missing.length === 0) return
+  const lines = missing.map(({ id, entrypoint }) => `  route ${id}: ${entrypoint}`)
+  throw new StartupError(`The policies lack these entrypoints:\n${lines.join('\n')}`, {
+    hint: `Annotate the rule with "# METADATA" and "# entrypoint: true". There are: ${entrypoints.join(', ')}`,
+  })
+}
+
 /** Candidates beside the live policies, where the configuration names some. */
 export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined> => {
   const { config, shared, lifecycle, logger, metrics, opaBin } = parts

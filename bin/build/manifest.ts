@@ -12,6 +12,9 @@ export const publicEntries: Readonly<Record<string, string>> = {
  */
 const engines = { node: '>=22.19.0' }
 
+/** The JSON Schema of `gateway.yaml`, at the top of the package so that a comment in that file can name it. */
+export const gatewaySchemaFile = 'gateway.schema.json'
+
 /** What `npx surrogate` runs. */
 export const commandLine = { surrogate: 'bin/surrogate.cjs' }
 
@@ -60,6 +63,7 @@ export const publishedManifest = (
           { types: `./${file}.d.ts`, default: `./${file}.js` },
         ]),
       ),
+      [`./${gatewaySchemaFile}`]: `./${gatewaySchemaFile}`,
       './package.json': './package.json',
     },
     files,

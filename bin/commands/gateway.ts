@@ -1,4 +1,6 @@
+import { checkFiles } from '../../gateway/check.ts'
 import { fileSource, loadGatewayConfig } from '../../gateway/config.ts'
+import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../options.ts'
@@ -7,12 +9,18 @@ import { openGateway } from '../parts/gateway.ts'
 import { serve } from '../serve.ts'
 import { settings } from '../settings.ts'
 
-/** `surrogate gateway [--config f]` runs the gateway; `surrogate gateway check f` only says whether the file is right (0 or 1). */
+/**
+ * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it names (0 or 1).
+ * `schema` prints the JSON Schema of the file, for editors.
+ */
 export const gatewayCommand = async (args: readonly string[]): Promise<number> => {
   const { values, positionals } = parseOptions(args, { config: { type: 'string' } }, { positionals: true })
   const own = loadConfig(settings.gateway, process.env)
   const [verb, file, ...others] = positionals
-  if (verb === 'check' && others.length === 0) return check(file ?? values.config ?? own.GATEWAY_CONFIG)
+  if (verb === 'check' && others.length === 0) {
+    return check(file ?? values.config ?? own.GATEWAY_CONFIG, own.OPA_BIN)
+  }
+  if (verb === 'schema' && file === undefined) return printSchema()
   if (verb !== undefined)
     throw new StartupError(`The gateway has no "${positionals.join(' ')}".`, { hint: 'See surrogate --help.' })
 
@@ -24,14 +32,22 @@ export const gatewayCommand = async (args: readonly string[]): Promise<number> =
   })
 }
 
-const check = async (file: string): Promise<number> => {
+const check = async (file: string, opaBin: string | undefined): Promise<number> => {
   try {
-    const { routes, issuers } = await loadGatewayConfig(file, process.env)
+    const config = await loadGatewayConfig(file, process.env)
+    await checkFiles(config, opaBin)
+    const { routes, issuers, allowInsecure } = config
     process.stdout.write(`${file} is right: ${routes.length} routes, ${issuers.length} issuers.\n`)
+    if (allowInsecure.length > 0) process.stdout.write(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
     return 0
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
     process.stderr.write(`${error.message}\n${error.hint}\n`)
     return 1
   }
+}
+
+const printSchema = (): number => {
+  process.stdout.write(`${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)
+  return 0
 }

@@ -269,3 +269,28 @@ test('a port may come from the environment', () => {
   const text = good.replace('port: 3000', 'port: "${PORT}"')
   expect(parseGatewayConfig(text, { file: 'g', env: { ...env, PORT: '4000' } }).listen.port).toBe(4000)
 })
+
+test('mistakes between members are told together with those that one member shows', () => {
+  const text = good
+    .replace('port: 3000', 'port: many')
+    .replace('upstreams:\n', 'upstreams:\n  broken: { url: ftp://x }\n')
+    .concat(`  - { id: bad, path: 7, upstream: orders }
+  - { id: unused, path: /b, auth: none, upstream: nowhere, colour: red }
+  - { id: tie, path: "/orders/{number}/**", methods: [HEAD], audience: [a], upstream: broken }
+`)
+  expect(problemsOf(text).map((line) => line.replace('gateway.yaml:', ''))).toEqual([
+    expect.stringMatching(/^2:34: listen.port/),
+    expect.stringMatching(/^17:18: upstreams.broken.url/),
+    expect.stringMatching(/^32:22: routes\[1\].path/),
+    expect.stringMatching(/^33:51: there is no upstream nowhere/),
+    expect.stringMatching(/^33:60: unknown key colour in routes\[2\]/),
+    expect.stringMatching(/^34:22: the routes orders-read and tie tie: both match HEAD/),
+  ])
+})
+
+test('what refers to a section with a mistake is not blamed for it', () => {
+  expect(problemsOf(good.replace('clockSkew: 5s', 'clockSkew: 5'))).toEqual([expect.stringContaining('clockSkew')])
+  expect(problemsOf(good.replace('[10.0.0.0/8]', '[10.0.0.0/80]').concat('forwardAuth: { dialect: nginx }\n'))).toEqual(
+    [expect.stringContaining('trustedProxies[0]')],
+  )
+})

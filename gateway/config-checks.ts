@@ -1,0 +1,133 @@
+import { isAddress } from '../policies/origin.ts'
+import { routeOf, strippedSegments } from './config-routes.ts'
+import type { GatewayFile, RouteEntry } from './config-schema.ts'
+import { insecureSettings } from './insecure-settings.ts'
+import { findConflicts, parsePattern } from './routes.ts'
+
+export interface Contradiction {
+  path: PropertyKey[]
+  message: string
+}
+
+/** What no single member shows: members that need or exclude each other, routes that tie, settings that are insecure. */
+export const contradictions = (file: GatewayFile): Contradiction[] => {
+  const found: Contradiction[] = []
+  const report = (path: PropertyKey[], message: string) => void found.push({ path, message })
+  const { policies, routes, issuers } = file
+  if (policies.path !== undefined && policies.bundle !== undefined) {
+    report(['policies', 'bundle'], 'name a path or a bundle, not both')
+  }
+  for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
+  found.push(...insecureSettings(file))
+  if (file.forwardAuth && file.trustedProxies.length === 0) {
+    report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
+  }
+  for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
+    if (identityAudience !== undefined && !file.identity) {
+      report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
+    }
+  }
+  for (const [index, { issuer, client, revocations }] of issuers.entries()) {
+    if (issuers.findIndex((other) => other.issuer === issuer) < index) {
+      report(['issuers', index, 'issuer'], 'this issuer is listed twice')
+    }
+    if (revocations?.mode === 'feed' && !client) {
+      report(['issuers', index, 'revocations'], 'the revocation feed needs a client to read it with')
+    }
+  }
+  for (const [index, entry] of routes.entries()) {
+    for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
+  }
+  return [...found, ...ties(file)]
+}
+
+/** Of the routes whose path can be read. */
+const ties = (file: GatewayFile): Contradiction[] => {
+  const readable = [...file.routes.entries()].filter(([, { path }]) => typeof parsePattern(path) !== 'string')
+  const places = new Map(readable.map(([index, entry]) => [routeOf(entry, file), index]))
+  return findConflicts([...places.keys()]).map(({ first, second, method }) => {
+    const what = method === '*' ? 'every method' : method
+    return {
+      path: ['routes', places.get(second)!, 'path'],
+      message: `the routes ${first.id} and ${second.id} tie: both match ${what} ${second.pattern.text}`,
+    }
+  })
+}
+
+const policyContradictions = ({
+  path,
+  bundle,
+  token,
+  cache,
+  verify,
+  shadow,
+}: GatewayFile['policies']): Contradiction[] => {
+  const found: Contradiction[] = []
+  const addresses = { bundle, shadow }
+  if (path !== undefined && isAddress(path)) found.push({ path: ['path'], message: 'an address is named with bundle' })
+  for (const [name, address] of Object.entries(addresses)) {
+    if (address === undefined || verify || !isOpen(address)) continue
+    found.push({ path: [name], message: 'needs https, or verify: whoever is on the way could replace the rules' })
+  }
+  for (const [name, value] of Object.entries({ token, cache })) {
+    if (value === undefined || Object.values(addresses).some((place) => place !== undefined && isAddress(place)))
+      continue
+    found.push({ path: [name], message: 'needs a bundle that is an address' })
+  }
+  if (verify && bundle === undefined)
+    found.push({ path: ['verify'], message: 'needs a bundle; a folder of rules is not signed' })
+  return found
+}
+
+/** An address that is asked without TLS, across a network. */
+const isOpen = (address: string): boolean =>
+  isAddress(address) &&
+  URL.canParse(address) &&
+  new URL(address).protocol === 'http:' &&
+  !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(address).hostname)
+
+const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
+  const found: Contradiction[] = []
+  if (file.routes.findIndex((other) => other.id === entry.id) < index) {
+    found.push({ path: ['id'], message: `the id ${entry.id} is used twice` })
+  }
+  if (entry.upstream === '') {
+    if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
+  } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
+    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}` })
+  }
+  if (entry.auth === 'required' && entry.audience.length === 0) {
+    found.push({ path: ['id'], message: 'audience is needed with auth: required' })
+  }
+  if (entry.auth === 'required' && file.issuers.length === 0) {
+    found.push({ path: ['id'], message: 'auth: required needs an issuer' })
+  }
+  if (entry.auth === 'none' && entry.scopes.length > 0) {
+    found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
+  }
+  if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
+    found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
+  }
+  if (entry.acceptPersonalAccessTokens && !file.issuers.some(({ client }) => client)) {
+    found.push({ path: ['acceptPersonalAccessTokens'], message: 'needs an issuer with a client to exchange them with' })
+  }
+  if (entry.cors?.credentials && entry.cors.origins.includes('*')) {
+    found.push({ path: ['cors', 'credentials'], message: 'credentials for pages of any origin: name the origins' })
+  }
+  const limits = entry.rateLimit.map(({ name }) => name)
+  if (new Set(limits).size < limits.length) {
+    found.push({ path: ['rateLimit'], message: 'two limits have the same name: give each one of its own' })
+  }
+  if (entry.auth === 'none' && entry.rateLimit.some(({ by }) => by !== 'address')) {
+    found.push({ path: ['rateLimit'], message: 'a route with auth: none can only be limited by address' })
+  }
+  if (entry.websocket && entry.methods.length > 0 && !entry.methods.includes('GET')) {
+    found.push({ path: ['websocket'], message: 'a WebSocket is opened with GET, which is not among the methods' })
+  }
+  const pattern = parsePattern(entry.path)
+  if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
+  else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
+    found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
+  }
+  return found
+}

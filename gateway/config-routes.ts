@@ -1,0 +1,29 @@
+import type { GatewayFile, RouteEntry } from './config-schema.ts'
+import { createCors } from './cors.ts'
+import { resourceMetadataUrl } from './protected-resource.ts'
+import { type PathPattern, parsePattern, type Route } from './routes.ts'
+
+/** An entry of `routes:` as the gateway uses it. Its path and prefix must have been found right. */
+export const routeOf = (entry: RouteEntry, { policies, limits, resourceMetadata }: GatewayFile): Route => {
+  const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
+  const { cors, rateLimit: rateLimits, ...rest } = others
+  const pattern = parsePattern(path) as PathPattern
+  return {
+    ...rest,
+    pattern,
+    entrypoint,
+    bodySize,
+    cors: cors && createCors(cors, entry.methods),
+    rateLimits,
+    stripSegments: strippedSegments(stripPrefix, pattern)!,
+    resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
+  }
+}
+
+/** How many segments `stripPrefix` is; undefined when it is no literal beginning of the pattern. */
+export const strippedSegments = (prefix: string | null, { segments }: PathPattern): number | undefined => {
+  if (prefix === null || prefix === '' || prefix === '/') return 0
+  if (!prefix.startsWith('/')) return undefined
+  const parts = prefix.replace(/\/$/, '').slice(1).split('/')
+  return parts.every((part, index) => part !== '' && segments[index] === part) ? parts.length : undefined
+}
