@@ -14,6 +14,7 @@ import { searchIndexes } from './0013-search-indexes.ts'
 import { scopesByRole } from './0014-scopes-by-role.ts'
 import { deliveryHealth } from './0016-delivery-health.ts'
 import { hooksAndReplays } from './0017-hooks-and-replays.ts'
+import { userSearch } from './0018-user-search.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   scopesByRole,
   deliveryHealth,
   hooksAndReplays,
+  userSearch,
 ]

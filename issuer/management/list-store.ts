@@ -2,10 +2,7 @@ import type { Knex } from 'knex'
 import type { Page } from './route.ts'
 import type { Search, SearchCondition } from './search.ts'
 
-/**
- * Adds the conditions of a search; `columns` says where each field of the record stands, and `folded` which of them have an index in lower
- * case. The others are found through trigrams, also when the whole text is given.
- */
+/** Adds the conditions of a search; `columns` says where each field of the record stands. */
 export const matching = (
   query: Knex.QueryBuilder,
   search: Search | undefined,
@@ -13,14 +10,68 @@ export const matching = (
   folded: readonly string[] = [],
 ): void => {
   if (search === undefined) return
-  query.where((group) => {
-    for (const condition of search.conditions) {
-      const add = (one: Knex.QueryBuilder) => addCondition(one, condition, search.isCaseSensitive, columns, folded)
-      if (search.joint === 'and') group.andWhere(add)
-      else group.orWhere(add)
-    }
-  })
+  query.where((group) =>
+    addConditions(group, search, (one, condition) =>
+      addCondition(one, condition, search.isCaseSensitive, columns, folded),
+    ),
+  )
 }
+
+const addConditions = (
+  group: Knex.QueryBuilder,
+  { joint, conditions }: Search,
+  add: (query: Knex.QueryBuilder, condition: SearchCondition) => void,
+) => {
+  for (const condition of conditions) {
+    if (joint === 'and') group.andWhere((one) => add(one, condition))
+    else group.orWhere((one) => add(one, condition))
+  }
+}
+
+/** A table that holds all searched fields of a record as one text in lower case, a line each, so that one index serves every search. */
+export interface SearchText {
+  table: string
+  /** The id of the record. */
+  key: string
+  body: string
+  /** The searched fields, with the column of the record where each stands. */
+  columns: Record<string, string>
+  /** Those whose whole value is found by an index of its own, in lower case. */
+  folded: readonly string[]
+}
+
+/** `matching` for a record `id` that has a search text: found by the text first, then by the fields, where the text does not say it all. */
+export const matchingText = (query: Knex.QueryBuilder, search: Search, id: string, text: SearchText): void => {
+  const { columns, folded } = text
+  const isIndexed = ({ mode, fields }: SearchCondition) =>
+    mode === 'exact' && !search.isCaseSensitive && fields.every((field) => folded.includes(field))
+  if (!search.conditions.every(isIndexed)) query.whereIn(id, textMatches(query.client.queryBuilder(), search, text))
+  if (!isAnsweredByText(search, text)) matching(query, search, columns, folded)
+}
+
+/** The keys of the records whose text may match; `query` is a new one. */
+export const textMatches = (query: Knex.QueryBuilder, search: Search, { table, key, body }: SearchText) =>
+  query
+    .from(table)
+    .select(key)
+    .where((group: Knex.QueryBuilder) =>
+      addConditions(group, search, (one, { mode, values }) => {
+        for (const value of values) {
+          const pattern = mode === 'exact' ? literalPattern(value) : value
+          one.orWhereRaw('?? LIKE lower(?)', [body, `%${pattern}%`.replace(/^%+/, '%').replace(/(?<!\\)%+$/, '%')])
+        }
+      }),
+    )
+
+/** Whether a record matches exactly when its text does: a plain text is looked for, anywhere in any field. */
+export const isAnsweredByText = ({ isCaseSensitive, conditions }: Search, { columns }: SearchText): boolean =>
+  !isCaseSensitive &&
+  conditions.every(
+    ({ fields, mode, values }) =>
+      mode === 'like' &&
+      fields.length === Object.keys(columns).length &&
+      values.every((value) => /^%[^%_\\\n]+%$/.test(value)),
+  )
 
 const addCondition = (
   query: Knex.QueryBuilder,

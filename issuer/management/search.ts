@@ -55,7 +55,10 @@ const searchOf = (fields: readonly string[], query: Record<string, unknown>): Se
   }
 }
 
-const list = (value: unknown) => (value === undefined ? [] : [value].flat()) as string[]
+/** An odd number of backslashes: the last one escapes nothing. */
+const endsWithEscape = (pattern: string) => /(?<!\\)(?:\\\\)*\\$/.test(pattern)
+
+const list = (value: unknown) => (value === undefined ? [] : [value].flat()).filter((item) => typeof item === 'string')
 
 /**
  * The query of a list: the parameters in `shape`, and `search` made of those above. An unknown search field is refused: ignoring it would
@@ -69,6 +72,15 @@ export const listQuery = <Shape extends z.ZodRawShape>(fields: readonly string[]
         const field = /^(?:search|mode)\.(.*)$/s.exec(name)?.[1]
         if (field === undefined || fields.includes(field)) continue
         context.addIssue({ code: 'custom', path: [name], message: `the fields to search are ${fields.join(', ')}` })
+      }
+      for (const name of ['search', ...fields.map((field) => `search.${field}`)]) {
+        const mode = query[name.replace('search', 'mode')] ?? query['mode'] ?? 'like'
+        if (mode !== 'like' || !list(query[name]).some(endsWithEscape)) continue
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'ends with \\, which must have a character behind it',
+        })
       }
     })
     .transform((query) => ({

@@ -1,12 +1,15 @@
 import type { Knex } from 'knex'
 import type { ApplicationRow } from '../applications/application.ts'
-import { type Listed, listed, matching } from '../management/list-store.ts'
+import { type Listed, listed, matching, matchingText } from '../management/list-store.ts'
 import type { Page } from '../management/route.ts'
+import type { Search } from '../management/search.ts'
 import type { UserRow } from '../users/user.ts'
-import { searchColumns as userSearchColumns } from '../users/user-store.ts'
+import { userSearchText } from '../users/user-store.ts'
 import { keywordSearch } from './keyword.ts'
 import type { OrganizationRow } from './organization.ts'
 import { searchColumns as organizationSearchColumns } from './organization-store.ts'
+
+const applicationColumns = { id: 'applications.id', name: 'applications.name', description: 'applications.description' }
 
 /** Who belongs to an organization, and the roles held there: users and applications, in tables that are used alike. */
 export const memberTables = {
@@ -15,14 +18,16 @@ export const memberTables = {
     column: 'user_id',
     roles: 'organization_user_roles',
     records: 'users',
-    searchColumns: userSearchColumns,
+    fields: Object.keys(userSearchText.columns),
+    search: (query: Knex.QueryBuilder, search: Search) => matchingText(query, search, 'users.id', userSearchText),
   },
   application: {
     members: 'organization_applications',
     column: 'application_id',
     roles: 'organization_application_roles',
     records: 'applications',
-    searchColumns: { id: 'applications.id', name: 'applications.name', description: 'applications.description' },
+    fields: Object.keys(applicationColumns),
+    search: (query: Knex.QueryBuilder, search: Search) => matching(query, search, applicationColumns),
   },
 } as const
 
@@ -122,12 +127,13 @@ export const listMembers = <Kind extends MemberKind>(
   q: string | undefined,
   page: Page | undefined,
 ): Promise<Listed<MemberRow[Kind] & WithOrganizationRoles>> => {
-  const { members, column, records, searchColumns } = memberTables[kind]
+  const { members, column, records, fields, search } = memberTables[kind]
+  const asked = keywordSearch(q, fields)
   return listMemberships(knex, kind, page, {
     of: { [`${members}.organization_id`]: organizationId },
     other: `${members}.${column}`,
     records,
-    search: (query) => matching(query, keywordSearch(q, Object.keys(searchColumns)), searchColumns),
+    search: (query) => asked && search(query, asked),
   })
 }
 

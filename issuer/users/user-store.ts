@@ -1,5 +1,13 @@
 import type { Knex } from 'knex'
-import { keptCount, type Listed, listed, matching } from '../management/list-store.ts'
+import {
+  isAnsweredByText,
+  keptCount,
+  type Listed,
+  listed,
+  matchingText,
+  type SearchText,
+  textMatches,
+} from '../management/list-store.ts'
 import type { Page } from '../management/route.ts'
 import type { Search } from '../management/search.ts'
 import type { UserRow } from './user.ts'
@@ -69,8 +77,15 @@ export const searchColumns: Record<string, string> = {
   name: 'users.name',
 }
 
-/** People are looked up by these. */
-const foldedFields = ['username', 'primaryEmail']
+/** Migration 0018. */
+export const userSearchText: SearchText = {
+  table: 'user_search',
+  key: 'user_search.user_id',
+  body: 'user_search.body',
+  columns: searchColumns,
+  // People are looked up by these.
+  folded: ['username', 'primaryEmail'],
+}
 
 const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ role_id: roleId })
 
@@ -90,7 +105,7 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
   if (roleId !== undefined) query.whereExists(isHolder(roleId))
   if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
-  matching(query, search, searchColumns, foldedFields)
+  if (search !== undefined) matchingText(query, search, 'users.id', userSearchText)
   return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
 }
 
@@ -100,7 +115,13 @@ const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizatio
     ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),
     ...(excludeOrganizationId === undefined ? [] : [membersOf(knex, excludeOrganizationId)]),
   ]
-  if (search !== undefined || left.length > 1) return undefined
+  if (search !== undefined) {
+    const isTextOnly = roleId === undefined && left.length === 0 && isAnsweredByText(search, userSearchText)
+    return isTextOnly
+      ? () => counted(textMatches(knex.queryBuilder(), search, userSearchText).clearSelect())
+      : undefined
+  }
+  if (left.length > 1) return undefined
   if (roleId !== undefined) return left.length === 0 ? () => counted(holdersOf(knex, roleId)) : undefined
   return async () => (await keptCount(knex, 'users')) - (left[0] ? await counted(left[0]) : 0)
 }

@@ -91,6 +91,27 @@ describe('search', () => {
     expect(await found(query)).toEqual(usernames)
   })
 
+  test('two letters, and what everybody has, are found and counted', async () => {
+    expect(await found('search=%25jk%25')).toEqual(['edsger'])
+    const answer = await api.call('GET', '/users?search=%25EXAMPLE.test%25&page_size=2&page=2')
+    expect(answer.body.map(({ username }: { username: string }) => username)).toEqual(['alan', 'grace'])
+    expect(answer.headers.get('total-number')).toBe('5')
+  })
+
+  test('a text that spans two fields is not found', async () => {
+    expect(await found(`search=${encodeURIComponent('%ada\nada%')}`)).toEqual([])
+    expect(await found(`search=${encodeURIComponent('%test%lovelace%')}`)).toEqual([])
+  })
+
+  test('follows changes and deletions', async () => {
+    const { id } = await api.expect(200, 'POST', '/users', { username: 'kathleen', name: 'Kathleen Britten' })
+    await api.expect(200, 'PATCH', `/users/${id}`, { name: 'Kathleen Booth' })
+    expect(await found('search=%25Britten%25')).toEqual([])
+    expect(await found('search=%25booth%25')).toEqual(['kathleen'])
+    await api.call('DELETE', `/users/${id}`)
+    expect(await found('search=%25booth%25')).toEqual([])
+  })
+
   test('counts what it finds', async () => {
     const answer = await api.call('GET', '/users?search.username=a%25&page_size=1')
     expect(answer.body).toHaveLength(1)
