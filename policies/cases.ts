@@ -16,13 +16,14 @@ export const runCases = (options: {
   resolve?: ResolveCase
 }): CaseResult[] =>
   options.cases.map((testCase) => {
+    const start = performance.now()
     const actual = outcome(options.set, options.resolve ?? resolveByOwnRoute, testCase)
     const mismatches = Object.entries(testCase.expect).flatMap(([name, expected]) => {
       const found = actual[name as keyof Outcome]
       return same(expected, found) ? [] : [`${name}: expected ${show(expected)}, got ${show(found)}`]
     })
     if (mismatches.length > 0 && actual.error !== undefined) mismatches.push(actual.error)
-    return { name: testCase.name, file: testCase.file, mismatches }
+    return { name: testCase.name, file: testCase.file, mismatches, milliseconds: performance.now() - start }
   })
 
 export interface CaseResult {
@@ -30,12 +31,20 @@ export interface CaseResult {
   file: string
   /** Empty when the case passed. */
   mismatches: string[]
+  milliseconds: number
 }
 
 /** What the gateway would do before it asks the policy: an input for it, or an answer already. */
-export type ResolveCase = (testCase: PolicyCase) => { input: PolicyInput; entrypoint: string } | { answer: Outcome }
+export type ResolveCase = (testCase: PolicyCase) => CaseQuestion | { answer: Outcome }
 
-interface Outcome {
+export interface CaseQuestion {
+  input: PolicyInput
+  entrypoint: string
+  /** Of a missing scope. Default 401. */
+  insufficientScopeStatus?: 401 | 403
+}
+
+export interface Outcome {
   status: number
   reason?: string
   detail?: string
@@ -116,7 +125,8 @@ const parseFile = (file: string, text: string): unknown => {
 const outcome = (set: PolicySet, resolve: ResolveCase, testCase: PolicyCase): Outcome => {
   const resolved = resolve(testCase)
   if ('answer' in resolved) return resolved.answer
-  return answerTo(decide(set, resolved.entrypoint, resolved.input), testCase.route?.insufficientScopeStatus ?? 401)
+  const { entrypoint, input, insufficientScopeStatus = 401 } = resolved
+  return answerTo(decide(set, entrypoint, input), insufficientScopeStatus)
 }
 
 const answerTo = (decision: Decision, insufficientScopeStatus: number): Outcome => {
@@ -125,13 +135,15 @@ const answerTo = (decision: Decision, insufficientScopeStatus: number): Outcome 
   return { status: decision.reason === 'insufficient_scope' ? insufficientScopeStatus : 403, ...rest }
 }
 
-const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, token, now }) => {
+/** The case describes its route itself. */
+export const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, token, now }) => {
   if (!route) throw new PolicyError(`${file}: "${name}" says no route`)
   if (route.auth === 'required' && !token) return { answer: { status: 401, reason: 'token_missing' } }
   const [path = '/', query = ''] = request.path.split('?', 2)
   const claims = { iss: 'https://issuer.example.test', aud: route.audience, iat: now, exp: now + 300, ...token }
   return {
     entrypoint: route.entrypoint,
+    insufficientScopeStatus: route.insufficientScopeStatus,
     input: {
       version: 1,
       request: {
@@ -142,7 +154,7 @@ const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, token, now
         path,
         segments: path.split('/').slice(1),
         query: queryLists(query),
-        headers: pick(request.headers, route.policyHeaders),
+        headers: headersForPolicy(request.headers, route.policyHeaders),
         clientIp: request.clientIp,
       },
       route: {
@@ -165,7 +177,11 @@ const queryLists = (query: string): Record<string, string[]> => {
   return Object.fromEntries(lists)
 }
 
-const pick = (headers: Record<string, string[]>, names: readonly string[]): Record<string, string[]> => {
+/** Those that the route lists, by their lower-case names. */
+export const headersForPolicy = (
+  headers: Record<string, string[]>,
+  names: readonly string[],
+): Record<string, string[]> => {
   const wanted = new Set(names.map((name) => name.toLowerCase()))
   return Object.fromEntries(
     Object.entries(headers)

@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { capabilitiesFile, checkIssues, withSources } from './engine/compile.ts'
 import { runOpa } from './engine/opa-binary.ts'
-import type { CompileIssue } from './engine/policy-error.ts'
+import { type CompileIssue, PolicyError } from './engine/policy-error.ts'
 import type { Sources } from './engine/sources.ts'
 import { inputSchemas } from './schemas.ts'
 
@@ -27,10 +28,73 @@ export const checkRules = (options: { sources: Sources; opa: string }): Promise<
     return issues.length > 0 ? issues : [{ message: (check.stderr || check.stdout).trim() }]
   })
 
-/** Runs the `_test.rego` files that are among the sources. `report` is OPA's own account of them. */
-export const testRules = (options: { sources: Sources; opa: string }): Promise<{ passed: boolean; report: string }> =>
+export interface RuleTest {
+  /** Such as `data.surrogate.gateway_test`. */
+  package: string
+  name: string
+  file: string
+  line: number
+  outcome: 'passed' | 'failed' | 'skipped'
+  milliseconds: number
+}
+
+const testsSchema = z
+  .array(
+    z.object({
+      location: z.object({ file: z.string(), row: z.number() }),
+      package: z.string(),
+      name: z.string(),
+      fail: z.boolean().default(false),
+      error: z.unknown().optional(),
+      skip: z.boolean().default(false),
+      duration: z.number(),
+    }),
+  )
+  // OPA writes null when there are none.
+  .nullable()
+  .transform((list) => list ?? [])
+
+/**
+ * Runs the `_test.rego` files that are among the sources. `report` is OPA's own account of what failed, or one line. Throws `PolicyError`
+ * when the rules do not compile.
+ */
+export const testRules = (options: {
+  sources: Sources
+  opa: string
+}): Promise<{ passed: boolean; report: string; tests: RuleTest[] }> =>
   withSources(options.sources, async (folder) => {
     // The interpreter may use all built-in functions, so the capabilities are given here too.
-    const test = await runOpa(options.opa, ['test', '--capabilities', capabilitiesFile, '-b', '.'], { cwd: folder })
-    return { passed: test.code === 0, report: `${test.stdout}${test.stderr}`.trim() }
+    const run = (...args: string[]) =>
+      runOpa(options.opa, ['test', '--capabilities', capabilitiesFile, ...args, '-b', '.'], { cwd: folder })
+    const json = await run('--format', 'json')
+    const parsed = testsSchema.safeParse(readJson(json.stdout))
+    if (!parsed.success) {
+      const issues = checkIssues(json)
+      throw new PolicyError(`the tests cannot be run: ${(json.stderr || json.stdout).trim()}`, { issues })
+    }
+    const unsorted = parsed.data.map(
+      ({ location, fail, error, skip, duration, ...test }): RuleTest => ({
+        package: test.package,
+        name: test.name,
+        file: location.file,
+        line: location.row,
+        outcome: skip ? 'skipped' : fail || error !== undefined ? 'failed' : 'passed',
+        milliseconds: duration / 1e6,
+      }),
+    )
+    // OPA runs them side by side.
+    const tests = unsorted.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1))
+    const failed = tests.filter(({ outcome }) => outcome === 'failed')
+    const ran = tests.filter(({ outcome }) => outcome !== 'skipped')
+    if (failed.length === 0) return { passed: true, report: `PASS: ${ran.length}/${ran.length}`, tests }
+    const pretty = await run()
+    return { passed: false, report: `${pretty.stdout}${pretty.stderr}`.trim(), tests }
   })
+
+const readJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,40 +1,46 @@
-import { access, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { silentLogger } from '../../platform/logger.ts'
-import { readCases, runCases } from '../../policies/cases.ts'
-import { loadPolicies, PolicyError, shippedPolicies } from '../../policies/decide.ts'
-import { readBundle } from '../../policies/engine/bundle.ts'
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { StartupError } from '../../platform/startup-error.ts'
+import { PolicyError, shippedPolicies } from '../../policies/decide.ts'
 import { suppliedCapabilities } from '../../policies/engine/capabilities.ts'
-import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { CompilerMissing, issueLine } from '../../policies/engine/policy-error.ts'
 import { readSources } from '../../policies/engine/sources.ts'
 import { bundleFile } from '../../policies/origin.ts'
-import { checkRules, testRules } from '../../policies/rule-checks.ts'
+import { checkRules } from '../../policies/rule-checks.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
+import { benchPolicies } from '../policy/bench.ts'
+import { buildBundle } from '../policy/build.ts'
+import { explainDecision } from '../policy/explain.ts'
+import { type Invocation, UsageError } from '../policy/invocation.ts'
+import { testPolicies } from '../policy/test.ts'
 
 const usage = `Usage: surrogate policy <command> [options]
 
-  build   compiles a folder of rules to a bundle
-          --path <folder>      default ./policies
-          --output <file>      default <folder>/${bundleFile}
-          --revision <text>    default a fingerprint of the rules
-  check   finds mistakes in rules: syntax, unknown functions, misspelt input
-          --path <folder>      default ./policies
-  test    runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
-          --path <folder>      default ./policies
-          --cases <folder>     default ./test/policies/cases, if it is there
+  build    compiles a folder of rules to a bundle
+           --output <file>       default <path>/${bundleFile}
+           --revision <text>     default a fingerprint of the rules
+           --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
+           --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
+  check    finds mistakes in rules: syntax, unknown functions, misspelt input
+  test     runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
+           --cases <folder>      default ./test/policies/cases, if it is there
+           --config <file>       a gateway.yaml whose routes the cases meet; without it each case describes its route
+           --coverage            which lines of the rules were evaluated
+           --threshold <percent> fails when fewer were
+           --junit <file>        writes the results there too
+  explain  shows the rules that made a decision: <file> | - | --case <name>
+           The file holds an input, or lines of a decision log: --id <decision> of them, else the last denial.
+           --json                as data
+  bench    measures a decision: <file> with an input | --case <name>, default the first case
+           --decisions <number>  default 200000
+
+  --path <folder>      the rules, default ./policies
+  --entrypoint <name>  explain and bench, default that of the log, the case, or the gateway
 
 OPA_BIN names the Rego compiler; without it, opa on the PATH or the one that the package brings is used.
 Exit codes: 0 well, 1 mistakes or failed tests, 2 wrong usage, 3 no compiler.`
-
-interface Invocation {
-  path: string
-  values: { output?: string; revision?: string; cases?: string }
-  opa: () => Promise<string>
-  say: (line: string) => void
-}
 
 /** Runs `surrogate policy …`; resolves to the exit code. */
 export const policyCommand = async (
@@ -50,30 +56,23 @@ export const policyCommand = async (
     say(usage)
     return 0
   }
-  const command = commands.get(name)
-  const values = command && parse(rest, command.options, complain)
-  if (!command || !values) {
-    complain(usage)
-    return 2
-  }
   try {
-    const { path = 'policies', ...others } = values
-    return await command.run({ path, values: others, opa: () => findOpa({ opaBin }), say })
+    const command = commands.get(name)
+    if (!command) throw new UsageError(name === '' ? 'name a command' : `there is no command "${name}"`)
+    return await command.run({ ...parse(rest, command), opa: () => findOpa({ opaBin }), say })
   } catch (error) {
+    if (error instanceof UsageError) {
+      complain(`${error.message}\n\n${usage}`)
+      return 2
+    }
+    if (error instanceof StartupError) {
+      complain(`${error.message}\n${error.hint}`)
+      return 2
+    }
     if (!(error instanceof PolicyError)) throw error
     for (const line of error.issues.length > 0 ? error.issues.map(issueLine) : [error.message]) complain(line)
     return error instanceof CompilerMissing ? 3 : 1
   }
-}
-
-const build = async ({ path, values, opa, say }: Invocation): Promise<number> => {
-  const sources = await readSources(path)
-  const { revision } = values
-  const bundle = await compilePolicies({ sources, opa: await opa(), ...(revision !== undefined && { revision }) })
-  const output = values.output ?? join(path, bundleFile)
-  await writeFile(output, bundle)
-  say(`${output}: revision ${readBundle(bundle).revision}, ${bundle.length} bytes`)
-  return 0
 }
 
 const check = async ({ path, opa, say }: Invocation): Promise<number> => {
@@ -82,20 +81,6 @@ const check = async ({ path, opa, say }: Invocation): Promise<number> => {
   for (const issue of issues) say(issueLine(issue))
   say(issues.length === 0 ? `${sources.size} files: no mistakes` : `${issues.length} mistakes`)
   return issues.length === 0 ? 0 : 1
-}
-
-const test = async ({ path, values, opa, say }: Invocation): Promise<number> => {
-  const { passed, report } = await testRules({ sources: await readSources(path, { tests: true }), opa: await opa() })
-  say(report)
-
-  const folder = values.cases ?? ((await exists(defaultCases)) ? defaultCases : undefined)
-  if (folder === undefined) return passed ? 0 : 1
-  const set = await loadPolicies({ path, logger: silentLogger, opaBin: await opa() })
-  const results = runCases({ cases: await readCases(folder), set })
-  const failed = results.filter(({ mismatches }) => mismatches.length > 0)
-  for (const { file, name, mismatches } of failed) say(`${file}: ${name}: FAIL\n  ${mismatches.join('\n  ')}`)
-  say(`HTTP cases: ${results.length - failed.length}/${results.length} passed`)
-  return passed && failed.length === 0 ? 0 : 1
 }
 
 /** For maintainers of Surrogate, after a change of OPA, of the built-in functions or of the input. */
@@ -108,36 +93,50 @@ const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number
     await writeFile(join(shippedPolicies, name), `${JSON.stringify(content, null, 2)}\n`)
     say(`${name} changed; format it with "npm run format"`)
   }
-  return build({ ...invocation, path: shippedPolicies, opa, say })
+  return buildBundle({ ...invocation, path: shippedPolicies, opa, say })
 }
 
-const defaultCases = join('test', 'policies', 'cases')
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
+interface Command {
+  run: (invocation: Invocation) => Promise<number>
+  options: ParseArgsOptionsConfig
+  /** Whether it takes names beside options. */
+  positionals?: boolean
+}
 
 const text = { type: 'string' } as const
-const commands = new Map<
-  string,
-  { run: (invocation: Invocation) => Promise<number>; options: Record<string, typeof text> }
->([
-  ['build', { run: build, options: { path: text, output: text, revision: text } }],
+const flag = { type: 'boolean' } as const
+const questions = { path: text, cases: text, config: text, case: text, entrypoint: text }
+const signing = { serial: text, 'signing-key': text, 'key-id': text, algorithm: text, scope: text }
+
+const commands = new Map<string, Command>([
+  ['build', { run: buildBundle, options: { path: text, output: text, revision: text, ...signing } }],
   ['check', { run: check, options: { path: text } }],
-  ['test', { run: test, options: { path: text, cases: text } }],
+  [
+    'test',
+    {
+      run: testPolicies,
+      options: { path: text, cases: text, config: text, junit: text, threshold: text, coverage: flag },
+    },
+  ],
+  ['explain', { run: explainDecision, options: { ...questions, id: text, json: flag }, positionals: true }],
+  ['bench', { run: benchPolicies, options: { ...questions, decisions: text }, positionals: true }],
   ['generate', { run: generate, options: {} }],
 ])
 
 const parse = (
   args: string[],
-  options: Record<string, typeof text>,
-  complain: (line: string) => void,
-): ({ path?: string } & Invocation['values']) | undefined => {
+  { options, positionals: allowPositionals = false }: Command,
+): Pick<Invocation, 'path' | 'values' | 'flags' | 'positionals'> => {
   try {
-    return parseArgs({ args, options }).values
+    const { values, positionals } = parseArgs({ args, options, allowPositionals, allowNegative: false })
+    const texts: Record<string, string> = {}
+    const flags: Record<string, boolean> = {}
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === 'string') texts[name] = value
+      else flags[name] = value === true
+    }
+    return { path: texts['path'] ?? 'policies', values: texts, flags, positionals }
   } catch (error) {
-    complain((error as Error).message)
-    return undefined
+    throw new UsageError((error as Error).message)
   }
 }

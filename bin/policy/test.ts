@@ -1,0 +1,73 @@
+import { writeFile } from 'node:fs/promises'
+import { silentLogger } from '../../platform/logger.ts'
+import { type PolicyCase, type ResolveCase, runCases } from '../../policies/cases.ts'
+import { coverageLines, ruleCoverage } from '../../policies/coverage.ts'
+import { loadPolicies } from '../../policies/decide.ts'
+import { readSources, type Sources } from '../../policies/engine/sources.ts'
+import { testRules } from '../../policies/rule-checks.ts'
+import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
+import { junitXml, type TestReport } from './junit.ts'
+
+/** `surrogate policy test`: `_test.rego` files in OPA's interpreter, HTTP cases through the compiled rules, and what both left out. */
+export const testPolicies = async (invocation: Invocation): Promise<number> => {
+  const { path, values, flags, say } = invocation
+  const threshold = number(values, 'threshold')
+  const [opa, sources, cases, resolve] = await Promise.all([
+    invocation.opa(),
+    readSources(path, { tests: true }),
+    casesOf(invocation),
+    resolverOf(invocation),
+  ])
+
+  const reports = await runRuleTests({ sources, opa, say })
+  if (cases) {
+    const set = await loadPolicies({ path, logger: silentLogger, opaBin: opa })
+    reports.push(...reportCases(runCases({ cases, set, resolve }), say))
+  }
+  let enough = true
+  if (flags['coverage'] || threshold !== undefined) {
+    const coverage = await ruleCoverage({ sources, opa, questions: questionsOf(cases ?? [], resolve) })
+    for (const line of coverageLines(coverage)) say(line)
+    enough = threshold === undefined || coverage.percent >= threshold
+    if (!enough) say(`coverage is below ${threshold} %`)
+  }
+  if (values['junit'] !== undefined) await writeFile(values['junit'], junitXml(reports))
+  return enough && reports.every(({ outcome }) => outcome !== 'failed') ? 0 : 1
+}
+
+const runRuleTests = async (options: {
+  sources: Sources
+  opa: string
+  say: (line: string) => void
+}): Promise<TestReport[]> => {
+  const { tests, report } = await testRules(options)
+  options.say(report)
+  return tests.map(({ file, line, outcome, name, milliseconds, ...test }) => ({
+    suite: 'rules',
+    group: test.package.replace(/^data\./, ''),
+    name,
+    milliseconds,
+    outcome,
+    ...(outcome === 'failed' && { message: `${file}:${line}: the test does not hold` }),
+  }))
+}
+
+const reportCases = (results: ReturnType<typeof runCases>, say: (line: string) => void): TestReport[] => {
+  const failed = results.filter(({ mismatches }) => mismatches.length > 0)
+  for (const { file, name, mismatches } of failed) say(`${file}: ${name}: FAIL\n  ${mismatches.join('\n  ')}`)
+  say(`HTTP cases: ${results.length - failed.length}/${results.length} passed`)
+  return results.map(({ file, name, mismatches, milliseconds }) => ({
+    suite: 'HTTP cases',
+    group: file,
+    name,
+    milliseconds,
+    outcome: mismatches.length > 0 ? 'failed' : 'passed',
+    ...(mismatches.length > 0 && { message: mismatches.join('\n') }),
+  }))
+}
+
+const questionsOf = (cases: readonly PolicyCase[], resolve: ResolveCase) =>
+  cases.flatMap((testCase) => {
+    const resolved = resolve(testCase)
+    return 'input' in resolved ? [resolved] : []
+  })
