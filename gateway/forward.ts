@@ -5,6 +5,7 @@ import { addAnswerFields } from './answer-fields.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
 import type { Waiting } from './running.ts'
+import { answerTrailers } from './trailers.ts'
 import type { Upstream } from './upstreams.ts'
 
 /** Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no upstream connection. */
@@ -118,6 +119,8 @@ export const upstreamError = (cause: Error): AppError => {
   return new AppError(meanings[code] ?? otherwise, { cause })
 }
 
+const flushHead = (answer: Answer): void => answer.flushHead()
+
 const clientGone = new Error('the client went away')
 
 /** A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request. */
@@ -132,6 +135,7 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
   #controller: Dispatcher.DispatchController | undefined
   #cancelled = false
   #begun = false
+  #bodyBegun = false
   /** Of the answer, as announced, in bytes. */
   #length = Number.NaN
 
@@ -192,10 +196,17 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')
     this.#length = Number(headers['content-length'])
     this.#response.writeHead(status, flat)
+    // Node keeps the head for the first piece of the body, which of a stream of events may come much later.
+    if (Number.isNaN(this.#length)) process.nextTick(flushHead, this)
+  }
+
+  flushHead(): void {
+    if (!this.#bodyBegun && !this.#response.destroyed) this.#response.flushHeaders()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.since = this.#upstream.now
+    this.#bodyBegun = true
     // Head and body in one write to the socket.
     if (chunk.length === this.#length) return void this.#response.end(chunk)
     if (this.#response.write(chunk)) return
@@ -203,8 +214,14 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     this.#response.once('drain', () => controller.resume())
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(
+    _controller: Dispatcher.DispatchController,
+    trailers: Readonly<Record<string, string | string[] | undefined>> | undefined,
+  ): void {
     this.#upstream.running.remove(this)
+    this.#bodyBegun = true
+    const passed = trailers && answerTrailers(this.#exchange, trailers)
+    if (passed) this.#response.addTrailers(passed)
     if (!this.#response.writableEnded) this.#response.end()
   }
 
