@@ -32,6 +32,8 @@ export const createAddressGuard = ({
       const forms = [bytes, ...embeddedAddress(bytes)]
       if (forms.some((form) => allowed.some((network) => contains(network, form)))) return undefined
       const judged = forms.at(-1)!
+      const itself = hostItself.find(([network]) => contains(network, bytes))
+      if (itself) return itself[1]
       if (judged.length === 4) return refusedIPv4.find(([network]) => contains(network, judged))?.[1]
       if (!contains(globalUnicast, judged)) return 'it is not a public IPv6 address'
       return refusedIPv6.find(([network]) => contains(network, judged))?.[1]
@@ -99,6 +101,9 @@ const refusedIPv4 = table({
   '240.0.0.0/4': 'it is reserved',
   '168.63.129.16/32': 'it is a metadata address',
 })
+
+// Otherwise read as IPv4-compatible ones.
+const hostItself = table({ '::/128': 'it means "this host"', '::1/128': 'it is a loopback address' })
 
 // Everything that is routed publicly lies here (RFC 4291 §2.4): loopback, ULA, link-local, site-local and multicast do not.
 const globalUnicast = network('2000::/3')

@@ -1,5 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { Connection, OutboundAgent } from '../platform/outbound.ts'
+import { brokenOff, overdue, reasonOf } from './failure-reasons.ts'
+import { loggedHeaders } from './logged-headers.ts'
 
 /** One POST to a receiver and what came of it. Never throws: whatever goes wrong is the result. */
 export interface AttemptResult {
@@ -66,8 +68,6 @@ interface Exchange {
   stale: boolean
 }
 
-const overdue = Symbol('overdue')
-const brokenOff = Symbol('broken off')
 const enough = Symbol('enough')
 const closed = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -149,60 +149,3 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
   })
 
 const stopped = new Error('This exchange was stopped.')
-
-// What a receiver may carelessly send back: credentials.
-const redacted = new Set([
-  'set-cookie',
-  'authorization',
-  'proxy-authenticate',
-  'www-authenticate',
-  'authentication-info',
-])
-const maxHeaders = 64
-
-/** Header values are text of the receiver's: without NUL (Postgres cannot hold it), and `location` without its query and userinfo. */
-const loggedHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers)
-      .slice(0, maxHeaders)
-      .map(([name, value]) => {
-        const text = (Array.isArray(value) ? value.join(', ') : (value ?? '')).replaceAll('\u0000', '').toWellFormed()
-        if (redacted.has(name)) return [name, '[redacted]']
-        return [name, name === 'location' ? plainLocation(text) : text.slice(0, 1_024)]
-      }),
-  )
-
-const plainLocation = (text: string) => {
-  if (!URL.canParse(text, 'https://relative.invalid')) return '[unreadable]'
-  const url = new URL(text, 'https://relative.invalid')
-  return url.hostname === 'relative.invalid' ? url.pathname : url.origin + url.pathname
-}
-
-/** Sentences for what happens often; the rest by its code only, since messages of others may quote anything. */
-const reasons: Record<string, string> = {
-  ECONNREFUSED: 'The connection was refused.',
-  ECONNRESET: 'The connection was closed without an answer.',
-  UND_ERR_SOCKET: 'The connection was closed without an answer.',
-  EPIPE: 'The connection was closed without an answer.',
-  ENOTFOUND: 'The host name does not resolve.',
-  EAI_AGAIN: 'The host name could not be resolved just now.',
-  EHOSTUNREACH: 'The host cannot be reached.',
-  ENETUNREACH: 'The network cannot be reached.',
-  ETIMEDOUT: 'The connection took too long.',
-  UND_ERR_CONNECT_TIMEOUT: 'The connection took too long.',
-  HTTPParserError: 'The answer is not HTTP.',
-  UND_ERR_HEADERS_OVERFLOW: 'The answer has too many or too large header fields.',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'The certificate is not trusted: self-signed.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'The certificate is not trusted: self-signed.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The certificate is not trusted: its issuer is unknown.',
-  CERT_HAS_EXPIRED: 'The certificate has expired.',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another host.',
-}
-
-const reasonOf = (error: unknown, timeoutMs: number): string => {
-  if (error === overdue) return `There was no answer within ${timeoutMs} ms.`
-  if (error === brokenOff) return 'The attempt was broken off.'
-  const { code, name, message } = error as NodeJS.ErrnoException
-  if (code === 'TARGET_NOT_ALLOWED') return message
-  return reasons[code ?? name] ?? `The request failed (${code ?? 'unknown reason'}).`
-}

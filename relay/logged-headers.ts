@@ -1,0 +1,29 @@
+/** What the log of attempts keeps of a receiver's headers. Shown to customers: no credentials, and text that Postgres can hold. */
+
+// What a receiver may carelessly send back: credentials.
+const redacted = new Set([
+  'set-cookie',
+  'authorization',
+  'proxy-authenticate',
+  'www-authenticate',
+  'authentication-info',
+])
+const maxHeaders = 64
+
+/** Header values are text of the receiver's: without NUL (Postgres cannot hold it), and `location` without its query and userinfo. */
+export const loggedHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .slice(0, maxHeaders)
+      .map(([name, value]) => {
+        const text = (Array.isArray(value) ? value.join(', ') : (value ?? '')).replaceAll('\u0000', '').toWellFormed()
+        if (redacted.has(name)) return [name, '[redacted]']
+        return [name, name === 'location' ? plainLocation(text) : text.slice(0, 1_024)]
+      }),
+  )
+
+const plainLocation = (text: string) => {
+  if (!URL.canParse(text, 'https://relative.invalid')) return '[unreadable]'
+  const url = new URL(text, 'https://relative.invalid')
+  return url.hostname === 'relative.invalid' ? url.pathname : url.origin + url.pathname
+}
