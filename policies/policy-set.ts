@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../platform/logger.ts'
 import { assetUrl } from '../platform/module-url.ts'
-import { type Bundle, readBundle } from './engine/bundle.ts'
-import { compilePolicies } from './engine/compile.ts'
+import type { Bundle } from './engine/bundle.ts'
 import { type Isolation, type IsolationOptions, startIsolation } from './engine/isolation.ts'
 import { findOpa } from './engine/opa-binary.ts'
+import { compileBundle, openBundle } from './engine/open-bundle.ts'
 import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
 import type { Verification } from './engine/signatures.ts'
 import { firstDifference, hashSources } from './engine/sources.ts'
-import { createWasmEngine } from './engine/wasm-engine.ts'
+import { loadWasmEngine } from './engine/wasm-engine.ts'
 import { bundleFile, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
@@ -65,9 +65,9 @@ export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => 
 /** The bundle that is there when it fits the rules, else a fresh one from the compiler. */
 export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Promise<Bundle> => {
   const { path, verification } = source
-  if (!files.sources) return readBundle(files.bundle!, verification)
+  if (!files.sources) return openBundle(files.bundle!, verification)
   if (verification) throw new PolicyError(`${path} is a folder of rules, and only signed bundles are accepted`)
-  const carried = files.bundle && tryBundle(files.bundle, source)
+  const carried = files.bundle && (await tryBundle(files.bundle, source))
   const difference = carried?.built && firstDifference(carried.built.sources, hashSources(files.sources))
   if (carried?.built && !difference) return carried
 
@@ -78,12 +78,12 @@ export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Pr
     throw new CompilerMissing(`${why}, and ${(error as Error).message}`, { cause: error })
   })
   source.logger.debug({ path, why }, 'compiling policies')
-  return readBundle(await compilePolicies({ sources: files.sources, opa }))
+  return compileBundle({ sources: files.sources, opa })
 }
 
-const tryBundle = (bytes: Uint8Array, { path, logger }: PolicySource): Bundle | undefined => {
+const tryBundle = async (bytes: Uint8Array, { path, logger }: PolicySource): Promise<Bundle | undefined> => {
   try {
-    return readBundle(bytes)
+    return await openBundle(bytes)
   } catch (error) {
     logger.warn({ path, error: (error as Error).message }, 'ignoring an unreadable policy bundle')
     return undefined
@@ -98,12 +98,19 @@ const slowLineEvery = 10_000
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
   const { logger, remember = true, isolation, onRunaway, onSlow } = source
-  const { wasm, data, built } = bundle
+  const { wasm, built, documents } = bundle
   const print = (line: string) => logger.info({ line }, 'policy print')
-  const engine = createWasmEngine({ wasm, data, reads: built?.reads, remember, print })
+  const engine = await loadWasmEngine(bundle, { reads: built?.reads, remember, print })
   const isolated =
     isolation &&
-    (await startIsolation({ ...isolation, wasm, data, reads: built?.reads, print, ...(onRunaway && { onRunaway }) }))
+    (await startIsolation({
+      ...isolation,
+      wasm,
+      ...(documents ? { documents } : { data: bundle.data }),
+      reads: built?.reads,
+      print,
+      ...(onRunaway && { onRunaway }),
+    }))
   let quietUntil = 0
   return {
     revision: bundle.revision,

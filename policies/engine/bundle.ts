@@ -5,6 +5,7 @@ import { inputReadsSchema } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
 import { signatureOf, signaturesFile, type Verification, verifyBundle } from './signatures.ts'
 import { readTar, writeTar } from './tar.ts'
+import type { PreparedEngine } from './wasm-engine.ts'
 
 /** A compiled policy: the WASM module, its documents, and what the manifest says about them. */
 export interface Bundle {
@@ -13,6 +14,10 @@ export interface Bundle {
   serial?: number
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
+  /** `data` as JSON, where the bundle was opened in a thread. */
+  documents?: Uint8Array
+  /** For `loadWasmEngine`: what is left is to copy it. */
+  prepared?: PreparedEngine
   /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
   built?: BuiltFrom
 }

@@ -68,7 +68,9 @@ const startWithin = 30_000
 export const startIsolation = async (
   options: IsolationOptions & {
     wasm: Uint8Array
-    data: unknown
+    data?: unknown
+    /** Instead of `data`: the JSON of it. */
+    documents?: Uint8Array
     reads?: Readonly<Record<string, InputReads>> | undefined
     print?: (line: string) => void
     /** Called for each evaluation that missed its deadline. */
@@ -77,7 +79,7 @@ export const startIsolation = async (
 ): Promise<Isolation> => {
   const { workers = 2, deadline = 50, queue = 1_000, batch = 1, print, onRunaway } = options
   const wasm = shared(options.wasm)
-  const data = shared(new TextEncoder().encode(JSON.stringify(options.data ?? {})))
+  const data = shared(options.documents ?? new TextEncoder().encode(JSON.stringify(options.data ?? {})))
 
   const idle: Thread[] = []
   const threads = new Set<Thread>()

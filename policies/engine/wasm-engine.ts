@@ -3,7 +3,7 @@ import { type InputReads, projectInput } from './input-reads.ts'
 import { createKnownAnswers } from './known-answers.ts'
 import { PolicyError } from './policy-error.ts'
 import { parseValue, type RegoObject, type RegoSet, type Value } from './values.ts'
-import { compileModule, instantiate, type MemoryImage, type WasmInstance } from './wasm-instance.ts'
+import { compileModule, instantiate, type MemoryImage, memoryOf, type WasmInstance } from './wasm-instance.ts'
 
 export interface WasmEngine {
   readonly entrypoints: readonly string[]
@@ -28,11 +28,7 @@ export const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memo
 /** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
 const keptGrowth = 16_777_216
 
-/**
- * Runs a compiled policy on this thread. Throws `PolicyError` when the module is not an OPA policy or needs a built-in function
- * that we do not supply. `print` receives the lines that rules print.
- */
-export const createWasmEngine = (options: {
+export interface EngineOptions {
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
   /** What each entrypoint reads of its input; the rest is not handed over. Without: everything is. */
@@ -41,11 +37,50 @@ export const createWasmEngine = (options: {
   /** Whether an input that was answered before may be answered from memory. Default true; only speed differs. */
   remember?: boolean
   now?: () => number
+  /** Receives the lines that rules print. */
   print?: (line: string) => void
-}): WasmEngine => {
-  const limits = { ...defaultLimits, ...options.limits }
+}
+
+/** A compiled policy with its documents parsed: what takes long about starting one. */
+export interface PreparedEngine {
+  module: WebAssembly.Module
+  image: MemoryImage
+}
+
+/**
+ * Runs a compiled policy on this thread. Throws `PolicyError` when the module is not an OPA policy or needs a built-in function
+ * that we do not supply.
+ */
+export const createWasmEngine = (options: EngineOptions): WasmEngine => {
   const module = compileModule(options.wasm)
-  const start = (from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }) => {
+  const start = starter(module, options)
+  const first = start()
+  return engineOf({ start, first, image: first.image() }, options)
+}
+
+/** The same for a bundle, without holding this thread up where it was opened in another one. */
+export const loadWasmEngine = async (
+  bundle: Pick<EngineOptions, 'wasm' | 'data'> & { prepared?: PreparedEngine },
+  options: Omit<EngineOptions, 'wasm' | 'data'> = {},
+): Promise<WasmEngine> => {
+  if (!bundle.prepared) return createWasmEngine({ ...options, wasm: bundle.wasm, data: bundle.data })
+  const { module, image } = bundle.prepared
+  // The documents are in the image.
+  const start = starter(module, { ...options, data: undefined })
+  const memory = await memoryOf(image, { ...defaultLimits, ...options.limits })
+  return engineOf({ start, first: start({ image, memory }), image }, options)
+}
+
+export const prepareEngine = (options: Pick<EngineOptions, 'wasm' | 'data' | 'limits'>): PreparedEngine => {
+  const module = compileModule(options.wasm)
+  return { module, image: starter(module, options)().image() }
+}
+
+type Start = (from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }) => WasmInstance
+
+const starter = (module: WebAssembly.Module, options: Omit<EngineOptions, 'wasm'>): Start => {
+  const limits = { ...defaultLimits, ...options.limits }
+  return (from) => {
     try {
       return instantiate({
         module,
@@ -61,16 +96,19 @@ export const createWasmEngine = (options: {
       throw new PolicyError(`the policy cannot be started within ${limits.memory} bytes`, { cause: error })
     }
   }
+}
 
-  const first = start()
+/** `image`: callers may be able to provoke errors, so starting again must be cheap; parsing large documents would not be. */
+const engineOf = (
+  { start, first, image }: { start: Start; first: WasmInstance; image: MemoryImage },
+  options: Pick<EngineOptions, 'reads' | 'remember'>,
+): WasmEngine => {
   const entrypoints = new Map(
     Object.entries(first.entrypoints).map(([name, id]) => {
       const known = options.remember === false ? undefined : createKnownAnswers()
       return [name, { id, reads: options.reads?.[name] ?? null, known }]
     }),
   )
-  // Callers may be able to provoke errors, so restarting must be cheap: parsing large documents again would not be.
-  const image = first.image()
 
   // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
   // stack, and after some hundred throws every call would fail with "memory access out of bounds".

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BuiltinError } from './builtins/arguments.ts'
 import type { EvaluationContext, HostBuiltin } from './builtins/index.ts'
 import { PolicyError } from './policy-error.ts'
@@ -207,6 +208,20 @@ export const instantiate = ({
     grownBy: () => memory.buffer.byteLength - image.size,
     image: () => ({ ...image, bytes: Uint8Array.prototype.slice.call(view(), 0, heap) }),
   }
+}
+
+/** Bytes that are copied at a time: some tenths of a millisecond. */
+const slice = 1_048_576
+
+/** A memory that holds what the image holds, ready for an instance; filled in slices, so that requests are served in between. */
+export const memoryOf = async (image: MemoryImage, limits: { memory: number }): Promise<WebAssembly.Memory> => {
+  const memory = new WebAssembly.Memory({ initial: pages(image.size), maximum: pages(limits.memory) })
+  const target = new Uint8Array(memory.buffer)
+  for (let at = 0; at < image.bytes.length; at += slice) {
+    target.set(image.bytes.subarray(at, at + slice), at)
+    await nextTurn()
+  }
+  return memory
 }
 
 const answerOf = (builtin: HostBuiltin, args: readonly Value[], context: EvaluationContext): Value | undefined => {
