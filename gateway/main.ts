@@ -311,6 +311,7 @@ export const startGateway = async (
       metrics,
     })
   if (reloads) health.addCheck('gateway configuration', reloads.status)
+  logger.info({ url: running.url, revision: config.revision }, 'the gateway listens')
 
   return {
     url: running.url,
