@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { natsMissing } from '../support/nats.ts'
+import { runChaos } from './chaos.ts'
+import { isGood } from './verdict.ts'
+
+/**
+ * The fault harness for a minute; `npm run chaos` does it for ten. Everything is a process of its own, killed with SIGKILL under load;
+ * the broker's store is wiped, and a relay sleeps beyond its lease. `variants.test.ts` shows that the harness would notice.
+ */
+test.skipIf(natsMissing() !== undefined)(
+  'everything is killed again and again: nothing is lost, first deliveries come in order, duplicates are few',
+  { timeout: 240_000 },
+  async () => {
+    const told: string[] = []
+    const report = await runChaos({
+      events: 1_500,
+      kills: 12,
+      wipes: 1,
+      stops: 1,
+      minutes: 1,
+      seed: 20_261,
+      variant: 'none',
+      onProgress: (text) => void told.push(text),
+    })
+    const { missing, outOfOrder, unrecorded, strange, crashes } = report
+    expect({ missing, outOfOrder, unrecorded, strange, crashes }, `${told.join('\n')}\n${report.lastWords}`).toEqual({
+      missing: [],
+      outOfOrder: [],
+      unrecorded: [],
+      strange: [],
+      crashes: [],
+    })
+    expect(report.duplicateRate).toBeLessThan(0.05)
+    expect(isGood(report, 0.05)).toBe(true)
+    expect(Object.values(report.faults.kills).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(12)
+    expect(report.faults).toMatchObject({ wipes: 1, stops: 1 })
+    expect(report.deliveries).toBeGreaterThan(1_500)
+  },
+)

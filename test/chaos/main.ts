@@ -1,0 +1,87 @@
+import { parseArgs } from 'node:util'
+import { type ChaosReport, runChaos } from './chaos.ts'
+import { type Variant, variants } from './variants.ts'
+import { isGood } from './verdict.ts'
+
+/** `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant name]`; exit code 1 when anything is lost. */
+const usage = (problem: string): never => {
+  console.error(
+    `${problem}\nUsage: npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant ${variants.join('|')}]`,
+  )
+  process.exit(2)
+}
+
+const readArguments = () => {
+  try {
+    return parseArgs({
+      options: {
+        events: { type: 'string', default: '30000' },
+        kills: { type: 'string', default: '60' },
+        wipes: { type: 'string', default: '2' },
+        stops: { type: 'string', default: '2' },
+        minutes: { type: 'string', default: '10' },
+        seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+        variant: { type: 'string', default: 'none' },
+      },
+    }).values
+  } catch (error) {
+    return usage((error as Error).message)
+  }
+}
+const values = readArguments()
+const number = (name: Exclude<keyof typeof values, 'variant'>): number => {
+  const value = Number(values[name])
+  return values[name] !== '' && value >= 0 ? value : usage(`--${name} takes a number, not "${values[name]}"`)
+}
+const variant = variants.find((name) => name === values.variant) ?? usage(`There is no variant "${values.variant}".`)
+
+/** In parts of the deliveries; the receiver itself causes about 1 % by losing answers. */
+const maxDuplicateRate = 0.05
+
+const options = {
+  events: number('events'),
+  kills: number('kills'),
+  wipes: number('wipes'),
+  stops: number('stops'),
+  minutes: number('minutes'),
+  seed: number('seed'),
+  variant: variant as Variant,
+}
+console.log(`seed ${options.seed}, variant ${options.variant}: ${options.events} changes within ${options.minutes} min`)
+const begun = performance.now()
+const report = await runChaos({
+  ...options,
+  onProgress: (text) => console.log(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(6)} s  ${text}`),
+})
+
+const listed = (title: string, list: readonly string[]) => {
+  console.log(`${title.padEnd(24)}${list.length}`)
+  for (const line of list.slice(0, 5)) console.log(`    ${line}`)
+}
+const print = ({ faults, answered, ...result }: ChaosReport) => {
+  const kills = Object.values(faults.kills).reduce((sum, count) => sum + count, 0)
+  console.log(`\nevents                  ${result.events}   (${result.unanswered} requests without an answer)`)
+  console.log(`deliveries              ${result.deliveries}`)
+  console.log(
+    `kill -9                 ${kills}   (${Object.entries(faults.kills)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ')})`,
+  )
+  console.log(`stores wiped            ${faults.wipes}`)
+  console.log(`relays stopped          ${faults.stops}`)
+  console.log(
+    `receiver                ${answered.refused} refused, ${answered.lost} answers lost, ${answered.late} late`,
+  )
+  listed('crashed', result.crashes)
+  listed('lost', result.missing)
+  listed('out of order', result.outOfOrder)
+  listed('never recorded', result.unrecorded)
+  listed('nobody asked for', result.strange)
+  console.log(`duplicates              ${result.duplicates}   (${(result.duplicateRate * 100).toFixed(2)} %)`)
+  console.log(`load, drain             ${result.loadSeconds.toFixed(1)} s, ${result.drainSeconds.toFixed(1)} s`)
+}
+print(report)
+const good = isGood(report, maxDuplicateRate) && report.crashes.length === 0
+if (!good) console.log(`\n${report.lastWords}`)
+console.log(good ? '\nNothing was lost, nothing came out of order.' : `\nFAILED with seed ${options.seed}`)
+process.exit(good ? 0 : 1)

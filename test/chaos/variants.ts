@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BusHandler, EventBus } from '../../events/bus.ts'
+import { takeEventsIn } from '../../events/ledger-store.ts'
+import type { Database } from '../../platform/database.ts'
+
+/**
+ * The product as it is, and with one of its parts replaced by what one might have built instead. A harness that finds nothing wrong with
+ * the others proves nothing about the first.
+ */
+export const variants = ['none', 'no-reconciler', 'ack-first', 'no-lanes'] as const
+export type Variant = (typeof variants)[number]
+
+/** How long the relay that acknowledges first takes for the rest, in ms. */
+const afterwardsMs = 300
+
+interface Replacement {
+  /** Run once, before there are events. */
+  schema?: string
+  bus?(bus: EventBus, database: Database): EventBus
+}
+
+export const replacements: Record<Variant, Replacement> = {
+  none: {},
+
+  /** Believes the broker: what was confirmed will arrive. */
+  'no-reconciler': { bus: (bus) => ({ ...bus, settledBefore: async () => undefined }) },
+
+  /** Says that an event was taken in, to the ledger and to the broker, before its deliveries stand. */
+  'ack-first': {
+    bus: (bus, database) => ({
+      ...bus,
+      consume: (_handler, options) => bus.consume(acknowledgeFirst(database), options),
+    }),
+  },
+
+  /** Every event for itself: as many lanes as deliveries. */
+  'no-lanes': {
+    schema: `
+      CREATE FUNCTION chaos_lane() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN NEW.entity_id := NEW.entity_id || '#' || NEW.version; RETURN NEW; END $$;
+      CREATE TRIGGER chaos_lane BEFORE INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION chaos_lane()`,
+  },
+}
+
+const acknowledgeFirst =
+  (database: Database): BusHandler =>
+  async ({ eventIds }) => {
+    const { rows } = await database.pool.query<{ id: string }>(
+      'UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL RETURNING id',
+      [eventIds],
+    )
+    const taken = rows.map(({ id }) => id)
+    void delay(afterwardsMs)
+      .then(() =>
+        database.transaction(async (query) => {
+          const unmark = {
+            name: 'chaos-unmark',
+            text: 'UPDATE outbox SET ingested_at = NULL WHERE id = ANY($1::uuid[])',
+          }
+          await query(unmark, [taken])
+          await takeEventsIn(query, taken)
+        }),
+      )
+      .catch(() => {})
+    return { deferred: 0 }
+  }
