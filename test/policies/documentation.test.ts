@@ -1,86 +1,103 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { policyCommand } from '../../bin/commands/policy.ts'
-import { silentLogger } from '../../platform/logger.ts'
-import { decide, loadPolicies, shippedPolicies } from '../../policies/decide.ts'
+import { parseGatewayConfig } from '../../gateway/config.ts'
+import { shippedPolicies } from '../../policies/decide.ts'
+import { ruleFolder, writeFiles } from './rule-folder.ts'
 
-const page = new URL('../../docs/policies.md', import.meta.url)
+const page = await readFile(new URL('../../docs/policies.md', import.meta.url), 'utf8')
 
-/** The shipped rules together with every rule, data file and case of the page. */
-const folderOfExamples = async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'surrogate-policies-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  // Without the shipped tests: the examples narrow what those expect to be allowed.
-  await mkdir(join(folder, 'gateway'))
-  await mkdir(join(folder, 'cases'))
-  await cp(join(shippedPolicies, 'gateway/decision.rego'), join(folder, 'gateway/decision.rego'))
-  const blocks = [...(await readFile(page, 'utf8')).matchAll(/```(rego|yaml)\n([\s\S]*?)```/g)]
-  for (const [index, [, language, text = '']] of blocks.entries()) {
-    const name =
-      language === 'rego'
-        ? `gateway/example_${index}${/^package \S+_test$/m.test(text) ? '_test' : ''}.rego`
-        : text.startsWith('- name:')
-          ? `cases/example_${index}.yaml`
-          : 'data.yaml'
-    await writeFile(join(folder, name), text)
-  }
-  return { folder, count: blocks.length }
+interface Example {
+  language: string
+  text: string
 }
 
-test('the examples of the policy page compile, pass their own tests, and do what the page says', async () => {
-  const { folder, count } = await folderOfExamples()
-  const lines: string[] = []
-  const run = (...args: string[]) =>
-    policyCommand([...args, '--path', folder], {
-      say: (line) => lines.push(line),
-      complain: (line) => lines.push(line),
-    })
+/** The examples of each section: rules, tests, documents and cases that belong together. */
+const sections = page.split(/^## /m).map((section) => ({
+  title: section.split('\n', 1)[0]!,
+  examples: [...section.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(
+    ([, language = '', text = '']): Example => ({ language, text }),
+  ),
+}))
 
-  expect(count).toBeGreaterThanOrEqual(7)
-  expect(await run('check'), lines.join('\n')).toBe(0)
-  expect(await run('test', '--cases', join(folder, 'cases')), lines.join('\n')).toBe(0)
-  expect(lines.join('\n')).toContain('HTTP cases: 1/1 passed')
+const fileName = ({ language, text }: Example, index: number): string | undefined => {
+  if (language === 'rego') return `rules/example_${index}${/^package \S+_test$/m.test(text) ? '_test' : ''}.rego`
+  if (language !== 'yaml' || text.startsWith('# gateway.yaml') || text.startsWith('# with --config')) return undefined
+  return text.startsWith('- name:') ? `cases/example_${index}.yaml` : `rules/data_${index}/data.yaml`
+}
 
-  const set = await loadPolicies({ path: folder, logger: silentLogger })
-  const input = {
-    version: 1 as const,
-    request: {
-      id: 'r',
-      method: 'GET',
-      scheme: 'https',
-      host: 'api.example.test',
-      path: '/payment-methods',
-      segments: ['payment-methods'],
-      query: {},
-      headers: {},
-      clientIp: '203.0.113.9',
-    },
-    route: { id: 'x', params: {}, scopes: [], audience: ['a'], impersonation: 'allow' as const, context: {} },
-    token: { iss: 'i', aud: ['a'], scopes: ['checkout'], exp: 1, claims: { ticket_id: 'T-1', plan: 'gold' } },
-    subject: { id: 'u1' },
-    now: 0,
-  }
-  const acting = { ...input, actor: { id: 's1', chain: ['s1'] } }
-  const withoutTicket = {
-    ...acting,
-    request: { ...input.request, segments: ['orders'] },
-    token: { ...input.token, claims: {} },
-  }
+const withRules = sections.filter(({ examples }) => examples.some(({ language }) => language === 'rego'))
 
-  expect(decide(set, 'surrogate/gateway/decision', input)).toMatchObject({ allow: true })
-  expect(decide(set, 'surrogate/gateway/decision', acting)).toMatchObject({
-    allow: false,
-    reason: 'impersonation_denied',
+test('most sections have rules to copy', () => {
+  expect(withRules.map(({ title }) => title)).toEqual([
+    'The first rule',
+    'Rules for organizations',
+    'Rules for whoever acts for somebody',
+    'An entrypoint of your own',
+    'Who may act for whom',
+  ])
+})
+
+describe.each(withRules)('$title', ({ examples }) => {
+  const files = examples.flatMap((example, index) => {
+    const name = fileName(example, index)
+    // Several documents of a section would be one file for its reader.
+    return name === undefined ? [] : [[name.replace(/data_\d+\//, ''), example.text] as const]
   })
-  expect(decide(set, 'surrogate/gateway/decision', withoutTicket)).toMatchObject({
-    allow: false,
-    reason: 'ticket_needed',
-  })
-  expect(decide(set, 'shop/checkout/decision', input)).toEqual({ allow: true, headers: { 'x-plan': 'gold' } })
-  expect(decide(set, 'shop/checkout/decision', { ...input, token: { ...input.token, claims: {} } })).toMatchObject({
-    allow: false,
-    reason: 'policy_error',
+  const cases = files.filter(([name]) => name.startsWith('cases/'))
+
+  test('compiles beside the shipped rules, has no mistakes, and does what it says', async () => {
+    const folder = await ruleFolder({ 'cases/none.yaml': '[]' })
+    await writeFiles(folder, Object.fromEntries(files))
+    for (const name of ['gateway/decision.rego', 'impersonation.rego']) {
+      await cp(join(shippedPolicies, name), join(folder, 'rules', name))
+    }
+    const lines: string[] = []
+    const run = (...args: string[]) =>
+      policyCommand([...args, '--path', join(folder, 'rules')], {
+        say: (line) => lines.push(line),
+        complain: (line) => lines.push(line),
+      })
+    expect(await run('check'), lines.join('\n')).toBe(0)
+    expect(await run('test', '--cases', join(folder, 'cases'), '--coverage'), lines.join('\n')).toBe(0)
+    const wanted = cases.reduce((sum, [, text]) => sum + text.split(/^- name:/m).length - 1, 0)
+    expect(lines.join('\n')).toContain(`HTTP cases: ${wanted}/${wanted} passed`)
+    // Every line of the rules that have cases is looked at by one of them.
+    if (wanted > 0) {
+      expect(
+        lines.filter((line) => /^example_\d+\.rego/.test(line)).filter((line) => !line.includes('  100 %')),
+      ).toEqual([])
+    }
   })
 })
+
+test('settings of the gateway are ones that it takes', () => {
+  const snippets = sections.flatMap(({ examples }) => examples).filter(({ text }) => text.startsWith('# gateway.yaml'))
+  expect(snippets.length).toBeGreaterThan(2)
+  for (const { text } of snippets) {
+    const env = { BUNDLE_TOKEN: 'x' }
+    // Public routes of the page have their reasons.
+    expect(parseGatewayConfig(`version: 1\n${text}`, { file: '/etc/gateway.yaml', env }).policies.path).toBeDefined()
+  }
+})
+
+test('commands that the page shows exist, with these options', async () => {
+  const commands = [...page.matchAll(/^npm run surrogate -- policy (\w+)(.*?)(?: {2,}#.*)?$/gm)]
+  expect(commands.length).toBeGreaterThan(7)
+  for (const [, name = '', rest = ''] of commands) {
+    const options = rest.match(/--[\w-]+/g) ?? []
+    const said: string[] = []
+    // An option that does not exist is wrong usage; so is the one after all of these.
+    await policyCommand(
+      [name, ...options.flatMap((option) => (flags.has(option) ? [option] : [option, 'x'])), '--nonsense'],
+      {
+        say: () => {},
+        complain: (line) => said.push(line),
+      },
+    )
+    expect(said[0]).toContain("Unknown option '--nonsense'")
+  }
+})
+
+const flags = new Set(['--coverage', '--json'])

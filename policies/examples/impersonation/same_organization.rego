@@ -10,8 +10,11 @@ deny contains "no_common_organization" if {
 
 deny contains "actor_outside_organization" if {
 	input.organization
-	not input.organization.id in input.actor.organizations
+	not actor_is_inside
 }
+
+# A rule of its own, so that `not` holds also where there is no acting party.
+actor_is_inside if input.organization.id in input.actor.organizations
 
 members_are_known if input.stage == "exchange"
 

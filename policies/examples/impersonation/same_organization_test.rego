@@ -37,3 +37,11 @@ test_the_organization_of_the_token_must_be_the_one_in_common if {
 	outside(["acme"])
 	not outside(["acme", "other"])
 }
+
+test_nobody_is_inside_no_organization if {
+	"actor_outside_organization" in impersonation.deny with input as {
+		"stage": "exchange",
+		"subject": {"id": "u1", "organizations": ["other"]},
+		"organization": {"id": "other"},
+	}
+}
