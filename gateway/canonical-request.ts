@@ -42,6 +42,7 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
     const { method, target, host } = requestLine(exchange, headers, trusted)
     checkLimits(target, headers, limits)
     const bodyLength = framing(incoming, headers)
+    if (headers.expect !== undefined) readExpectation(incoming, headers)
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
     const { path, segments, query, encodedSlash } = canonicalTarget(target)
@@ -80,6 +81,12 @@ const framing = (incoming: IncomingMessage, headers: RequestHeaders): number | u
   if (contentLength === undefined) return 0
   if (!/^\d{1,15}$/.test(contentLength)) throw refuse('The Content-Length is not a number of bytes.')
   return Number(contentLength)
+}
+
+/** RFC 9110 §10.1.1: there is one expectation, and HTTP/1.0 has none: such a client would take an interim answer for the answer. */
+const readExpectation = ({ httpVersionMinor }: IncomingMessage, headers: RequestHeaders): void => {
+  if (headers.expect!.toLowerCase() !== '100-continue') throw refuse('The only expectation served is 100-continue.')
+  if (httpVersionMinor === 0) headers.expect = undefined
 }
 
 const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' => {

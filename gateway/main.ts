@@ -250,6 +250,10 @@ export const startGateway = async (
       // Requests without Host must end as our 400, with a problem document.
       requireHostHeader: false,
       joinDuplicateHeaders: false,
+      // Whatever NODE_OPTIONS says.
+      insecureHTTPParser: false,
+      // A request without a body has no stream to be read to its end.
+      optimizeEmptyRequests: true,
       noDelay: true,
       ...timeouts(config),
     },
@@ -261,6 +265,7 @@ export const startGateway = async (
   // Fields past Node's own maximum are dropped without a word; ours is checked against what was really received.
   server.maxHeadersCount = 0
   server.on('checkContinue', handler)
+  server.on('checkExpectation', handler)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
   server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   server.on('upgrade', (incoming, duplex, head) => {

@@ -133,6 +133,8 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
       if (!response.writableFinished) exchange.answer?.cancel()
       onFinish(exchange)
     })
-    run(exchange, 0)
+    // RFC 9112 §9.3.2: of pipelined requests the next one begins when its answer has its turn. Upstream they would overtake each other.
+    if (response.socket) run(exchange, 0)
+    else response.once('socket', () => run(exchange, 0))
   }
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { uuidv7 } from '../platform/ids.ts'
 import { AppError } from '../platform/problem.ts'
@@ -7,21 +8,46 @@ import { rawProblem } from './problem-response.ts'
 /** By the code of Node's error; everything else is a request that is not HTTP. */
 const problems: Record<string, AppError> = {
   HPE_HEADER_OVERFLOW: new AppError('header_fields_too_large'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: new AppError('content_too_large'),
   ERR_HTTP_REQUEST_TIMEOUT: new AppError('request_timeout'),
 }
 
 /** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. */
 export const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  // Node keeps the answer in progress there and documents no other way to it; a second head within a body would be smuggling by ourselves.
-  const begun = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent
-  if (error.code === 'ECONNRESET' || !socket.writable || begun) socket.destroy()
-  else {
-    const problem = problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.')
-    socket.end(rawProblem(problem, uuidv7()))
-  }
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  refuseOn(socket, problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.'))
 }
 
-/** Node hands CONNECT over as a bare socket. */
+/** Node hands CONNECT over as a bare socket, and takes its own listeners away: an error that nobody listens to would end the process. */
 export const refuseConnect = (socket: Socket): void => {
-  socket.end(rawProblem(refuse('The method CONNECT is not served.'), uuidv7()))
+  socket.on('error', () => socket.destroy())
+  refuseOn(socket, refuse('The method CONNECT is not served.'))
+}
+
+/** How long a client may take to read its last answer before the connection is cut, in ms. */
+const lingerMs = 1_000
+
+/** The last answer on this connection. */
+const refuseOn = (socket: Socket, problem: AppError): void => {
+  // Refused before; what comes behind is of no interest.
+  if (socket.writableEnded) return
+  if (!socket.writable) return void socket.destroy()
+  // Node keeps the answer in progress there and documents no other way to it.
+  const answer = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
+  if (answer?.req.complete) {
+    // What is wrong came behind that request: its client must not take our refusal for the answer to it.
+    answer.shouldKeepAlive = false
+    return void answer.once('finish', () => endSoon(socket))
+  }
+  // A second head within a body would be smuggling by ourselves.
+  if (answer?.headersSent) return void socket.destroy()
+  endSoon(socket, rawProblem(problem, uuidv7()))
+}
+
+/** Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but not for long. */
+const endSoon = (socket: Socket, text = ''): void => {
+  socket.end(text)
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -25,6 +25,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 beforeEach(() => {
   gateway.upstream.seen.length = 0
+  gateway.upstream.answer = (_request, response) => void response.end('seen')
 })
 
 const send = (...lines: string[]) => sendRaw(gateway.port, lines.join('\r\n'))
@@ -62,6 +63,8 @@ describe('requests that Node reads and RFC 9112 does not: 400, and nothing goes 
       ['GET /public HTTP/1.1', 'Host: a', 'Authorization: Bearer a', 'authorization: Bearer b', ...close],
     ],
     ['TRACE', ['TRACE /public HTTP/1.1', 'Host: a', ...close]],
+    ['an expectation of something else', ['POST /public HTTP/1.1', 'Host: a', 'Expect: 200-ok', ...close]],
+    ['two expectations', ['POST /public HTTP/1.1', 'Host: a', 'Expect: 100-continue, x', ...close]],
     ['CONNECT', ['CONNECT a.test:443 HTTP/1.1', 'Host: a', '', '']],
     ['an unknown method', ['FOO /public HTTP/1.1', 'Host: a', ...close]],
     [
@@ -165,6 +168,56 @@ describe('one request in, one request out', () => {
     )
     expect(statuses(answer)).toEqual([200, 404])
     expect(gateway.upstream.seen.map(({ url }) => url)).toEqual(['/public/1'])
+  })
+
+  test('pipelined requests go upstream in their order, the next one when the one before is answered', async () => {
+    const order: string[] = []
+    gateway.upstream.answer = (_request, response, { url, body }) => {
+      order.push(`asked ${url}`)
+      setImmediate(() => {
+        order.push(`answered ${url}`)
+        response.end(body)
+      })
+    }
+    const post = (path: string) => [`POST ${path} HTTP/1.1`, 'Host: a', 'Content-Length: 3', '']
+    const answer = await send(
+      ...[...post('/public/1'), `abc${post('/public/2')[0]}`, ...post('/public/2').slice(1)],
+      ...['defGET /public/3 HTTP/1.1', 'Host: a', ...close],
+    )
+    expect(statuses(answer)).toEqual([200, 200, 200])
+    expect(order).toEqual([1, 2, 3].flatMap((n) => [`asked /public/${n}`, `answered /public/${n}`]))
+  })
+
+  test.each<[string, string[]]>([
+    ['no HTTP', ['G\r /x HTTP/1.1', 'Host: a', '', '']],
+    ['CONNECT', ['CONNECT a:443 HTTP/1.1', 'Host: a', '', '']],
+    ['a head that is too large', ['GET /public HTTP/1.1', 'Host: a', `x: ${'x'.repeat(9_000)}`, '', '']],
+  ])('%s behind a request never answers that request, and ends the connection', async (_, lines) => {
+    const asked = Promise.withResolvers<void>()
+    gateway.upstream.answer = (_request, response) => void asked.promise.then(() => response.end('the real answer'))
+    const socket = connect(gateway.port, '127.0.0.1')
+    let received = ''
+    socket.on('data', (chunk) => (received += chunk))
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(['GET /public/1 HTTP/1.1', 'Host: a', '', ...lines].join('\r\n'))
+    await vi.waitFor(() => expect(gateway.upstream.seen).toHaveLength(1))
+    asked.resolve()
+    await closed
+    expect(statuses(received)).toEqual([200])
+    expect(received).toContain('the real answer')
+  })
+
+  test('an HTTP/1.0 client gets no interim answer, which it would take for the answer', async () => {
+    const answer = await send(
+      'POST /public HTTP/1.0',
+      'Host: a',
+      'Expect: 100-continue',
+      'Content-Length: 3',
+      '',
+      'abc',
+    )
+    expect(statuses(answer)).toEqual([200])
+    expect(gateway.upstream.seen).toMatchObject([{ body: 'abc' }])
   })
 
   test('chunk extensions and trailers stay behind', async () => {
