@@ -73,7 +73,7 @@ export const problems = {
   'hook.target_not_allowed': [422, 'This webhook target is not allowed.'],
   'hook.relay_unavailable': [503, 'No relay is running.'],
   'hook.event_not_kept': [422, 'The event of this delivery is no longer kept.'],
-  'events.cursor_expired': [410, 'Events after this cursor have been removed.'],
+  'events.cursor_expired': [410, 'This cursor no longer leads to the next event.'],
   'hook.endpoint_responded_with_error': [422, 'The endpoint answered with an error.'],
   'hook.send_test_payload_failed': [422, 'The endpoint could not be reached.'],
   'oidc.key_not_found': [404, 'There is no signing key with this id.'],

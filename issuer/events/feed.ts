@@ -78,7 +78,13 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
 
   const start = async ({ after, since }: FeedRequest): Promise<number> => {
     if (after === undefined) return since === undefined ? 0 : cursorBefore(query, since)
-    if (after < (await removedUpTo(query))) throw new AppError('events.cursor_expired')
+    if (after < (await removedUpTo(query)))
+      throw new AppError('events.cursor_expired', { detail: 'Events after it were removed for their age.' })
+    // A backup was restored: what comes now has numbers that this reader has seen on others.
+    if (after > (await lastSeqGiven(query)))
+      throw new AppError('events.cursor_expired', {
+        detail: 'There are no events up to it: the database is an older one.',
+      })
     return after
   }
 

