@@ -44,8 +44,8 @@ const ratios = [
 ]
 
 const postBytes = 2048
-const audience = 'https://api.example.test/orders'
-const bundle = fileURLToPath(new URL('../../policies/bundle.tar.gz', import.meta.url))
+export const audience = 'https://api.example.test/orders'
+export const bundle = fileURLToPath(new URL('../../policies/bundle.tar.gz', import.meta.url))
 
 const prepareGateways = async (stage: Stage, wire: (call: WireCall) => string): Promise<Prepared> => {
   const { privateKey, publicKey } = await generateKeyPair('ES256')
@@ -78,7 +78,7 @@ const prepareGateways = async (stage: Stage, wire: (call: WireCall) => string): 
 
 type AccessToken = { privateKey: CryptoKey; issuer: string; scope: string }
 
-const signAccessToken = ({ privateKey, issuer, scope }: AccessToken): Promise<string> =>
+export const signAccessToken = ({ privateKey, issuer, scope }: AccessToken): Promise<string> =>
   new SignJWT({ scope, client_id: 'bench-client', jti: randomUUID() })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'bench' })
     .setIssuer(issuer)
@@ -89,7 +89,7 @@ const signAccessToken = ({ privateKey, issuer, scope }: AccessToken): Promise<st
     .sign(privateKey)
 
 /** Another subject under the same signature. */
-const tampered = (token: string): string => {
+export const tampered = (token: string): string => {
   const [header, payload = '', signature] = token.split('.')
   const claims = { ...JSON.parse(Buffer.from(payload, 'base64url').toString()), sub: 'user-2' }
   return [header, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.')

@@ -7,14 +7,21 @@ import { loadPolicies } from '../../policies/decide.ts'
 import { runServer } from '../harness/server.ts'
 import type { GatewaySettings } from '../peers/obvious-gateway.ts'
 
+export type GatewayTargetSettings = GatewaySettings & {
+  /** `false`: the policy is evaluated for every request, also for an input that was answered before. */
+  remember?: boolean
+  /** Decides for a proxy of this kind, too. */
+  dialect?: 'nginx' | 'traefik'
+}
+
 /**
- * Our gateway as `surrogate gateway` runs it, from a configuration file with one issuer, one route and one upstream. `remember: false`:
- * it evaluates the policy for every request, also for an input that was answered before.
+ * Our gateway as `surrogate gateway` runs it, from a configuration file with one issuer, one route and one upstream.
  */
-runServer(async ({ upstream, issuer, audience, bundle, remember }: GatewaySettings & { remember?: boolean }) => {
+runServer(async ({ upstream, issuer, audience, bundle, remember, dialect }: GatewayTargetSettings) => {
   const file = {
     version: 1,
     listen: { port: 0 },
+    ...(dialect && { trustedProxies: ['127.0.0.1'], forwardAuth: { dialect } }),
     issuers: [{ issuer }],
     policies: { bundle },
     upstreams: { orders: { url: upstream } },
