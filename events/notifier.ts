@@ -30,11 +30,13 @@ export const createNotifier = ({
   const stopping = new AbortController()
   let client: PoolClient | undefined
   let timer: NodeJS.Timeout | undefined
+  let sentAt = Number.NEGATIVE_INFINITY
   let sending = Promise.resolve()
 
   // One after the other; when it fails the others poll.
   const send = () => {
     timer = undefined
+    sentAt = performance.now()
     sending = sending.then(async () => {
       await client?.query(`NOTIFY ${channel}`).catch(() => {})
     })
@@ -81,7 +83,7 @@ export const createNotifier = ({
   return {
     notify() {
       emitter.emit('wake')
-      timer ??= setTimeout(send, coalesceMs)
+      timer ??= setTimeout(send, Math.max(sentAt + coalesceMs - performance.now(), 0))
     },
     onNotify(listener) {
       emitter.on('wake', listener)
