@@ -74,3 +74,19 @@ test('every member is described, and nothing is described that is none', () => {
   expect([...members].filter((path) => descriptions[path] === undefined)).toEqual([])
   expect(Object.keys(descriptions).filter((path) => !members.has(path) && !path.endsWith('.*'))).toEqual([])
 })
+
+test('every member is named in the documentation for operators', async () => {
+  const page = await read('docs/operators.md')
+  const named = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/[A-Za-z]+/g) ?? []))
+  const yaml = new Set(
+    [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(([, text]) => text!.match(/[A-Za-z]+(?=:)/g) ?? []),
+  )
+  const names = Object.keys(descriptions).map(
+    (path) =>
+      path
+        .split(/[.[\]*]+/)
+        .filter(Boolean)
+        .at(-1)!,
+  )
+  expect(names.filter((name) => !named.has(name) && !yaml.has(name))).toEqual([])
+})
