@@ -1,4 +1,4 @@
-import { isAddress } from '../policies/origin.ts'
+import { isAddress, isOpenAddress } from '../policies/origin.ts'
 import { routeOf, strippedSegments } from './config-routes.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
 import { insecureSettings } from './insecure-settings.ts'
@@ -66,7 +66,7 @@ const policyContradictions = ({
   const addresses = { bundle, shadow }
   if (path !== undefined && isAddress(path)) found.push({ path: ['path'], message: 'an address is named with bundle' })
   for (const [name, address] of Object.entries(addresses)) {
-    if (address === undefined || verify || !isOpen(address)) continue
+    if (address === undefined || verify || !isOpenAddress(address)) continue
     found.push({ path: [name], message: 'needs https, or verify: whoever is on the way could replace the rules' })
   }
   for (const [name, value] of Object.entries({ token, cache })) {
@@ -78,13 +78,6 @@ const policyContradictions = ({
     found.push({ path: ['verify'], message: 'needs a bundle; a folder of rules is not signed' })
   return found
 }
-
-/** An address that is asked without TLS, across a network. */
-const isOpen = (address: string): boolean =>
-  isAddress(address) &&
-  URL.canParse(address) &&
-  new URL(address).protocol === 'http:' &&
-  !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(address).hostname)
 
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []

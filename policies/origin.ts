@@ -43,6 +43,13 @@ export const bundleFile = 'bundle.tar.gz'
 
 export const isAddress = (path: string): boolean => /^https?:\/\//i.test(path)
 
+/** An address that is asked without TLS, across a network: whoever is on the way could replace the rules. */
+export const isOpenAddress = (path: string): boolean => {
+  if (!isAddress(path) || !URL.canParse(path)) return false
+  const { protocol, hostname } = new URL(path)
+  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
 export const policyOrigin = (path: string, remote: RemoteSettings = {}): PolicyOrigin =>
   isAddress(path) ? remoteOrigin(path, remote) : fileOrigin(path)
 

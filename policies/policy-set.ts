@@ -10,7 +10,7 @@ import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
 import type { Verification } from './engine/signatures.ts'
 import { firstDifference, hashSources } from './engine/sources.ts'
 import { loadWasmEngine } from './engine/wasm-engine.ts'
-import { bundleFile, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
+import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
 export interface PolicySet {
@@ -65,7 +65,10 @@ export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => 
 /** The bundle that is there when it fits the rules, else a fresh one from the compiler. */
 export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Promise<Bundle> => {
   const { path, verification } = source
-  if (!files.sources) return openBundle(files.bundle!, verification)
+  if (!files.sources) {
+    if (!verification && isOpenAddress(path)) throw new PolicyError(`${path} needs https, or signed bundles`)
+    return openBundle(files.bundle!, verification)
+  }
   if (verification) throw new PolicyError(`${path} is a folder of rules, and only signed bundles are accepted`)
   const carried = files.bundle && (await tryBundle(files.bundle, source))
   const difference = carried?.built && firstDifference(carried.built.sources, hashSources(files.sources))

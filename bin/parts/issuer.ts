@@ -37,8 +37,9 @@ export const openIssuer = async (
   return issuer
 }
 
-const openPolicies = async ({ lifecycle, logger }: Service, path: string, opaBin: string | undefined) => {
-  const policies = await watchPolicies({ path, opaBin, logger, needed: [impersonationEntrypoint] }).catch(
+const openPolicies = async ({ lifecycle, logger, metrics }: Service, path: string, opaBin: string | undefined) => {
+  const needed = [impersonationEntrypoint]
+  const policies = await watchPolicies({ path, opaBin, logger, metrics, name: 'impersonation', needed }).catch(
     (cause: Error) => {
       throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
         hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',

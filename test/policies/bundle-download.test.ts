@@ -10,6 +10,7 @@ import { type PolicySource, watchPolicies } from '../../policies/decide.ts'
 import { publishBundle } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { obtainBundle } from '../../policies/policy-set.ts'
 import { ruleFolder } from './rule-folder.ts'
 
 const opa = await findOpa()
@@ -167,4 +168,12 @@ test('redirects are not followed, and what does not end is given up', async () =
   server.status = 302
   await expect(follow({ path: server.url, remote })).rejects.toThrow('answered 302')
   await expect(follow({ path: 'http://127.0.0.1:1/b.tar.gz', remote })).rejects.toThrow('ECONNREFUSED')
+})
+
+test('a bundle that anybody on the way could replace is not taken', async () => {
+  const path = 'http://bundles.example.test/b.tar.gz'
+  const source = { path, logger: silentLogger }
+  await expect(obtainBundle(source, { bundle: await bundleOf('1') })).rejects.toThrow('needs https, or signed bundles')
+  const signed = await bundleOf('1', { sign: true })
+  expect(await obtainBundle({ ...source, verification }, { bundle: signed })).toBeDefined()
 })
