@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
-import { silentLogger } from '../../../platform/logger.ts'
-import { type Decision, loadPolicies, type PolicyInput, shippedPolicies } from '../../../policies/decide.ts'
+import type { PolicyInput } from '../../../policies/decide.ts'
 import { orders, startTestGateway } from '../../support/gateway.ts'
+import { recordingPolicies } from '../../support/recording-policies.ts'
 import { type StrictRequest, startStrictUpstream } from '../../support/strict-upstream.ts'
 import { type Conversation, generate } from './generate.ts'
 import { differences, policyHeaders } from './invariants.ts'
@@ -61,21 +61,12 @@ const converse = ({ text, cuts }: Conversation, port: number): Promise<{ receive
  */
 export const fuzz = async ({ seed, conversations, until, parallel = 16 }: FuzzOptions): Promise<FuzzResult> => {
   const upstream = await startStrictUpstream()
-  const policies = await loadPolicies({ path: shippedPolicies, logger: silentLogger })
   const allowed = new Map<string, PolicyInput>()
   const route = { upstream: 'api', policyHeaders, methods: [] }
   const gateway = await startTestGateway({
-    policies: {
-      current: () => ({
-        ...policies,
-        evaluate: (entrypoint, input) => {
-          const result = policies.evaluate(entrypoint, input)
-          const { allow } = (result === true ? { allow: true } : result) as Decision
-          if (allow) allowed.set((input as PolicyInput).request.id, input as PolicyInput)
-          return result
-        },
-      }),
-    },
+    policies: await recordingPolicies((input, result) => {
+      if (result === true || (result as { allow?: unknown })?.allow === true) allowed.set(input.request.id, input)
+    }),
     config: ({ issuer }) => ({
       issuers: [{ issuer: issuer.issuer }],
       upstreams: { api: { url: upstream.url } },
