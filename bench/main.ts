@@ -4,16 +4,17 @@ import { parseArgs } from 'node:util'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { issuer } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
+import { relay } from './comparisons/relay.ts'
 import { scale } from './comparisons/scale.ts'
-import type { Comparison } from './harness/comparison.ts'
-import { type Measured, measure, type Settings } from './harness/measure.ts'
+import type { Comparison, Page } from './harness/comparison.ts'
+import { measure, type Settings } from './harness/measure.ts'
 import { canPin, support } from './harness/process.ts'
-import { conditions, markdownReport, preamble, report } from './harness/report.ts'
+import { conditions, markdownReport, preamble, report, tablesOf } from './harness/report.ts'
 import { writeResults } from './harness/results-page.ts'
 import { createStage } from './harness/stage.ts'
 
 /** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`; see README.md. */
-const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale, management]
+const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale, management, relay]
 
 const usage = (problem: string): never => {
   const names = comparisons.map(({ name }) => name)
@@ -66,14 +67,14 @@ const progress = (line: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
 }
 
-const run = async ({ title, prepare }: Comparison): Promise<Measured> => {
+const run = async (comparison: Comparison): Promise<Page> => {
   const stage = createStage()
   try {
-    const prepared = await prepare(stage)
+    if ('run' in comparison) return await comparison.run(stage, settings, progress)
+    const prepared = await comparison.prepare(stage)
     const { process: generator } = await stage.start(new URL('./harness/load-generator.ts', import.meta.url), support)
     const measured = await measure({ prepared, generator, progress, ...settings })
-    console.log(report(title, measured))
-    return measured
+    return { tables: tablesOf(measured), figures: measured }
   } finally {
     await stage.stop()
   }
@@ -83,13 +84,15 @@ const run = async ({ title, prepare }: Comparison): Promise<Measured> => {
 process.env['NODE_ENV'] = 'production'
 
 console.log(preamble(settings, canPin))
-const results: Record<string, Measured> = {}
+const results: Record<string, unknown> = {}
 for (const comparison of selected) {
   try {
-    const measured = await run(comparison)
-    results[comparison.name] = measured
+    const { tables, figures } = await run(comparison)
+    progress('')
+    console.log(report(comparison.title, tables))
+    results[comparison.name] = figures
     if (values.write) {
-      await writeResults(comparison.name, `${markdownReport(measured)}\n\n${conditions(settings)}.`)
+      await writeResults(comparison.name, `${markdownReport(tables)}\n\n${conditions(settings)}.`)
     }
   } catch (error) {
     console.error(`\n${comparison.title}\n  aborted: ${error instanceof Error ? error.message : error}`)

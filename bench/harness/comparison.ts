@@ -1,4 +1,5 @@
 import type { Expected } from './load-generator.ts'
+import type { Settings } from './measure.ts'
 import type { Server, Stage } from './stage.ts'
 
 /** What a comparison is: servers that get the same work in turn, and the ratios between them that are promised. */
@@ -6,9 +7,19 @@ export type Comparison = {
   /** As typed on the command line. */
   name: string
   title: string
-  /** Puts servers and data on the stage, which `main.ts` clears whatever happens. */
-  prepare: (stage: Stage) => Promise<Prepared>
-}
+} & (
+  | {
+      /** Puts servers and data on the stage, which `main.ts` clears whatever happens. */
+      prepare: (stage: Stage) => Promise<Prepared>
+    }
+  | {
+      /** For what is not a request that is answered: measures by itself. */
+      run: (stage: Stage, settings: Settings, progress: (line: string) => void) => Promise<Page>
+    }
+)
+
+/** What is printed: tables of a head and rows, the first column text; and the figures behind them. */
+export type Page = { tables: string[][][]; figures: unknown }
 
 export type Prepared = {
   contestants: Contestant[]

@@ -19,8 +19,9 @@ export const support = 1
 /** False where `taskset` is missing (macOS, slim images) or the second CPU does not exist. */
 export const canPin: boolean = spawnSync('taskset', ['-c', `${underTest},${support}`, 'true']).status === 0
 
-export const startProcess = (file: URL, cpu: number): BenchProcess => {
-  const node = [process.execPath, fileURLToPath(file)]
+/** `flags`: of Node, as it would be started where that matters. */
+export const startProcess = (file: URL, cpu: number, flags: readonly string[] = []): BenchProcess => {
+  const node = [process.execPath, ...flags, fileURLToPath(file)]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(cpu), ...node] : node
   const child = spawn(command, rest, { stdio: ['ignore', process.stderr, process.stderr, 'ipc'] })
   const call = callsTo(child, file)

@@ -15,11 +15,13 @@ export const preamble = (settings: Settings, pinned: boolean): string =>
 export const conditions = ({ rounds, seconds, connections }: Settings): string =>
   `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connections`
 
-export const report = (title: string, measured: Measured): string =>
-  [`\n${title}`, ...tables(measured).map(printedTable)].join('\n\n')
+export const report = (title: string, tables: Tables): string =>
+  [`\n${title}`, ...tables.map(printedTable)].join('\n\n')
 
 /** The same for `docs/performance.md`. */
-export const markdownReport = (measured: Measured): string => tables(measured).map(markdownTable).join('\n\n')
+export const markdownReport = (tables: Tables): string => tables.map(markdownTable).join('\n\n')
+
+type Tables = readonly string[][][]
 
 type Sample = Measured['samples'][number]['rounds'][number]
 type Column = { head: string; show: (over: (pick: (sample: Sample) => number) => Spread) => string }
@@ -55,7 +57,7 @@ const databaseColumn: Column = {
 }
 
 /** A head and the rows below it; the first column is text. */
-const tables = ({ samples, ratios }: Measured): string[][][] => {
+export const tablesOf = ({ samples, ratios }: Measured): string[][][] => {
   const hasDatabase = samples.some(({ rounds }) => rounds.some(({ databaseMicros }) => databaseMicros !== undefined))
   const shown = hasDatabase ? columns.toSpliced(1, 0, databaseColumn) : columns
   const hasBars = samples.some(({ atMostP95Ms }) => atMostP95Ms !== undefined)
@@ -90,7 +92,7 @@ const latencyBar = (p95: Spread, atMost: number | undefined): string[] => [
   atMost === undefined ? '' : p95.median <= atMost ? 'met' : 'MISSED',
 ]
 
-const range = ({ median, low, high }: Spread, digits: number): string =>
+export const range = ({ median, low, high }: Spread, digits: number): string =>
   `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`
 
 /** First column to the left, the others to the right. */

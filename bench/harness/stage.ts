@@ -3,7 +3,12 @@ import { type BenchProcess, startProcess } from './process.ts'
 /** Everything one comparison starts. It is stopped in reverse order, also when a later part does not start. */
 export type Stage = {
   /** Starts a child and runs its `start` call. */
-  start: <Result>(file: URL, cpu: number, settings?: object) => Promise<{ process: BenchProcess; result: Result }>
+  start: <Result>(
+    file: URL,
+    cpu: number,
+    settings?: object,
+    flags?: readonly string[],
+  ) => Promise<{ process: BenchProcess; result: Result }>
   /** Starts a child made by `runServer`. */
   serve: (file: URL, cpu: number, settings: object) => Promise<Server>
   onStop: (release: () => Promise<unknown>) => void
@@ -14,8 +19,8 @@ export type Server = { process: BenchProcess; port: number }
 
 export const createStage = (): Stage => {
   const releases: (() => Promise<unknown>)[] = []
-  const start: Stage['start'] = async (file, cpu, settings = {}) => {
-    const process = startProcess(file, cpu)
+  const start: Stage['start'] = async (file, cpu, settings = {}, flags = []) => {
+    const process = startProcess(file, cpu, flags)
     releases.push(process.stop)
     return { process, result: await process.call('start', settings) }
   }

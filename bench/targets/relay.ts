@@ -1,0 +1,45 @@
+import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { createDatabase } from '../../platform/database.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { createHealth } from '../../platform/health.ts'
+import { createLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import { type Relay, startRelay } from '../../relay/main.ts'
+import { answerCalls } from '../harness/calls.ts'
+import type { Connection } from '../harness/database-store.ts'
+
+/** Our relay as `surrogate relay` runs it, on the ledger as its bus; webhooks may go to this machine. */
+export type RelaySettings = { connection: Connection; key: string }
+
+let stop = async (): Promise<void> => {}
+let peak = 0
+let watching: NodeJS.Timeout | undefined
+
+answerCalls({
+  start: async ({ connection, key }: RelaySettings) => {
+    const logger = createLogger({ name: 'relay', level: 'error' })
+    const database = createDatabase({ connection, logger })
+    const bus = createPostgresBus({ database, logger })
+    const relay: Relay = await startRelay({
+      config: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true },
+      database,
+      bus,
+      envelope: createEnvelope({ current: Buffer.from(key, 'hex') }),
+      logger,
+      metrics: createMetrics({ processMetrics: true }),
+      health: createHealth(),
+    })
+    watching = setInterval(() => {
+      peak = Math.max(peak, process.memoryUsage.rss())
+    }, 50)
+    stop = async () => {
+      clearInterval(watching)
+      await relay.close()
+      await bus.close()
+      await database.close()
+    }
+  },
+  /** The largest resident set since the start, in bytes. */
+  peakMemory: () => peak,
+  stop: () => stop(),
+})
