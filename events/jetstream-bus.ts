@@ -19,7 +19,12 @@ import { createBackoff, pause } from './wakeup.ts'
 
 /** How long a confirmation is waited for, in ms; meanwhile the publisher's transaction stays open. */
 const confirmationMs = 3_000
-/** The headers and the protocol around a payload, in bytes, at most. */
+/**
+ * In bytes. A bigger event travels by its id alone: the relay reads what it delivers from the ledger, and what is on its way to a relay
+ * must fit into its memory.
+ */
+const largestBody = 65_536
+/** The headers around a body, in bytes, at most. */
 const envelopeBytes = 2_048
 /** The clocks of broker and database may differ by this much, in ms. */
 const clockToleranceMs = 5_000
@@ -71,8 +76,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
     const head = headers()
     head.set('Surrogate-Key', encodeURIComponent(event.key))
     head.set('Surrogate-Version', String(event.version))
-    // The relay reads what it delivers from the ledger, so an event that is too big for the broker travels by its id alone.
-    const fits = event.payload.length + envelopeBytes <= maxBytes
+    const fits = event.payload.length <= Math.min(largestBody, maxBytes - envelopeBytes)
     if (!fits) head.set('Surrogate-Payload', 'omitted')
     try {
       const { duplicate } = await js.publish(subjectOf(event.type), fits ? event.payload : new Uint8Array(), {

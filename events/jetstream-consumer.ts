@@ -6,10 +6,10 @@ import type { BusHandler } from './bus.ts'
 import { consumerName, streamName } from './jetstream-stream.ts'
 import { createBackoff, pause } from './wakeup.ts'
 
-/** On their way to us at most, in bytes and 100 messages; asked for again after `expires`. Two missed heartbeats: something is gone. In ms. */
-const pull = { max_bytes: 8 * 1_024 * 1_024, expires: 10_000, idle_heartbeat: 1_000, abort_on_missing_resource: true }
-/** Events handled together, at most. */
+/** Events handled together, and on their way to us, at most. Each is 64 kB at most (`largestBody`). */
 const batchSize = 500
+/** A pull is asked for again after `expires`; two heartbeats that do not come mean that something is gone. In ms. */
+const pull = { max_messages: batchSize, expires: 10_000, idle_heartbeat: 1_000, abort_on_missing_resource: true }
 /** Until a batch is looked at again whose earlier events another relay is just taking in, in ms. */
 const deferredMs = 20
 

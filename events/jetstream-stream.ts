@@ -56,16 +56,19 @@ const absent = {
   consumer: ['deliver_subject', 'filter_subject', 'filter_subjects', 'headers_only', 'rate_limit_bps'],
 } as const
 
-/** Makes the stream, and for relays the consumer, if missing. Throws `StartupError` when one differs or the server cannot serve. */
-export const ensureStream = async (manager: JetStreamManager): Promise<void> => {
-  const found = await manager.streams.info(streamName).catch(unlessMissing)
-  const made = found ?? (await manager.streams.add(stream).catch(explained))
+/** Makes the stream if it is missing. Throws `StartupError` when it differs or cannot be made. */
+export const ensureStream = async ({ streams }: JetStreamManager): Promise<void> => {
+  const found = () => streams.info(streamName).catch(unlessMissing)
+  const made = (await found()) ?? (await streams.add(stream).catch(async (error) => (await found()) ?? refused(error)))
   refuseDifferent(`The stream ${streamName}`, stream, absent.stream, made.config)
 }
 
-export const ensureConsumer = async (manager: JetStreamManager): Promise<void> => {
-  const found = await manager.consumers.info(streamName, consumerName).catch(unlessMissing)
-  const made = found ?? (await manager.consumers.add(streamName, { ...consumer, ...consumerDefaults }).catch(explained))
+/** The same for the consumer, which only relays need. */
+export const ensureConsumer = async ({ consumers }: JetStreamManager): Promise<void> => {
+  const found = () => consumers.info(streamName, consumerName).catch(unlessMissing)
+  const add = () => consumers.add(streamName, { ...consumer, ...consumerDefaults })
+  // Another process may have made it a moment ago.
+  const made = (await found()) ?? (await add().catch(async (error) => (await found()) ?? refused(error)))
   refuseDifferent(`The consumer ${consumerName} of the stream ${streamName}`, consumer, absent.consumer, made.config)
 }
 
@@ -76,7 +79,7 @@ const unlessMissing = (error: unknown): undefined => {
 }
 
 /** What waiting does not mend is told to the operator. */
-const explained = (error: unknown): never => {
+const refused = (error: unknown): never => {
   if (!(error instanceof JetStreamApiError) || error.status >= 500) throw error
   throw new StartupError(`NATS refuses to make what events travel through: ${error.message}`, {
     hint: 'The account needs JetStream with file storage, and the user the permission to use its API.',

@@ -147,12 +147,12 @@ describe.each([
       await db.database.pool.query(
         `INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
          SELECT gen_random_uuid(), 'user', 'u' || size, 1, 'User.Data.Updated', gen_random_uuid(), convert_to(repeat('x', size), 'UTF8')
-         FROM unnest('{0,1,16384,16385,1048000,1048576,3000000}'::int[]) AS size`,
+         FROM unnest('{0,1,16384,16385,65536,65537,1048576,3000000}'::int[]) AS size`,
       )
       await flow.openConsumer()
       const publisher = await flow.openPublisher()
       publisher.wake()
-      await allTakenIn(7)
+      await allTakenIn(8)
     })
   })
 })

@@ -110,6 +110,16 @@ describe.skipIf(natsMissing() !== undefined)('JetStream', () => {
     await expect.poll(bus.health).toMatchObject({ ok: true })
   })
 
+  test('many processes that start at the same moment agree on one stream and one consumer', async () => {
+    const consumers = await Promise.all(Array.from({ length: 6 }, () => flow.openConsumer()))
+    const publisher = await flow.openPublisher()
+    await flow.recordMany(30, 1)
+    publisher.wake()
+    await allTakenIn(30)
+    for (const { bus } of consumers) expect(await bus.health()).toMatchObject({ ok: true, connected: true })
+    expect(flow.log()).not.toMatch(/"level":"error"/)
+  })
+
   test('while NATS is away everything starts, changes go on, and health says so; then all arrives in order', async () => {
     await nats.stop()
     await flow.listen()
