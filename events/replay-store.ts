@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Query, statement } from '../platform/database.ts'
 import { typesMatching } from './catalogue.ts'
+import { openAnew, openLanes } from './reopen-store.ts'
 
 /**
  * Sending again what the ledger still has: a replay walks the events of a filter in the order in which they happened and queues each once for
@@ -149,15 +150,6 @@ const stretch = statement(
   `SELECT max(seq) AS last FROM (
      SELECT seq FROM outbox WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3) AS next`,
 )
-// A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
-// works on is looked at again when it is given back.
-const openLanes = (queued: string) => `
-     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
-     SELECT hook_id, entity_kind, entity_id, now() FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE
-       SET ready_at = CASE WHEN lanes.leased_by IS NULL THEN now() ELSE lanes.ready_at END`
-const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, last_status = NULL, last_error = NULL`
-
 const queue = statement(
   'replay-queue',
   `WITH chosen AS MATERIALIZED (
@@ -210,58 +202,3 @@ export const continueReplay = async (query: Query, events: number): Promise<{ qu
   await query(advance, [replay.id, until, queued, until >= lastSeq])
   return { queued }
 }
-
-// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do.
-const hastenLane = statement(
-  'delivery-hasten-lane',
-  `UPDATE lanes SET ready_at = now() FROM deliveries AS wanted
-   WHERE wanted.id = $1 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
-     AND lanes.entity_id = wanted.entity_id AND lanes.leased_by IS NULL`,
-)
-const hasten = statement(
-  'delivery-hasten',
-  `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, now()) FROM deliveries AS wanted
-   WHERE wanted.id = $1 AND deliveries.hook_id = wanted.hook_id AND deliveries.entity_kind = wanted.entity_kind
-     AND deliveries.entity_id = wanted.entity_id AND deliveries.version <= wanted.version
-     AND deliveries.state IN ('pending', 'retrying')`,
-)
-const lookUp = statement(
-  'delivery-look-up',
-  `SELECT deliveries.finished_at AS "finishedAt", outbox.id IS NOT NULL AS kept
-   FROM deliveries LEFT JOIN outbox ON outbox.id = deliveries.event_id WHERE deliveries.hook_id = $1 AND deliveries.id = $2`,
-)
-const reopen = statement(
-  'delivery-reopen',
-  `WITH again AS (
-     UPDATE deliveries SET ${openAnew} WHERE id = $1 AND finished_at IS NOT NULL RETURNING hook_id, entity_kind, entity_id
-   ) ${openLanes('again')}`,
-)
-
-/**
- * Queues one delivery again, or brings it forward when it is open. `kept: false`: it cannot be, since its event is no longer kept (a test-send
- * never had one). Undefined: there is no such delivery.
- */
-export const replayDelivery = async (
-  query: Query,
-  hookId: string,
-  deliveryId: string,
-): Promise<{ kept: boolean } | undefined> => {
-  const [row] = await query<{ finishedAt: Date | null; kept: boolean }>(lookUp, [hookId, deliveryId])
-  if (row === undefined || !row.kept) return row && { kept: false }
-  if (row.finishedAt !== null) await query(reopen, [deliveryId])
-  else {
-    await query(hastenLane, [deliveryId])
-    await query(hasten, [deliveryId])
-  }
-  return { kept: true }
-}
-
-// They stay to be seen until retention removes them.
-const purge = statement(
-  'delivery-purge',
-  `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
-   WHERE hook_id = $1 AND state = 'dead' RETURNING id`,
-)
-
-/** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */
-export const purgeDead = async (query: Query, hookId: string): Promise<number> => (await query(purge, [hookId])).length

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { eventPatternOf, typesMatching } from '../../events/catalogue.ts'
 import { attemptsOf, findDelivery, listAttempts, listDeliveries } from '../../events/delivery-log-store.ts'
-import { purgeDead, replayDelivery } from '../../events/replay-store.ts'
+import { purgeDead, replayDelivery } from '../../events/reopen-store.ts'
 import { queryOf } from '../../platform/database.ts'
 import { AppError } from '../../platform/problem.ts'
 import { type Route, route } from '../management/route.ts'

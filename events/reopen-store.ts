@@ -1,0 +1,68 @@
+import { type Query, statement } from '../platform/database.ts'
+
+/** Opening deliveries that ended, one at a time, and giving dead ones up. Many at a time: `replay-store.ts`. */
+
+// A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
+// works on is looked at again when it is given back.
+export const openLanes = (queued: string) => `
+     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+     SELECT hook_id, entity_kind, entity_id, now() FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE
+       SET ready_at = CASE WHEN lanes.leased_by IS NULL THEN now() ELSE lanes.ready_at END`
+/** What makes a delivery that ended open again. */
+export const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, last_status = NULL, last_error = NULL`
+
+// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do.
+const hastenLane = statement(
+  'delivery-hasten-lane',
+  `UPDATE lanes SET ready_at = now() FROM deliveries AS wanted
+   WHERE wanted.id = $1 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
+     AND lanes.entity_id = wanted.entity_id AND lanes.leased_by IS NULL`,
+)
+const hasten = statement(
+  'delivery-hasten',
+  `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, now()) FROM deliveries AS wanted
+   WHERE wanted.id = $1 AND deliveries.hook_id = wanted.hook_id AND deliveries.entity_kind = wanted.entity_kind
+     AND deliveries.entity_id = wanted.entity_id AND deliveries.version <= wanted.version
+     AND deliveries.state IN ('pending', 'retrying')`,
+)
+const lookUp = statement(
+  'delivery-look-up',
+  `SELECT deliveries.finished_at AS "finishedAt", outbox.id IS NOT NULL AS kept
+   FROM deliveries LEFT JOIN outbox ON outbox.id = deliveries.event_id WHERE deliveries.hook_id = $1 AND deliveries.id = $2`,
+)
+const reopen = statement(
+  'delivery-reopen',
+  `WITH again AS (
+     UPDATE deliveries SET ${openAnew} WHERE id = $1 AND finished_at IS NOT NULL RETURNING hook_id, entity_kind, entity_id
+   ) ${openLanes('again')}`,
+)
+
+/**
+ * Queues one delivery again, or brings it forward when it is open. `kept: false`: it cannot be, since its event is no longer kept (a test-send
+ * never had one). Undefined: there is no such delivery.
+ */
+export const replayDelivery = async (
+  query: Query,
+  hookId: string,
+  deliveryId: string,
+): Promise<{ kept: boolean } | undefined> => {
+  const [row] = await query<{ finishedAt: Date | null; kept: boolean }>(lookUp, [hookId, deliveryId])
+  if (row === undefined || !row.kept) return row && { kept: false }
+  if (row.finishedAt !== null) await query(reopen, [deliveryId])
+  else {
+    await query(hastenLane, [deliveryId])
+    await query(hasten, [deliveryId])
+  }
+  return { kept: true }
+}
+
+// They stay to be seen until retention removes them.
+const purge = statement(
+  'delivery-purge',
+  `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
+   WHERE hook_id = $1 AND state = 'dead' RETURNING id`,
+)
+
+/** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */
+export const purgeDead = async (query: Query, hookId: string): Promise<number> => (await query(purge, [hookId])).length
