@@ -22,6 +22,9 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
+  if (file.forwardAuth && file.forwardedBy === 'forwarded') {
+    report(['forwardedBy'], 'forward-auth reads X-Forwarded-*: all of its dialects write these')
+  }
   for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
     if (identityAudience !== undefined && !file.identity) {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')

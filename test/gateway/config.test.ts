@@ -181,6 +181,11 @@ describe('every problem is told with its line and column', () => {
       ['gateway.yaml:30:14: needs trustedProxies: only they get decisions'],
     ],
     [
+      'forward-auth with the other header',
+      `${good}forwardedBy: forwarded\nforwardAuth: { dialect: traefik }\n`,
+      ['gateway.yaml:31:14: forward-auth reads X-Forwarded-*: all of its dialects write these'],
+    ],
+    [
       'shadow policies without TLS',
       changed('  path: ./policies', '  path: ./policies\n  shadow: http://bundles.test/next.tar.gz'),
       [expect.stringContaining('gateway.yaml:14:11: needs https, or verify')],
