@@ -107,7 +107,7 @@ test('without a relay nothing is left behind', async () => {
   expect(await hooks.sql('SELECT * FROM deliveries')).toEqual([])
 })
 
-test('a relay that dies with the test in its hands: it is given up, and no other sends it later', async () => {
+test('a relay that is said to be alive but takes nothing: the test is given up, and nobody sends it later', async () => {
   const hook = await hooks.create({ url: receiver.url })
   // Said to be alive, and does nothing.
   await hooks.sql(`INSERT INTO relays (id, alive_until) VALUES (gen_random_uuid(), now() + interval '1 hour')`)
