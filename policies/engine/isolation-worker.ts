@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
 import type { FromWorker, ToWorker, WorkerStart } from './isolation.ts'
 import { PolicyError } from './policy-error.ts'
@@ -5,10 +6,17 @@ import { createWasmEngine, type WasmEngine } from './wasm-engine.ts'
 
 /** The thread side of `isolation.ts`: one engine, asked for one batch after another. */
 
-const { port, wasm, data, reads } = workerData as WorkerStart
+const { port, wasm, data, reads, nice } = workerData as WorkerStart
 const say = (message: FromWorker): void => port.postMessage(message)
 
 const copyOf = (memory: SharedArrayBuffer): Uint8Array<ArrayBuffer> => new Uint8Array(new Uint8Array(memory))
+
+/** On Linux that is of this thread alone, elsewhere of the whole process. Best effort: a sandbox may not allow it. */
+const stepBack = (): void => {
+  try {
+    if (process.platform === 'linux' && nice > 0) setPriority(nice)
+  } catch {}
+}
 
 const start = (): WasmEngine | undefined => {
   try {
@@ -24,6 +32,7 @@ const start = (): WasmEngine | undefined => {
   }
 }
 
+stepBack()
 const engine = start()
 
 const answerTo = ({ entrypoint, input }: ToWorker[number]): { value: string | undefined } | { error: string } => {

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { readBundle } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
@@ -102,6 +103,15 @@ test('evaluations handed over together are answered each for itself', async () =
     if (ask % 2 === 0) expect(answer).toMatchObject({ status: 'fulfilled', value: { answer: ask } })
     else expect(answer).toMatchObject({ status: 'rejected' })
   }
+})
+
+test.runIf(process.platform === 'linux')('its threads step back for the one that serves requests', async () => {
+  await isolate({ workers: 2, nice: 7 })
+  const threads = await readdir('/proc/self/task')
+  const stats = await Promise.all(threads.map((id) => readFile(`/proc/self/task/${id}/stat`, 'utf8').catch(() => '')))
+  // proc(5): the 19th field is the nice value; the second one, a name in parentheses, may hold blanks.
+  const nice = stats.map((line) => line.slice(line.lastIndexOf(')') + 2).split(' ')[16])
+  expect(nice.filter((value) => value === '7')).toHaveLength(2)
 })
 
 test('closing lets what was asked come to its end and refuses what comes later', async () => {
