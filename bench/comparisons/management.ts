@@ -109,7 +109,10 @@ const contestantOf = ({ name, paths, total, atMostP95Ms }: List, server: Server,
 const get = (path: string, { port }: Server, token: string): string =>
   [`GET ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`, `authorization: Bearer ${token}`, '', ''].join('\r\n')
 
-const managementToken = async (server: Server, { id, secret }: { id: string; secret: string }): Promise<string> => {
+export const managementToken = async (
+  server: Server,
+  { id, secret }: { id: string; secret: string },
+): Promise<string> => {
   const origin = `http://127.0.0.1:${server.port}`
   const metadata = await (await fetch(`${origin}/oidc/.well-known/openid-configuration`)).json()
   const { issuer } = metadata as { issuer: string }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { createBus } from '../../events/create-bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import { createDatabase } from '../../platform/database.ts'
@@ -15,12 +15,15 @@ type IssuerSettings = {
   connection: Connection
   /** An application that holds all of the Management API. */
   bootstrap?: { id: string; secret: string }
+  /** `host:port` of a NATS server, which need not be there. */
+  nats?: string
 }
 
-runServer(async ({ connection, bootstrap }: IssuerSettings) => {
+runServer(async ({ connection, bootstrap, nats }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
-  const bus = createPostgresBus({ database, logger })
+  const servers = nats !== undefined && { addresses: [nats], tls: false, credentials: {} }
+  const bus = await createBus({ database, logger, ...(servers && { nats: { servers } }) })
   const events = createPublisher({ database, bus, logger })
   const issuer = await startIssuer({
     config: {
