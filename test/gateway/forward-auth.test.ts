@@ -1,3 +1,7 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { orders, sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
@@ -213,4 +217,33 @@ test('a route without an upstream is none for the proxy, and no other route take
   expect((await gateway.call('/orders/42')).status).toBe(404)
   expect((await gateway.call('/elsewhere')).status).toBe(200)
   expect(gateway.upstream.seen.map(({ url }) => url)).toEqual(['/elsewhere'])
+})
+
+test('the signed identity is in the answer where the upstream wants one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'forward-auth-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const keyFile = join(folder, 'key.json')
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  await writeFile(keyFile, JSON.stringify(await exportJWK(privateKey)))
+  const gateway = await startTestGateway({
+    config: ({ upstream }) => ({
+      trustedProxies: ['127.0.0.1'],
+      forwardAuth: { dialect: 'nginx' },
+      identity: { issuer: 'https://gateway.test', keyFile },
+      upstreams: { orders: { url: upstream.url, identityAudience: 'https://orders.internal' } },
+      routes: [{ id: 'orders', path: '/orders/**', audience: [orders], upstream: 'orders' }],
+    }),
+  })
+  cleanup.push(gateway.close)
+  const { headers } = await ask(gateway, 'nginx')
+  const keys = createRemoteJWKSet(new URL(`${gateway.url}/.well-known/surrogate/jwks.json`))
+  const { payload } = await jwtVerify(headers['x-auth-assertion']!, keys, { audience: 'https://orders.internal' })
+  expect(payload).toMatchObject({ sub: 'u1', route: 'orders' })
+})
+
+test('a question that asks for another protocol is answered like any other', async () => {
+  const gateway = await start('caddy')
+  const fields = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', 'sec-websocket-key: eA==']
+  const { status, headers } = await ask(gateway, 'caddy', { fields })
+  expect([status, headers['x-auth-sub']]).toEqual([200, 'u1'])
 })

@@ -255,3 +255,37 @@ test('an answer with a token that is not good is not believed', async () => {
   expect((await gateway.call('/orders/1', { token: await make() })).status).toBe(401)
   expect(gateway.upstream.seen).toEqual([])
 })
+
+test('a proxy that asks for decisions is told the access token that takes its place, and to keep it where nobody may see it', async () => {
+  const route = { audience: [orders], scopes: ['read:orders'], acceptPersonalAccessTokens: true }
+  const gateway = await startTestGateway({
+    config: () => ({
+      trustedProxies: ['127.0.0.1'],
+      forwardAuth: { dialect: 'traefik' },
+      issuers: [{ issuer: issuer.issuer, client, revocations: { mode: 'feed' } }],
+      routes: [
+        { ...route, id: 'told', path: '/told' },
+        { ...route, id: 'kept', path: '/kept', forwardAuthorization: false },
+      ],
+    }),
+  })
+  stops.push(gateway.close)
+  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true), { timeout: 20_000 })
+  const token = await make()
+  const ask = (uri: string) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'x-forwarded-method': 'GET',
+      'x-forwarded-uri': uri,
+      'x-forwarded-host': 'api.test',
+      'x-forwarded-proto': 'https',
+    }
+    return fetch(`${gateway.url}/.surrogate/auth`, { headers })
+  }
+  const told = await ask('/told')
+  expect([told.status, told.headers.get('x-auth-sub')]).toEqual([200, user])
+  const jwt = told.headers.get('authorization')!.replace('Bearer ', '')
+  expect(await issuer.verify(jwt, orders)).toMatchObject({ sub: user, amr: ['pat'] })
+  const kept = await ask('/kept')
+  expect([kept.status, kept.headers.get('x-auth-sub'), kept.headers.get('authorization')]).toEqual([200, user, ''])
+})
