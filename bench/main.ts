@@ -2,10 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { broker } from './comparisons/broker.ts'
+import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { issuer } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { relay } from './comparisons/relay.ts'
+import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
 import type { Comparison, Page } from './harness/comparison.ts'
 import { measure, type Settings } from './harness/measure.ts'
@@ -15,7 +17,17 @@ import { writeResults } from './harness/results-page.ts'
 import { createStage } from './harness/stage.ts'
 
 /** `npm run bench -- [name…] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`; see README.md. */
-const comparisons: Comparison[] = [gatewayGet, gatewayPost, issuer, scale, management, relay, broker]
+const comparisons: Comparison[] = [
+  gatewayGet,
+  gatewayPost,
+  forwardAuth,
+  issuer,
+  scale,
+  management,
+  relay,
+  routes,
+  broker,
+]
 
 const usage = (problem: string): never => {
   const names = comparisons.map(({ name }) => name)
