@@ -78,21 +78,22 @@ const release = statement(
    UPDATE lanes SET leased_by = NULL, ready_at = greatest(released.next_attempt_at, now())
    FROM released
    WHERE lanes.hook_id = released.hook_id AND lanes.entity_kind = released.entity_kind
-     AND lanes.entity_id = released.entity_id AND released.next_attempt_at IS NOT NULL`,
+     AND lanes.entity_id = released.entity_id AND released.next_attempt_at IS NOT NULL
+   RETURNING lanes.fence, released.next_attempt_at <= now() AS due`,
 )
 
 /**
  * Stores results and gives lanes back, all in the caller's transaction. Results and lanes whose lease was lost meanwhile (expired and
- * claimed by another relay, or the hook deleted) are left alone: `fenced` counts them.
+ * claimed by another relay, or the hook deleted) are left alone: `fenced` counts them. `due`: the fences of lanes that have more to send.
  */
 export const recordAttempts = async (
   query: Query,
   results: readonly AttemptRecord[],
   released: readonly Lease[],
   timing: ProbeTiming,
-): Promise<{ fenced: number; changes: HookChange[] }> => {
+): Promise<{ fenced: number; changes: HookChange[]; due: Set<number> }> => {
   const leases = new Map([...results.map(({ lease }) => lease), ...released].map((lease) => [lease.fence, lease]))
-  if (leases.size === 0) return { fenced: 0, changes: [] }
+  if (leases.size === 0) return { fenced: 0, changes: [], due: new Set() }
   const concerned = new Set(results.flatMap(({ isNews, lease }) => (isNews ? [lease.hookId] : [])))
   const health = concerned.size > 0 ? await lockHealth(query, [...concerned]) : []
   const held = await query<{ fence: number }>(lockLanes, laneColumns([...leases.values()]))
@@ -100,9 +101,10 @@ export const recordAttempts = async (
   const valid = results.filter(({ lease }) => ours.has(lease.fence))
   if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf))])
   const free = released.filter(({ fence }) => ours.has(fence))
-  if (free.length > 0) await query(release, laneColumns(free))
+  const left = free.length > 0 ? await query<{ fence: number; due: boolean }>(release, laneColumns(free)) : []
   const changes = health.length > 0 ? await storeHealth(query, health, newsOf(valid), timing) : []
-  return { fenced: leases.size - ours.size, changes }
+  const due = new Set(left.flatMap((lane) => (lane.due ? [lane.fence] : [])))
+  return { fenced: leases.size - ours.size, changes, due }
 }
 
 const rowOf = ({ lease, isNews, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({

@@ -82,6 +82,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
   const loads = createHookLoads({ perHook, maxLanes })
   const running = new Set<Promise<void>>()
   let bytes = 0
+  /** When lanes are due that were given back for less than a poll (`performance.now()`). */
+  let soon: number[] = []
   const isFull = () => running.size >= maxLanes || bytes >= maxBytes
 
   /** What may be sent to right now: a change of the hook since the claim counts. */
@@ -125,6 +127,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
       options.onResult(result, delivery)
       held.bytes += result.responseBody?.length ?? 0
       bytes += result.responseBody?.length ?? 0
+      if (result.state === 'retrying' && result.retryInMs < pollMs) soon.push(performance.now() + result.retryInMs)
       if (result.state === 'retrying' || bytes > maxBytes) return
       gap = result.state === 'dead'
     }
@@ -140,14 +143,13 @@ export const createLanes = (options: LanesOptions): Lanes => {
       await workOff(claimed, load, held).finally(() => {
         if (load.end()) wakeup.wake()
       })
-      await recorder.release(claimed.lease)
+      if (await recorder.release(claimed.lease)) wakeup.wake()
     } catch (error) {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
+      if (isFull()) wakeup.wake()
       bytes -= held.bytes
-      // The lane may have more.
-      wakeup.wake()
     }
   }
 
@@ -158,7 +160,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
   }
 
   const begin = async (leases: readonly Lease[], kind: Kind, own: Session, until: number) => {
-    if (leases.length === 0) return 0
+    if (leases.length === 0) return
     const hookIds = new Set(leases.map(({ hookId }) => hookId))
     const [open] = await Promise.all([
       openDeliveries(database.query, leases, {
@@ -174,45 +176,47 @@ export const createLanes = (options: LanesOptions): Lanes => {
       running.add(lane)
       void lane.then(() => running.delete(lane))
     }
-    return leases.length
   }
 
   let after = ''
-  /** Claims and starts lanes. `more`: it is worth asking again at once. */
-  const claim = async (): Promise<{ more: boolean }> => {
+  /** Claims and starts lanes. `cut`: others are due that it did not get to. `gated`: there are hooks whose lanes wait for more than time. */
+  const claim = async (): Promise<{ cut: boolean; gated: boolean }> => {
     const own = session.current()
     const limit = Math.min(maxLanes - running.size, perClaim)
-    if (own === undefined || isFull()) return { more: false }
+    if (own === undefined || isFull()) return { cut: false, gated: false }
     const until = performance.now() + leaseMs - attemptTimeoutMs - storingMs
     const common = { relayId: own.id, leaseMs, perHook, room: loads.room() }
     const plain = await claimLanes(database.query, { ...common, limit, after })
+    const { gated, tests } = plain
     after = plain.after
-    const started = await Promise.all([
+    await Promise.all([
       begin(plain.leases, 'plain', own, until),
-      plain.gated
-        ? claimGatedLanes(database.query, { ...common, catchUpRate }).then((leases) =>
-            begin(leases, 'gated', own, until),
-          )
-        : 0,
-      plain.tests ? claimTestLanes(database.query, common).then((leases) => begin(leases, 'test', own, until)) : 0,
+      gated &&
+        claimGatedLanes(database.query, { ...common, catchUpRate }).then((leases) =>
+          begin(leases, 'gated', own, until),
+        ),
+      tests && claimTestLanes(database.query, common).then((leases) => begin(leases, 'test', own, until)),
     ])
-    return { more: after !== '' || started.some((count) => count > 0) }
+    return { cut: after !== '', gated }
   }
 
-  const rest = async () => {
-    const cannot = session.current() === undefined || isFull()
-    const due = cannot ? undefined : await msUntilDue(database.query, { catchUpRate })
-    // Overdue yet not claimed: their hook has no room, and lanes that end wake us.
-    await wakeup.wait(due === undefined || due <= 0 ? pollMs : Math.min(due + 1, pollMs), stopping.signal)
+  /** Until there is something to claim. What has no room now is claimed when lanes end, which wakes us. */
+  const rest = async (gated: boolean) => {
+    const now = performance.now()
+    soon = soon.filter((at) => at > now)
+    const due = Math.min(...soon) - now
+    const gatedDue = gated ? await msUntilDue(database.query, { catchUpRate }) : undefined
+    const overdue = gatedDue === undefined || gatedDue <= 0
+    await wakeup.wait(Math.min(due + 1, overdue ? pollMs : gatedDue + 1, pollMs), stopping.signal)
   }
 
   const loop = async () => {
     const backoff = createBackoff()
     while (!stopping.signal.aborted) {
       try {
-        const { more } = await claim()
-        if (more) await pause(claimPauseMs, stopping.signal)
-        else await rest()
+        const { cut, gated } = await claim()
+        if (!cut) await rest(gated)
+        await pause(claimPauseMs, stopping.signal)
         backoff.reset()
       } catch (error) {
         logger.error({ err: error }, 'lanes could not be claimed; trying again')

@@ -8,8 +8,8 @@ import type { Logger } from '../platform/logger.ts'
 /** Stores what came of attempts, many in one transaction (measured: twice the throughput of one transaction each). */
 export interface Recorder {
   add(result: AttemptRecord): void
-  /** Gives a lane back, behind its results. Resolves when that is committed, or the lease has been lost. */
-  release(lease: Lease): Promise<void>
+  /** Gives a lane back, behind its results. Resolves when that is committed, or the lease has been lost; true when it has more to send. */
+  release(lease: Lease): Promise<boolean>
   /** Stores what is left. */
   close(): Promise<void>
 }
@@ -29,25 +29,25 @@ export const createRecorder = (options: {
 }): Recorder => {
   const { database, logger, giveUpMs, timing, onChange } = options
   let results: AttemptRecord[] = []
-  let releases: { lease: Lease; done: () => void }[] = []
+  let releases: { lease: Lease; done: (isDue: boolean) => void }[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
   const closing = new AbortController()
 
-  const store = async (batch: AttemptRecord[], released: Lease[]) => {
+  const store = async (batch: AttemptRecord[], released: Lease[]): Promise<Set<number>> => {
     const backoff = createBackoff()
     const until = performance.now() + giveUpMs
     for (;;) {
       try {
-        const { fenced, changes } = await database.transaction((query) =>
+        const { fenced, changes, due } = await database.transaction((query) =>
           recordAttempts(query, batch, released, timing),
         )
         for (const change of changes) onChange(change)
         if (fenced > 0) logger.warn({ lanes: fenced }, 'lanes were lost before their results could be stored')
-        return
+        return due
       } catch (error) {
         logger.error({ err: error, results: batch.length }, 'results of deliveries could not be stored; trying again')
-        if (performance.now() > until || closing.signal.aborted) return
+        if (performance.now() > until || closing.signal.aborted) return new Set<number>()
         await pause(backoff.next(), closing.signal)
       }
     }
@@ -61,11 +61,11 @@ export const createRecorder = (options: {
       const done = isAll ? releases : []
       results = isAll ? [] : results.slice(mostRows)
       if (isAll) releases = []
-      await store(
+      const due = await store(
         batch,
         done.map(({ lease }) => lease),
       )
-      for (const { done: resolve } of done) resolve()
+      for (const { lease, done: resolve } of done) resolve(due.has(lease.fence))
     }
   }
 

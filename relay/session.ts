@@ -55,7 +55,7 @@ const createOwnSession = (): OwnSession => {
     renew(until) {
       holdsUntil = until
       clearTimeout(timer)
-      timer = setTimeout(end, until - performance.now())
+      timer = setTimeout(end, Math.max(until - performance.now(), 0))
     },
     end,
   }
@@ -67,37 +67,45 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
 
   // Our own time begins before the database's, so it is up before.
   const sayAlive = async () => {
-    const until = performance.now() + aliveMs
+    const renewedUntil = performance.now() + aliveMs
     if (own !== undefined && !own.signal.aborted) {
       const { id } = own
-      if (await database.transaction((query) => renewRelay(query, id, aliveMs))) return own.renew(until)
+      if (await database.transaction((query) => renewRelay(query, id, aliveMs))) return own.renew(renewedUntil)
       own.end()
     }
     if (own !== undefined) logger.warn('this relay was not heard of in time; it begins anew')
     const next = createOwnSession()
+    const until = performance.now() + aliveMs
     await database.transaction((query) => enterRelay(query, next.id, aliveMs))
     next.renew(until)
     own = next
     onWork()
   }
 
-  const run = async () => {
+  const takeOver = async () => {
+    const { relays, lanes } = await database.transaction(takeOverLanes)
+    if (relays > 0) logger.warn({ relays, lanes }, 'relays are gone; their lanes were taken over')
+    if (lanes > 0) onWork()
+  }
+
+  const again = async (work: () => Promise<void>, failure: string) => {
     const backoff = createBackoff()
     while (!stopping.signal.aborted) {
       try {
-        await sayAlive()
-        const { relays, lanes } = await database.transaction(takeOverLanes)
-        if (relays > 0) logger.warn({ relays, lanes }, 'relays are gone; their lanes were taken over')
-        if (lanes > 0) onWork()
+        await work()
         backoff.reset()
         await pause(aliveMs / 5, stopping.signal)
       } catch (error) {
-        logger.error({ err: error }, 'the database cannot be told that this relay is alive; trying again')
+        logger.error({ err: error }, failure)
         await pause(Math.min(backoff.next(), aliveMs / 5), stopping.signal)
       }
     }
   }
-  const ended = run()
+  // Side by side: taking over waits for locks, our word must not.
+  const ended = Promise.all([
+    again(sayAlive, 'the database cannot be told that this relay is alive; trying again'),
+    again(takeOver, 'the lanes of relays that are gone cannot be taken over; trying again'),
+  ])
 
   return {
     current: () => (own?.holds() ? own : undefined),

