@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { broker } from './comparisons/broker.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
-import { issuer } from './comparisons/issuer.ts'
+import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
@@ -22,6 +22,7 @@ const comparisons: Comparison[] = [
   gatewayPost,
   forwardAuth,
   issuer,
+  issuerFew,
   scale,
   management,
   relay,
@@ -44,7 +45,7 @@ const readArguments = () => {
       options: {
         rounds: { type: 'string', default: '8' },
         seconds: { type: 'string', default: '2' },
-        connections: { type: 'string', default: '16' },
+        connections: { type: 'string' },
         json: { type: 'string' },
         write: { type: 'boolean', default: false },
       },
@@ -69,18 +70,19 @@ const chosen = (names: string[]): Comparison[] => {
 }
 
 const selected = chosen(positionals)
-const settings: Settings = {
-  rounds: positive('rounds'),
-  seconds: positive('seconds'),
-  connections: positive('connections'),
-}
+const given = { rounds: positive('rounds'), seconds: positive('seconds') }
+const connections = values.connections === undefined ? undefined : positive('connections')
+const settingsOf = (comparison: Pick<Comparison, 'connections'>): Settings => ({
+  ...given,
+  connections: connections ?? comparison.connections ?? 16,
+})
 
 /** One line, rewritten, and only where a person looks at it. */
 const progress = (line: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`)
 }
 
-const run = async (comparison: Comparison): Promise<Page> => {
+const run = async (comparison: Comparison, settings: Settings): Promise<Page> => {
   const stage = createStage()
   try {
     if ('run' in comparison) return await comparison.run(stage, settings, progress)
@@ -96,13 +98,14 @@ const run = async (comparison: Comparison): Promise<Page> => {
 // Inherited by every server under test; express and others are slower without it.
 process.env['NODE_ENV'] = 'production'
 
-console.log(preamble(settings, canPin))
+console.log(preamble(canPin))
 const results: Record<string, unknown> = {}
 for (const comparison of selected) {
   try {
-    const { tables, figures } = await run(comparison)
+    const settings = settingsOf(comparison)
+    const { tables, figures } = await run(comparison, settings)
     progress('')
-    console.log(report(comparison.title, tables))
+    console.log(report(comparison.title, settings, tables))
     results[comparison.name] = figures
     if (values.write) {
       await writeResults(comparison.name, `${markdownReport(tables)}\n\n${conditions(settings)}.`)
@@ -113,4 +116,5 @@ for (const comparison of selected) {
   }
 }
 const machine = { node: process.version, cpu: cpus()[0]?.model, pinned: canPin }
-if (values.json) await writeFile(values.json, `${JSON.stringify({ machine, settings, results }, null, 2)}\n`)
+if (values.json)
+  await writeFile(values.json, `${JSON.stringify({ machine, settings: settingsOf({}), results }, null, 2)}\n`)

@@ -7,6 +7,8 @@ export type Comparison = {
   /** As typed on the command line. */
   name: string
   title: string
+  /** Requests at a time, when the command line does not say. Default 16. */
+  connections?: number
 } & (
   | {
       /** Puts servers and data on the stage, which `main.ts` clears whatever happens. */

@@ -2,9 +2,8 @@ import { cpus } from 'node:os'
 import { type Measured, type Settings, type Spread, spread } from './measure.ts'
 
 /** The printed page: what was done to whom, one row a contestant, one row a ratio with its bar. */
-export const preamble = (settings: Settings, pinned: boolean): string =>
+export const preamble = (pinned: boolean): string =>
   [
-    conditions(settings),
     pinned
       ? 'Process under test on CPU 0; load generator, upstream and database on CPU 1.'
       : 'Not pinned to CPUs (taskset or a second CPU is missing): expect a wide range.',
@@ -15,8 +14,8 @@ export const preamble = (settings: Settings, pinned: boolean): string =>
 export const conditions = ({ rounds, seconds, connections }: Settings): string =>
   `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connections`
 
-export const report = (title: string, tables: Tables): string =>
-  [`\n${title}`, ...tables.map(printedTable)].join('\n\n')
+export const report = (title: string, settings: Settings, tables: Tables): string =>
+  [`\n${title}\n${conditions(settings)}`, ...tables.map(printedTable)].join('\n\n')
 
 /** The same for `docs/performance.md`. */
 export const markdownReport = (tables: Tables): string => tables.map(markdownTable).join('\n\n')
