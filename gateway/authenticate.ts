@@ -1,13 +1,14 @@
 import type { Clock } from '../platform/clock.ts'
 import { type JwksClient, KeysUnavailable } from '../platform/jwt/jwks-client.ts'
 import { JwtError } from '../platform/jwt/jwt-error.ts'
+import type { VerificationKey } from '../platform/jwt/keys.ts'
 import { type ParsedJwt, parseJwt } from '../platform/jwt/parse.ts'
 import { verifyJwt } from '../platform/jwt/verify.ts'
 import { AppError } from '../platform/problem.ts'
 import { PolicyError } from '../policies/decide.ts'
 import { invalidToken, tokenMissing } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
-import { type Principal, principalOf } from './principal.ts'
+import { principalOf } from './principal.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
 /** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
@@ -44,36 +45,46 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
   const { cache, now } = options
   const issuers = new Map(options.issuers.map((issuer) => [issuer.issuer, issuer]))
 
-  const verifyCold = async (exchange: Exchange, token: string, key: string): Promise<void> => {
-    let jwt: ParsedJwt
-    try {
-      jwt = parseJwt(token)
-      const issuer = issuers.get(jwt.claims['iss'] as string)
-      if (!issuer) throw new JwtError('issuer', 'The token is from an issuer that is not accepted here.')
-      const principal = await verifyWith(issuer, jwt, exchange.route!.audience)
-      cache.set(key, {
-        principal,
-        keys: issuer.keys,
-        generation: issuer.keys.generation,
-        expiresAt: principal.claims.exp * 1000,
-      })
-      exchange.principal = principal
-    } catch (error) {
-      throw refusal(error)
-    }
-  }
-
-  const verifyWith = async (issuer: TrustedIssuer, jwt: ParsedJwt, audience: readonly string[]): Promise<Principal> => {
+  /** Reads what the token says of itself, as far as that decides which key it must be signed with. */
+  const readCold = (token: string): { jwt: ParsedJwt; issuer: TrustedIssuer; kid: string } => {
+    const jwt = parseJwt(token)
+    const issuer = issuers.get(jwt.claims['iss'] as string)
+    if (!issuer) throw new JwtError('issuer', 'The token is from an issuer that is not accepted here.')
     const { alg, kid } = jwt.header
     // Before the key is asked for: a token that cannot be good must not cause a fetch.
     if (!issuer.algorithms.includes(alg)) {
       throw new JwtError('algorithm', 'The token is signed with an algorithm that is not accepted.')
     }
     if (kid === undefined) throw new JwtError('unknown_key', 'The token does not name its key.')
-    const key = issuer.keys.peek(kid) ?? (await issuer.keys.get(kid))
-    if (!key) throw new JwtError('unknown_key', 'The token is signed with a key that its issuer does not publish.')
-    const { issuer: iss, algorithms, typ, clockSkewSeconds } = issuer
-    return principalOf(verifyJwt(jwt, key, { issuer: iss, audience, algorithms, typ, clockSkewSeconds, now: now() }))
+    return { jwt, issuer, kid }
+  }
+
+  /** At once when the key is in memory, which it is but for the first token of a new one. */
+  const verifyCold = (exchange: Exchange, token: string, cacheKey: string): void | Promise<void> => {
+    const accept = (jwt: ParsedJwt, issuer: TrustedIssuer, key: VerificationKey | undefined): void => {
+      if (!key) throw new JwtError('unknown_key', 'The token is signed with a key that its issuer does not publish.')
+      const { issuer: iss, keys, algorithms, typ, clockSkewSeconds } = issuer
+      const { audience } = exchange.route!
+      const principal = principalOf(
+        verifyJwt(jwt, key, { issuer: iss, audience, algorithms, typ, clockSkewSeconds, now: now() }),
+      )
+      const expiresAt = principal.claims.exp * 1000
+      cache.set(cacheKey, { principal, keys, generation: keys.generation, expiresAt, size: token.length })
+      exchange.principal = principal
+    }
+    try {
+      const { jwt, issuer, kid } = readCold(token)
+      const key = issuer.keys.peek(kid)
+      if (key) return accept(jwt, issuer, key)
+      return issuer.keys
+        .get(kid)
+        .then((found) => accept(jwt, issuer, found))
+        .catch((error: unknown) => {
+          throw refusal(error)
+        })
+    } catch (error) {
+      throw refusal(error)
+    }
   }
 
   return (exchange) => {

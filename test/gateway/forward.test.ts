@@ -302,6 +302,19 @@ describe('answers', () => {
     expect(response.headers.get('content-encoding')).toBe('x-own')
   })
 
+  test.each([256, 16_384, 16_385, 70_000])(
+    '%i bytes of every value pass untouched, with head and body in one write or not',
+    async (length) => {
+      const body = Buffer.from(Uint8Array.from({ length }, (_, index) => index))
+      const gateway = await gatewayBefore((_, response) => {
+        response.writeHead(200, { 'content-length': length, 'x-name': 'caf\xe9' }).end(body)
+      })
+      const response = await fetch(gateway.url)
+      expect(response.headers.get('x-name')).toBe('caf\xe9')
+      expect(Buffer.from(await response.arrayBuffer()).equals(body)).toBe(true)
+    },
+  )
+
   test('interim answers stay on the hop', async () => {
     const gateway = await gatewayBefore((_, response) => {
       response.writeEarlyHints({ link: '</a.css>; rel=preload' })
