@@ -51,7 +51,9 @@ const reachablePaths = (graph: RegoObject, starts: readonly Value[]): RegoSet =>
     if (nodes.length === 0) paths.add(path)
     for (const node of nodes) {
       const isKnown = getMember(graph, node) !== undefined
-      if (!isKnown || path.some((earlier) => equalValues(earlier, node))) paths.add(path)
+      // The first node may be its own neighbour once, as in OPA.
+      const isVisited = path.length > 1 && path.some((earlier) => equalValues(earlier, node))
+      if (!isKnown || isVisited) paths.add(path)
       else follow([...path, node])
     }
   }

@@ -58,8 +58,9 @@ const cut = (text: string, mark: string): [string, string?] => {
 const rawPathOf = (sent: string, decoded: string): string => (sent === escapePath(decoded) ? decoded : sent)
 
 const escapePath = (path: string): string =>
-  encodeURI(path.toWellFormed()).replace(/[#?'()!*]/g, (character) =>
-    '#?'.includes(character) ? `%${character.charCodeAt(0).toString(16).toUpperCase()}` : character,
+  encodeURI(path.toWellFormed()).replace(
+    /[#?!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
 const parseAuthority = (authority: string): { hostname: string; port: string } => {

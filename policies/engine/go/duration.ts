@@ -31,8 +31,15 @@ export const parseDuration = (text: string): bigint | undefined => {
   return total < largest ? total : undefined
 }
 
-/** In doubles, as Go does it, digits beyond 2^63 dropped. */
-const fractionOf = (digits: string, size: bigint): bigint => {
-  const kept = digits.slice(0, 18)
-  return kept === '' ? 0n : BigInt(Math.trunc(Number(kept) * (Number(size) / 10 ** kept.length)))
+/** In doubles, as Go does it; digits that do not fit 63 bits are dropped. */
+const fractionOf = (text: string, size: bigint): bigint => {
+  let digits = 0n
+  let scale = 1
+  for (const digit of text) {
+    const next = digits * 10n + BigInt(digit)
+    if (next > largest) break
+    digits = next
+    scale *= 10
+  }
+  return BigInt(Math.trunc(Number(digits) * (Number(size) / scale)))
 }

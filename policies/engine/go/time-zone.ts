@@ -63,6 +63,7 @@ const abbreviations: Record<string, readonly [string, string?]> = {
   'Africa/Lagos': ['WAT'],
   'Africa/Nairobi': ['EAT'],
   'Africa/Cairo': ['EET', 'EEST'],
+  'Europe/Dublin': ['GMT', 'IST'],
   'Europe/Moscow': ['MSK'],
   'Europe/Simferopol': ['MSK'],
   'Pacific/Auckland': ['NZST', 'NZDT'],
@@ -80,6 +81,8 @@ const names = new Map<string, readonly Intl.DateTimeFormat[]>()
 export const abbreviationAt = (zone: string, seconds: number, offset: number): string => {
   const known = abbreviations[zone]
   if (known) return (known[1] && offset > januaryAndJuly(zone, seconds).low ? known[1] : known[0]) ?? ''
+  // Elsewhere ICU has names (GST for Dubai) that the IANA database has not.
+  if (!/^(?:America|Arctic|Atlantic|Australia|Canada|Europe|US)\/|^[A-Z0-9]+$/.test(zone)) return ''
   let formatters = names.get(zone)
   if (!formatters) {
     formatters = locales.map((locale) => new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' }))
