@@ -14,7 +14,7 @@ interface Uri {
 }
 
 /** Throws `BuiltinError` for what Go refuses. */
-const parse = (whole: string): Uri => {
+export const parseUri = (whole: string): Uri => {
   if (/[\x00-\x1f\x7f]/.test(whole)) refuse('invalid control character')
   const [beforeFragment, fragment = ''] = cut(whole, '#')
   const uri: Uri = {
@@ -94,7 +94,7 @@ const describe = ({ scheme, hostname, port, path, rawPath, rawQuery, fragment }:
 const isValid = (text: string): boolean => {
   if (text === '') return false
   try {
-    parse(text)
+    parseUri(text)
     return true
   } catch {
     return false
@@ -103,5 +103,5 @@ const isValid = (text: string): boolean => {
 
 export const uriBuiltins: Record<string, HostBuiltin> = {
   'uri.is_valid': ([text]) => isValid(asString(text)),
-  'uri.parse': ([text]) => describe(parse(asString(text))),
+  'uri.parse': ([text]) => describe(parseUri(asString(text))),
 }
