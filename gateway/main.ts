@@ -29,7 +29,7 @@ import { createReloads } from './reload.ts'
 import { createRequestLogs } from './request-logs.ts'
 import { createRouter } from './routes.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
-import { refuseConnect, refuseUnreadable } from './unreadable.ts'
+import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade } from './unreadable.ts'
 import { opensWebSocket, upgradeExchange } from './upgrade.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
@@ -270,6 +270,9 @@ export const startGateway = async (
   server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   server.on('upgrade', (incoming, duplex, head) => {
     const socket = duplex as Socket
+    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to that. And Node before
+    // 24.9 hands over whatever names Upgrade, its body unread.
+    if (isAnswering(socket) || !opensWebSocket(incoming)) return refuseUpgrade(socket)
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     current.upgrade(incoming, socket, head)

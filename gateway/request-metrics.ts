@@ -33,6 +33,7 @@ export const createRequestMetrics = (metrics: Metrics): ((exchange: Exchange) =>
     }
     const status = exchange.response.headersSent ? exchange.response.statusCode : clientLeft
     row.byStatus.set(status, (row.byStatus.get(status) ?? 0) + 1)
-    row.observe((performance.now() - exchange.startedAt) / 1000)
+    // How long a WebSocket was open says nothing about how fast anything is.
+    if (status !== 101) row.observe((performance.now() - exchange.startedAt) / 1000)
   }
 }

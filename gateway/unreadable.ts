@@ -24,6 +24,16 @@ export const refuseConnect = (socket: Socket): void => {
   refuseOn(socket, refuse('The method CONNECT is not served.'))
 }
 
+/** The same for an upgrade that cannot be a request of ours. */
+export const refuseUpgrade = (socket: Socket): void => {
+  socket.on('error', () => socket.destroy())
+  refuseOn(socket, refuse('Another protocol cannot be spoken from here on.'))
+}
+
+/** Whether an answer to an earlier request of the connection is still to come. */
+export const isAnswering = (socket: Socket): boolean =>
+  Boolean((socket as Socket & { _httpMessage?: unknown })._httpMessage)
+
 /** How long a client may take to read its last answer before the connection is cut, in ms. */
 const lingerMs = 1_000
 

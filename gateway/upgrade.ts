@@ -75,7 +75,10 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
     const failed = (error: Error) => {
       if (bridge.destroyed) return
       bridge.destroy()
-      fail(exchange, upstreamError(error))
+      fail(
+        exchange,
+        isParserError(error) ? new AppError('upstream_protocol_error', { cause: error }) : upstreamError(error),
+      )
     }
     carrierOf(upstream)({
       path: upstreamPath(exchange, upstream),
@@ -96,9 +99,9 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
       },
       onRefusal(answer) {
         // The upstream answers the request instead of opening a WebSocket: 401, 404, a redirect.
-        exchange.response.writeHead(answer.statusCode!, plainAnswerHeaders(exchange, answer))
         exchange.answer = { cancel: () => void answer.destroy() }
         answer.on('error', () => exchange.response.destroy())
+        exchange.response.writeHead(answer.statusCode!, plainAnswerHeaders(exchange, answer))
         answer.pipe(exchange.response)
         bridge.destroy()
       },
@@ -107,6 +110,9 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
     return answered
   }
 }
+
+/** Of Node's own parser. */
+const isParserError = (error: NodeJS.ErrnoException): boolean => error.code?.startsWith('HPE_') ?? false
 
 /** RFC 6455 §4.2.1; returns the key. `Connection: upgrade` was checked by Node's parser. */
 const checkHandshake = ({ headers }: Exchange): string => {
@@ -202,6 +208,16 @@ type Carrier = (call: {
   onError: (error: Error) => void
 }) => void
 
+/** What an upstream says may be nothing that Node sends on; thrown from an event it would end the process. */
+const attempt = ({ onError }: Parameters<Carrier>[0], answer: IncomingMessage, take: () => void): void => {
+  try {
+    take()
+  } catch (error) {
+    onError(error as Error)
+    answer.destroy()
+  }
+}
+
 /**
  * By http-proxy-middleware, with none of its default plugins: they answer errors with a text of their own. It is given what an upgrade
  * looks like to it, and never the client's own request or socket.
@@ -218,8 +234,8 @@ const createCarrier = (origin: string): Carrier => {
           const call = calls.get(bridge)!
           call.onRequest(outgoing)
           // Before the listeners of the library, which start to pipe.
-          outgoing.once('upgrade', call.onUpgrade)
-          outgoing.once('response', call.onRefusal)
+          outgoing.once('upgrade', (answer, socket) => attempt(call, answer, () => call.onUpgrade(answer, socket)))
+          outgoing.once('response', (answer) => attempt(call, answer, () => call.onRefusal(answer)))
         })
         proxy.on('error', (error, _incoming, bridge) => calls.get(bridge as object)?.onError(error))
       },

@@ -185,6 +185,17 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     expect(api.handshakes).toEqual([])
   })
 
+  test('a handshake behind a request that is not answered yet: the answer to that is the last one', async () => {
+    const { gateway, api } = await start()
+    const first = 'GET /plain/1 HTTP/1.1\r\nHost: a.test\r\n\r\n'
+    for (let count = 0; count < 20; count++) {
+      const answer = await sendRaw(gateway.port, first + handshake('/open/1', version13))
+      expect(answer.match(/HTTP\/1.1/g)?.length ?? 0).toBeLessThanOrEqual(1)
+    }
+    expect(api.handshakes).toEqual([])
+    expect((await refusalOf(openWebSocket(`${gateway.url}/plain/1`))).status).toBe(200)
+  })
+
   test('an upstream that only seems to agree opens no tunnel: 502', async () => {
     const { gateway, api } = await start()
     api.onUpgrade = (_request, socket) =>
@@ -194,6 +205,18 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     const { status, body } = await refusalOf(openWebSocket(`${gateway.url}/open/1`))
     expect([status, JSON.parse(body).code]).toEqual([502, 'upstream_protocol_error'])
     expect(body).not.toContain('secret')
+    await eventually(() => expect(api.connections.size).toBe(0))
+  })
+
+  test.each([
+    ['a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'],
+    ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n'],
+    ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
+  ])('an upstream that answers with %s: 502', async (_what, bytes) => {
+    const { gateway, api } = await start()
+    api.onUpgrade = (_request, socket) => void socket.write(bytes)
+    const { status, body } = await refusalOf(openWebSocket(`${gateway.url}/open/1`))
+    expect([status, JSON.parse(body).code]).toEqual([502, 'upstream_protocol_error'])
     await eventually(() => expect(api.connections.size).toBe(0))
   })
 
