@@ -48,6 +48,8 @@ const options = {
   variant: variant as Variant,
 }
 console.log(`seed ${options.seed}, variant ${options.variant}: ${options.events} changes within ${options.minutes} min`)
+// Each start of the embedded PostgreSQL waits for our end.
+process.setMaxListeners(0)
 const begun = performance.now()
 const report = await runChaos({
   ...options,
