@@ -1,13 +1,6 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
-import {
-  claimGatedLanes,
-  claimLanes,
-  claimTestLanes,
-  type Lease,
-  msUntilDue,
-  type OpenDelivery,
-  openDeliveries,
-} from '../events/lane-store.ts'
+import { claimGatedLanes, claimLanes, claimTestLanes, msUntilDue } from '../events/lane-claim-store.ts'
+import { type Lease, type OpenDelivery, openDeliveries } from '../events/lane-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'

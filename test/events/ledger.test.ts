@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
-import { claimLanes, type Lease, openDeliveries } from '../../events/lane-store.ts'
+import { claimLanes } from '../../events/lane-claim-store.ts'
+import { type Lease, openDeliveries } from '../../events/lane-store.ts'
 import { removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { enterRelay } from '../../events/relay-store.ts'

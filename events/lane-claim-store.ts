@@ -1,0 +1,199 @@
+import { type Query, statement } from '../platform/database.ts'
+import type { LaneKey, Lease } from './lane-store.ts'
+
+/**
+ * Which lanes a relay takes next: fair between hooks, never two relays the same one. Lanes of gated hooks, whose breaker is open or whose
+ * POSTs are counted, and test-sends are claimed apart: the plain claim is what runs all the time.
+ */
+interface Claimant {
+  /** Claims nothing when it is not among the relays that are alive. */
+  relayId: string
+  leaseMs: number
+}
+
+/** Hooks looked at by one claim. */
+const visit = 100
+
+// Only hooks that have lanes are looked at, one step of the index each, and in turn: each claim goes on behind the last one.
+const claim = statement(
+  'lanes-claim',
+  `WITH RECURSIVE visited AS (
+     (SELECT hook_id, 1 AS place FROM lanes WHERE hook_id > $1 ORDER BY hook_id LIMIT 1)
+     UNION ALL
+     SELECT next.hook_id, place + 1 FROM visited CROSS JOIN LATERAL (
+       SELECT hook_id FROM lanes WHERE lanes.hook_id > visited.hook_id ORDER BY hook_id LIMIT 1) AS next
+     WHERE place < ${visit}
+   ),
+   due AS (
+     SELECT lane.hook_id, lane.entity_kind, lane.entity_id
+     FROM (SELECT hook_id, place FROM visited ORDER BY place) AS visited JOIN hooks ON hooks.id = visited.hook_id
+     LEFT JOIN unnest($2::text[], $3::int[]) AS room (hook_id, lanes) ON room.hook_id = hooks.id
+     CROSS JOIN LATERAL (
+       SELECT hook_id, entity_kind, entity_id FROM lanes
+       WHERE lanes.hook_id = hooks.id AND ready_at <= now() AND NOT test
+       ORDER BY ready_at LIMIT coalesce(room.lanes, $4)
+       FOR UPDATE SKIP LOCKED
+     ) AS lane
+     WHERE hooks.enabled AND NOT hooks.gated AND (hooks.paused_until IS NULL OR hooks.paused_until <= now())
+       AND EXISTS (SELECT FROM relays WHERE id = $6 AND alive_until > now())
+     LIMIT $5
+   ),
+   claimed AS (
+     UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $6, ready_at = now() + $7 * interval '1 millisecond'
+     FROM due
+     WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
+     RETURNING lanes.hook_id, lanes.entity_kind, lanes.entity_id, lanes.fence
+   ),
+   reached AS (
+     SELECT coalesce(max(hook_id), '') AS last, count(*) >= ${visit} AS more,
+       EXISTS (SELECT FROM hooks WHERE gated) AS gated, EXISTS (SELECT FROM lanes WHERE test) AS tests
+     FROM visited
+   )
+   SELECT hook_id AS "hookId", entity_kind AS "entityKind", entity_id AS "entityId", fence, reached.*
+   FROM reached LEFT JOIN claimed ON true`,
+)
+
+export interface ClaimOptions extends Claimant {
+  /** Lanes at most, over all hooks. */
+  limit: number
+  /** Lanes at most for a hook that is not in `room`. */
+  perHook: number
+  /** How many more lanes of these hooks; 0 = none. */
+  room: ReadonlyMap<string, number>
+  /** Where the last claim stopped. Default: at the beginning. */
+  after?: string
+}
+
+export interface Claimed {
+  leases: Lease[]
+  /** For the next claim; empty when all hooks have had their turn. */
+  after: string
+  /** Some hooks are gated: `claimGatedLanes`. */
+  gated: boolean
+  /** There may be test-sends: `claimTestLanes`. */
+  tests: boolean
+}
+
+/**
+ * Claims lanes that are due, of enabled hooks that are neither paused nor gated: within a hook the longest due first, hooks by turns. Several
+ * relays never get the same one.
+ */
+export const claimLanes = async (query: Query, options: ClaimOptions): Promise<Claimed> => {
+  const { relayId, leaseMs, limit, perHook, room, after = '' } = options
+  const values = [after, [...room.keys()], [...room.values()], perHook, limit, relayId, leaseMs]
+  const rows = await query<LeaseRow & { last: string; more: boolean; gated: boolean; tests: boolean }>(claim, values)
+  const { last, more, gated, tests } = rows[0]!
+  const leases = rows.filter((row) => row.fence !== null).map(leaseOf)
+  const cut = leases.length === limit
+  const stopped = leases.reduce((highest, { hookId }) => (hookId > highest ? hookId : highest), '')
+  return { leases, after: cut ? stopped : more ? last : '', gated, tests }
+}
+
+type LeaseRow = LaneKey & { fence: number | null }
+const leaseOf = ({ hookId, entityKind, entityId, fence }: LeaseRow): Lease => ({
+  hookId,
+  entityKind,
+  entityId,
+  fence: Number(fence),
+})
+
+// Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets one POST through.
+// What is reserved here is spent, whether or not a POST comes of it.
+const claimGated = statement(
+  'lanes-claim-gated',
+  `WITH gate AS (
+     SELECT id, open, rate, burst, least(
+       CASE WHEN open THEN 1 END,
+       CASE WHEN rate IS NULL THEN 1000 ELSE floor(least(burst, extract(epoch FROM now() - coalesce(slots_from, now() - interval '1 day')) * rate)) END,
+       coalesce(room.lanes, $3))::int AS slots
+     FROM (
+       SELECT id, slots_from, open_since IS NOT NULL AS open, rate, greatest(1, ceil(rate)) AS burst
+       FROM (SELECT *, least(rate_limit, CASE WHEN catching_up THEN $4::int END) / 60.0::float8 AS rate FROM hooks WHERE gated) AS hooks
+       WHERE enabled AND (paused_until IS NULL OR paused_until <= now()) AND (open_since IS NULL OR probe_at <= now())
+     ) AS hook
+     LEFT JOIN unnest($1::text[], $2::int[]) AS room (hook_id, lanes) ON room.hook_id = hook.id
+     WHERE EXISTS (SELECT FROM relays WHERE id = $5 AND alive_until > now())
+   ),
+   entered AS (
+     SELECT gate.* FROM gate JOIN hooks USING (id)
+     WHERE slots > 0 AND (catching_up OR EXISTS (
+       SELECT FROM lanes WHERE lanes.hook_id = gate.id AND ready_at <= now() AND NOT test))
+     ORDER BY id FOR NO KEY UPDATE OF hooks SKIP LOCKED
+   ),
+   due AS (
+     SELECT lane.* FROM entered CROSS JOIN LATERAL (
+       SELECT hook_id, entity_kind, entity_id FROM lanes
+       WHERE lanes.hook_id = entered.id AND ready_at <= now() AND NOT test
+       ORDER BY ready_at LIMIT entered.slots
+       FOR UPDATE SKIP LOCKED
+     ) AS lane
+   ),
+   spent AS (
+     UPDATE hooks SET
+       slots_from = CASE WHEN rate IS NULL THEN hooks.slots_from
+         ELSE greatest(hooks.slots_from, now() - burst / rate * interval '1 second') + taken / rate * interval '1 second' END,
+       probe_at = CASE WHEN open AND taken > 0 THEN now() + $6 * interval '1 millisecond' ELSE hooks.probe_at END,
+       catching_up = catching_up AND (taken > 0 OR EXISTS (
+         SELECT FROM lanes WHERE lanes.hook_id = hooks.id AND leased_by IS NOT NULL))
+     FROM (
+       SELECT entered.*, (SELECT count(*) FROM due WHERE due.hook_id = entered.id) AS taken FROM entered
+     ) AS entered
+     WHERE hooks.id = entered.id AND (taken > 0 OR catching_up)
+   )
+   UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $5, ready_at = now() + $6 * interval '1 millisecond'
+   FROM due
+   WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
+   RETURNING lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence`,
+)
+
+export interface GatedClaimOptions extends Claimant {
+  perHook: number
+  room: ReadonlyMap<string, number>
+  /** POSTs a minute to a hook that catches up. */
+  catchUpRate: number
+}
+
+/** Claims lanes of gated hooks, each for one POST: a probe where the breaker is open, else what the rate limit has room for. */
+export const claimGatedLanes = (query: Query, options: GatedClaimOptions): Promise<Lease[]> => {
+  const { relayId, leaseMs, perHook, room, catchUpRate } = options
+  return query<Lease>(claimGated, [[...room.keys()], [...room.values()], perHook, catchUpRate, relayId, leaseMs])
+}
+
+const claimTests = statement(
+  'lanes-claim-tests',
+  `UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $1, ready_at = now() + $2 * interval '1 millisecond'
+   FROM (
+     SELECT hook_id, entity_kind, entity_id FROM lanes
+     WHERE test AND ready_at <= now() AND EXISTS (SELECT FROM relays WHERE id = $1 AND alive_until > now())
+     ORDER BY ready_at LIMIT 16 FOR UPDATE SKIP LOCKED
+   ) AS due
+   WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
+   RETURNING lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence`,
+)
+
+/** Claims test-sends, whatever the state of their hooks. */
+export const claimTestLanes = (query: Query, { relayId, leaseMs }: Claimant): Promise<Lease[]> =>
+  query<Lease>(claimTests, [relayId, leaseMs])
+
+// Gated hooks: not before their next slot or probe.
+const nextDue = statement(
+  'lanes-next-due',
+  `WITH RECURSIVE visited AS (
+     (SELECT hook_id, ready_at FROM lanes ORDER BY hook_id, ready_at LIMIT 1)
+     UNION ALL
+     SELECT next.hook_id, next.ready_at FROM visited CROSS JOIN LATERAL (
+       SELECT hook_id, ready_at FROM lanes WHERE lanes.hook_id > visited.hook_id ORDER BY hook_id, ready_at LIMIT 1) AS next
+   )
+   SELECT extract(epoch FROM min(greatest(ready_at, paused_until, probe_at,
+     slots_from + interval '1 minute' / least(rate_limit, CASE WHEN catching_up THEN $1::int END))) - now()) * 1000 AS ms
+   FROM visited JOIN hooks ON hooks.id = visited.hook_id WHERE hooks.enabled`,
+)
+
+/** Milliseconds until a lane is due (below 0: overdue); undefined when there is none. */
+export const msUntilDue = async (
+  query: Query,
+  { catchUpRate }: { catchUpRate: number },
+): Promise<number | undefined> => {
+  const [row] = await query<{ ms: string | number | null }>(nextDue, [catchUpRate])
+  return row?.ms == null ? undefined : Number(row.ms)
+}
