@@ -35,6 +35,13 @@ const start = (): WasmEngine | undefined => {
 stepBack()
 const engine = start()
 
+/** In µs; 0 before Node 23.9. */
+const cpu = (): number => {
+  if (typeof process.threadCpuUsage !== 'function') return 0
+  const { user, system } = process.threadCpuUsage()
+  return user + system
+}
+
 const answerTo = ({ entrypoint, input }: ToWorker[number]): { value: string | undefined } | { error: string } => {
   try {
     return { value: JSON.stringify(engine!.evaluate(entrypoint, input === undefined ? undefined : JSON.parse(input))) }
@@ -46,6 +53,9 @@ const answerTo = ({ entrypoint, input }: ToWorker[number]): { value: string | un
 }
 
 if (engine) {
-  port.on('message', (batch: ToWorker) => say({ answers: batch.map(answerTo) }))
-  say({ ready: true })
+  port.on('message', (batch: ToWorker) => {
+    const answers = batch.map(answerTo)
+    say({ answers, cpu: cpu() })
+  })
+  say({ ready: true, cpu: cpu() })
 }

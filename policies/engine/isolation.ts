@@ -17,7 +17,10 @@ export interface Isolation {
 export interface IsolationOptions {
   /** Threads. Default 2: one can always serve the others while rules that run away keep one busy. */
   workers?: number
-  /** Of one evaluation, and of waiting for a thread. Milliseconds. Default 50. */
+  /**
+   * Of one evaluation: processor time of its thread, so that a busy or throttled machine ends nothing that would have been quick; by the
+   * clock four times that, and six times for waiting for a thread. (Where Node cannot tell, before 24.6, the clock alone counts.) ms. Default 50.
+   */
   deadline?: number
   /** Evaluations waiting; more are refused. Default 1 000. */
   queue?: number
@@ -38,12 +41,12 @@ export interface WorkerStart {
 }
 
 export type ToWorker = { entrypoint: string; input: string | undefined }[]
-/** `answers` in the order of what was asked; `value` is JSON. */
+/** `answers` in the order of what was asked; `value` is JSON. `cpu`: what the thread has used so far, in µs. */
 export type FromWorker =
-  | { ready: true }
+  | { ready: true; cpu: number }
   | { failed: string }
   | { print: string }
-  | { answers: ({ value: string | undefined } | { error: string })[] }
+  | { answers: ({ value: string | undefined } | { error: string })[]; cpu: number }
 
 interface Task {
   entrypoint: string
@@ -58,12 +61,20 @@ interface Thread {
   worker: Worker
   port: MessagePort
   running: Task[] | undefined
+  /** `performance.now()` at which that began. */
+  begun: number
+  /** Processor time used before that, in µs. */
+  cpu: number
   deadline: NodeJS.Timeout | undefined
 }
 
 /** After a missed deadline an entrypoint may not take the last free thread, and pauses for as long as it ran. Milliseconds. */
 const suspectFor = 10_000
 const slowestRestart = 5_000
+/** How many deadlines may pass by the clock. */
+const patience = 4
+/** The same for whoever waits for a thread: longer than one takes to be ended. */
+const waitingPatience = 6
 /** A thread that takes longer to be ready than this is not going to be. Milliseconds. */
 const startWithin = 30_000
 
@@ -106,9 +117,8 @@ export const startIsolation = async (
         execArgv: [],
         name: 'policy',
       })
-      const thread: Thread = { worker, port, running: undefined, deadline: undefined }
+      const thread: Thread = { worker, port, running: undefined, begun: 0, cpu: 0, deadline: undefined }
       threads.add(thread)
-      worker.unref()
       const stop = (reason: string): void => {
         clearTimeout(late)
         if (!threads.has(thread)) return
@@ -117,19 +127,30 @@ export const startIsolation = async (
         reject(new PolicyError(reason))
         restart()
       }
-      const late = setTimeout(stop, startWithin, 'it did not start in time').unref()
-      port.on('message', (message: FromWorker) => {
-        if ('failed' in message) return stop(message.failed)
-        if (!('ready' in message)) return take(thread, message)
+      const late = setTimeout(stop, startWithin, 'it did not start in time')
+      const begin = (cpu: number): void => {
         clearTimeout(late)
+        // From now on a thread that waits for work keeps no process alive.
+        worker.unref()
+        port.unref()
         failedStarts = 0
+        thread.cpu = cpu
         idle.push(thread)
         resolve()
         dispatch()
-      })
-      port.unref()
+      }
+      const receive = (message: FromWorker): void => {
+        if ('failed' in message) stop(message.failed)
+        else if ('ready' in message) begin(message.cpu)
+        else take(thread, message)
+      }
+      port.on('message', receive)
       worker.on('error', (error) => stop(error.message))
-      worker.on('exit', () => stop('it ended'))
+      worker.on('exit', () => {
+        // Its last words may come after it.
+        receiveAll(port, receive)
+        stop('it ended')
+      })
     })
 
   /** At once after an evaluation ran away; less and less often when threads do not even start. */
@@ -164,18 +185,27 @@ export const startIsolation = async (
     const tasks = thread.running
     clearTimeout(thread.deadline)
     thread.running = undefined
+    thread.cpu = message.cpu
     idle.push(thread)
     for (const [index, task] of tasks.entries()) settle(task, message.answers[index]!)
     dispatch()
   }
 
-  const endRunaway = (thread: Thread): void => {
+  const onDeadline = async (thread: Thread): Promise<void> => {
     // The answer may lie there already, when it was this thread that was late.
-    for (let next = receiveMessageOnPort(thread.port); next; next = receiveMessageOnPort(thread.port)) {
-      take(thread, next.message as FromWorker)
-    }
-    if (!thread.running) return
-    for (const { entrypoint } of thread.running) onRunaway?.(entrypoint)
+    receiveAll(thread.port, (message) => take(thread, message))
+    const tasks = thread.running
+    if (!tasks) return
+    const used = (await cpuOf(thread.worker, deadline)) - thread.cpu
+    if (thread.running !== tasks) return
+    const left = deadline - used / 1000
+    const late = performance.now() - thread.begun > patience * deadline
+    if (left > 0 && !late) thread.deadline = setTimeout(onDeadline, Math.max(1, left), thread)
+    else endRunaway(thread, tasks)
+  }
+
+  const endRunaway = (thread: Thread, tasks: readonly Task[]): void => {
+    for (const { entrypoint } of tasks) onRunaway?.(entrypoint)
     suspect(thread)
     leave(thread, new PolicyError(`the policy gave no answer within ${deadline} ms`))
     restart()
@@ -208,7 +238,8 @@ export const startIsolation = async (
       if (tasks.length === 0) break
       const thread = idle.pop()!
       thread.running = tasks
-      thread.deadline = setTimeout(endRunaway, deadline, thread)
+      thread.begun = now
+      thread.deadline = setTimeout(onDeadline, deadline, thread)
       const message: ToWorker = tasks.map(({ entrypoint, input }) => ({ entrypoint, input }))
       thread.port.postMessage(message)
     }
@@ -225,7 +256,7 @@ export const startIsolation = async (
     }
   }
 
-  const busy = () => new PolicyBusy(`no thread came free for the policy within ${deadline} ms`)
+  const busy = () => new PolicyBusy('no thread came free for the policy in time')
 
   const close = async (): Promise<void> => {
     if (closed) return
@@ -233,7 +264,7 @@ export const startIsolation = async (
     if (waiting.length > 0 || idle.length < threads.size) {
       await new Promise<void>((resolve) => {
         drained = resolve
-        setTimeout(resolve, 3 * deadline)
+        setTimeout(resolve, 2 * patience * deadline)
       })
     }
     clearTimeout(timer)
@@ -257,10 +288,38 @@ export const startIsolation = async (
       new Promise((resolve, reject) => {
         if (closed || waiting.length >= queue) return reject(busy())
         const text = JSON.stringify(input)
-        waiting.push({ entrypoint, input: text, giveUp: performance.now() + deadline, resolve, reject })
+        waiting.push({
+          entrypoint,
+          input: text,
+          giveUp: performance.now() + waitingPatience * deadline,
+          resolve,
+          reject,
+        })
         dispatch()
       }),
     close,
+  }
+}
+
+const receiveAll = (port: MessagePort, receive: (message: FromWorker) => void): void => {
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+    receive(next.message as FromWorker)
+}
+
+/** In µs. Infinite where Node cannot tell; 0 when the thread does not get to answer: then it does not get to run either. */
+const cpuOf = async (worker: Worker, atMost: number): Promise<number> => {
+  if (typeof worker.cpuUsage !== 'function') return Number.POSITIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, atMost, undefined)
+  })
+  try {
+    const usage = await Promise.race([worker.cpuUsage(), late])
+    return usage ? usage.user + usage.system : 0
+  } catch {
+    return Number.POSITIVE_INFINITY
+  } finally {
+    clearTimeout(timer)
   }
 }
 
