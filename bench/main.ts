@@ -4,6 +4,9 @@ import { parseArgs } from 'node:util'
 import { broker } from './comparisons/broker.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
+import { gatewayCold } from './comparisons/gateway-cold.ts'
+import { gatewayFlood } from './comparisons/gateway-flood.ts'
+import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { relay } from './comparisons/relay.ts'
@@ -20,6 +23,9 @@ import { createStage } from './harness/stage.ts'
 const comparisons: Comparison[] = [
   gatewayGet,
   gatewayPost,
+  gatewayCold,
+  gatewayFlood,
+  gatewayMemory,
   forwardAuth,
   issuer,
   issuerFew,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
+import { nginxInstalled } from '../harness/nginx.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Stage } from '../harness/stage.ts'
@@ -26,6 +27,9 @@ export const gatewayPost: Comparison = {
 }
 
 const gateways = [
+  ...(nginxInstalled()
+    ? [{ name: 'nginx', file: new URL('../peers/nginx-proxy.ts', import.meta.url), guards: false }]
+    : []),
   { name: 'bare undici proxy', file: new URL('../peers/bare-proxy.ts', import.meta.url), guards: false },
   { name: 'obvious wiring', file: new URL('../peers/obvious-gateway.ts', import.meta.url), guards: true },
   { name: 'Surrogate gateway', file: new URL('../targets/gateway.ts', import.meta.url), guards: true },
@@ -38,7 +42,7 @@ const gateways = [
 ]
 
 const ratios = [
-  { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.7 },
+  { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.5 },
   { of: 'Surrogate, no memory', to: 'bare undici proxy', atMost: 1.7 },
   { of: 'obvious wiring', to: 'Surrogate gateway', atLeast: 3.5 },
 ]
@@ -98,7 +102,7 @@ export const tampered = (token: string): string => {
 type WireCall = { port: number; token: string }
 type WireRequest = WireCall & { method: string; body?: string }
 
-const request = ({ method, port, token, body }: WireRequest): string =>
+export const request = ({ method, port, token, body }: WireRequest): string =>
   [
     `${method} /orders/42?expand=items HTTP/1.1`,
     `host: 127.0.0.1:${port}`,

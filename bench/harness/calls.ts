@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
 /**
  * The child's side of `process.ts`: a child process offers functions to the benchmark over its IPC channel, so that
  * asking for its CPU time costs no request on the port that is measured.
@@ -8,14 +11,23 @@ export type Call = { id: number; name: string; argument: unknown }
 export type Answer = { id: number; result?: unknown; error?: string }
 
 /** CPU microseconds this process has used since it started, all its threads together, user + system. */
-const cpuMicros = (): number => {
+export const ownCpuMicros = (): number => {
   const { user, system } = process.cpuUsage()
   return user + system
 }
 
-/** Offers `handlers`, and `cpu`. When the parent disconnects or dies, runs the `stop` handler and ends the process. */
+/** Bytes after a full collection: what is really held. */
+const memory = (): { rss: number; heapUsed: number } => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  for (let times = 0; times < 3; times++) collect()
+  const { rss, heapUsed } = process.memoryUsage()
+  return { rss, heapUsed }
+}
+
+/** Offers `handlers`, `cpu` and `memory`. When the parent disconnects or dies, runs the `stop` handler and ends the process. */
 export const answerCalls = (handlers: Handlers): void => {
-  const all: Record<string, (argument: never) => unknown> = { cpu: cpuMicros, ...handlers }
+  const all: Record<string, (argument: never) => unknown> = { cpu: ownCpuMicros, memory, ...handlers }
   process.on('message', async ({ id, name, argument }: Call) => {
     const answer: Answer = { id }
     try {

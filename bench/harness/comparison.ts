@@ -44,9 +44,21 @@ export type Contestant = {
   connections?: number
   /** The bar for the 95th percentile of a round, in ms. */
   atMostP95Ms?: number
+  /** Runs along with every round, to its end: other clients, say. */
+  beside?: (seconds: number) => Promise<unknown>
   /** Proves that the contestant does the work: sends what it has to refuse. Throws when it does not. */
   preflight?: () => Promise<void>
 }
 
-/** `cost(of) / cost(to)` in CPU per request, with the bar it has to hold. Default: the CPU of the process under test. */
-export type Ratio = { of: string; to: string; cost?: 'server' | 'database'; atMost?: number; atLeast?: number }
+/**
+ * `cost(of) / (cost(to) + plus.times × cost(plus.of))`, with the bar it has to hold. Costs are the CPU for a request, by default of the
+ * process under test; or the 99th percentile of the latency.
+ */
+export type Ratio = {
+  of: string
+  to: string
+  plus?: { times: number; of: string }
+  cost?: 'server' | 'database' | 'p99'
+  atMost?: number
+  atLeast?: number
+}

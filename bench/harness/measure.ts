@@ -73,9 +73,12 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
 
   const databaseBefore = await databaseMicros()
   const before = await server.process.call<number>('cpu')
-  const result = await generator.call<LoadResult>('run', load).catch((error: Error) => {
-    throw new Error(`${contestant.name}: ${error.message}`)
-  })
+  const [result] = await Promise.all([
+    generator.call<LoadResult>('run', load).catch((error: Error) => {
+      throw new Error(`${contestant.name}: ${error.message}`)
+    }),
+    contestant.beside?.(seconds),
+  ])
   const after = await server.process.call<number>('cpu')
   const databaseAfter = await databaseMicros()
   if (result.requests === 0) throw new Error(`${contestant.name}: not one request was answered`)
@@ -102,11 +105,18 @@ const summariseRatio = (ratio: Ratio, samples: Measured['samples']): Measured['r
   const costs = (name: string) => {
     const found = samples.find(({ contestant }) => contestant === name)
     if (!found) throw new Error(`no contestant is called "${name}"`)
-    return found.rounds.map(({ cpuMicros, databaseMicros }) => (ratio.cost === 'database' ? databaseMicros : cpuMicros))
+    return found.rounds.map((sample) => costOf(sample, ratio) ?? Number.NaN)
   }
-  const to = costs(ratio.to)
-  const within = spread(costs(ratio.of).map((cost = Number.NaN, round) => cost / (to[round] ?? Number.NaN)))
+  const [of, to] = [costs(ratio.of), costs(ratio.to)]
+  const { times = 0, of: added = ratio.to } = ratio.plus ?? {}
+  const plus = costs(added)
+  const within = spread(of.map((cost, round) => cost / (to[round]! + times * plus[round]!)))
   return { ...ratio, spread: within, met: holds(ratio, within.median) }
+}
+
+const costOf = ({ cpuMicros, databaseMicros, p99Ms }: Sample, { cost }: Ratio): number | undefined => {
+  if (cost === 'database') return databaseMicros
+  return cost === 'p99' ? p99Ms : cpuMicros
 }
 
 const holds = ({ atMost, atLeast }: Ratio, value: number): boolean | undefined => {

@@ -55,6 +55,8 @@ const databaseColumn: Column = {
     ),
 }
 
+const costNames = { server: '', database: ', PostgreSQL', p99: ', p99 latency' }
+
 /** A head and the rows below it; the first column is text. */
 export const tablesOf = ({ samples, ratios }: Measured): string[][][] => {
   const hasDatabase = samples.some(({ rounds }) => rounds.some(({ databaseMicros }) => databaseMicros !== undefined))
@@ -73,8 +75,8 @@ export const tablesOf = ({ samples, ratios }: Measured): string[][][] => {
         ]
       : cells
   })
-  const ratioRows = ratios.map(({ of, to, cost, spread, atMost, atLeast, met }) => [
-    `${of} / ${to}${cost === 'database' ? ', PostgreSQL' : ''}`,
+  const ratioRows = ratios.map(({ of, to, plus, cost = 'server', spread, atMost, atLeast, met }) => [
+    `${of} / ${plus ? `(${to} + ${plus.times} × ${plus.of})` : to}${costNames[cost]}`,
     `${range(spread, 2)} ×`,
     atMost === undefined ? (atLeast === undefined ? '' : `≥ ${atLeast} ×`) : `≤ ${atMost} ×`,
     met === undefined ? '' : met ? 'met' : 'MISSED',

@@ -1,9 +1,14 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answerCalls } from './calls.ts'
+import { answerCalls, ownCpuMicros } from './calls.ts'
 
 /** A server under test as a process of its own. */
-export type Listening = { port: number; stop: () => Promise<unknown> }
+export type Listening = {
+  port: number
+  stop: () => Promise<unknown>
+  /** CPU microseconds so far, where another process than this one does the work. */
+  cpu?: () => number
+}
 
 /** The body of such a process: `start(settings)` when the benchmark says so. */
 export const runServer = <Settings>(start: (settings: Settings) => Promise<Listening>): void => {
@@ -13,6 +18,7 @@ export const runServer = <Settings>(start: (settings: Settings) => Promise<Liste
       listening = await start(settings)
       return listening.port
     },
+    cpu: () => listening?.cpu?.() ?? ownCpuMicros(),
     stop: () => listening?.stop(),
   })
 }

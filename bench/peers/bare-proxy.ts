@@ -1,3 +1,4 @@
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
 import { listen, runServer } from '../harness/server.ts'
@@ -6,11 +7,28 @@ import { listen, runServer } from '../harness/server.ts'
  * The floor: the least a correct HTTP/1.1 proxy on `node:http` and undici can do. It re-frames, removes hop-by-hop headers
  * and streams both ways with back-pressure. It routes, verifies and decides nothing.
  */
-runServer(({ upstream }: { upstream: string }) => {
+export type BareProxySettings = {
+  upstream: string
+  /** Also makes one bare `crypto.verify` of each request's token with this key, and nothing else of it: what cold tokens are measured by. */
+  verifyWith?: JsonWebKey
+}
+
+runServer(({ upstream, verifyWith }: BareProxySettings) => {
   const pool = new Pool(upstream, { connections: 128, pipelining: 1 })
-  const server = createServer((request, response) => forward(pool, request, response))
+  const key = verifyWith && createPublicKey({ key: verifyWith, format: 'jwk' })
+  const server = createServer((request, response) => {
+    if (key && !verifiesToken(key, request.headers.authorization ?? '')) response.writeHead(401).end()
+    else forward(pool, request, response)
+  })
   return listen(server, () => pool.destroy())
 })
+
+const verifiesToken = (key: KeyObject, authorization: string): boolean => {
+  const end = authorization.lastIndexOf('.')
+  const input = Buffer.from(authorization.slice('Bearer '.length, end))
+  const signature = Buffer.from(authorization.slice(end + 1), 'base64url')
+  return verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, signature)
+}
 
 /** RFC 9110 §7.6.1. `host` goes too: undici writes the upstream's own. */
 const hopByHop = new Set([
