@@ -34,7 +34,11 @@ export class KeysUnavailable extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, { retryAfterMs }: { retryAfterMs?: number } = {}) {
+    // Made as often as somebody likes to send tokens of unknown keys, and never a surprise: a stack would be most of what it costs.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(message)
+    Error.stackTraceLimit = stackTraceLimit
     this.retryAfterMs = retryAfterMs
   }
 }
