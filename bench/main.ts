@@ -9,6 +9,7 @@ import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
+import { policies } from './comparisons/policies.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
@@ -31,6 +32,7 @@ const comparisons: Comparison[] = [
   issuerFew,
   scale,
   management,
+  policies,
   relay,
   routes,
   broker,

@@ -15,12 +15,15 @@ export type BenchProcess = {
 /** The CPU of the process under test, and the one for everything that only helps. */
 export const underTest = 0
 export const support = 1
+/** For a process whose threads are what is measured. */
+export const everywhere = `${underTest},${support}`
+export type Cpu = number | typeof everywhere
 
 /** False where `taskset` is missing (macOS, slim images) or the second CPU does not exist. */
 export const canPin: boolean = spawnSync('taskset', ['-c', `${underTest},${support}`, 'true']).status === 0
 
 /** `flags`: of Node, as it would be started where that matters. */
-export const startProcess = (file: URL, cpu: number, flags: readonly string[] = []): BenchProcess => {
+export const startProcess = (file: URL, cpu: Cpu, flags: readonly string[] = []): BenchProcess => {
   const node = [process.execPath, ...flags, fileURLToPath(file)]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(cpu), ...node] : node
   const child = spawn(command, rest, { stdio: ['ignore', process.stderr, process.stderr, 'ipc'] })

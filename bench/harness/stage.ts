@@ -1,16 +1,16 @@
-import { type BenchProcess, startProcess } from './process.ts'
+import { type BenchProcess, type Cpu, startProcess } from './process.ts'
 
 /** Everything one comparison starts. It is stopped in reverse order, also when a later part does not start. */
 export type Stage = {
   /** Starts a child and runs its `start` call. */
   start: <Result>(
     file: URL,
-    cpu: number,
+    cpu: Cpu,
     settings?: object,
     flags?: readonly string[],
   ) => Promise<{ process: BenchProcess; result: Result }>
   /** Starts a child made by `runServer`. */
-  serve: (file: URL, cpu: number, settings: object) => Promise<Server>
+  serve: (file: URL, cpu: Cpu, settings: object) => Promise<Server>
   onStop: (release: () => Promise<unknown>) => void
   stop: () => Promise<void>
 }

@@ -2,7 +2,7 @@ import { setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
 import type { FromWorker, ToWorker, WorkerStart } from './isolation.ts'
 import { PolicyError } from './policy-error.ts'
-import { createWasmEngine, type WasmEngine } from './wasm-engine.ts'
+import type { WasmEngine } from './wasm-engine.ts'
 
 /** The thread side of `isolation.ts`: one engine, asked for one batch after another. */
 
@@ -18,8 +18,10 @@ const stepBack = (): void => {
   } catch {}
 }
 
-const start = (): WasmEngine | undefined => {
+const start = async (): Promise<WasmEngine | undefined> => {
   try {
+    // Loading the engine is most of a start's work, so it comes after stepping back.
+    const { createWasmEngine } = await import('./wasm-engine.ts')
     return createWasmEngine({
       wasm: copyOf(wasm),
       data: JSON.parse(new TextDecoder().decode(copyOf(data))),
@@ -33,7 +35,7 @@ const start = (): WasmEngine | undefined => {
 }
 
 stepBack()
-const engine = start()
+const engine = await start()
 
 /** In µs; 0 before Node 23.9. */
 const cpu = (): number => {

@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { stringify } from 'yaml'
+import { parseGatewayConfig, startGateway } from '../../gateway/main.ts'
+import { createHealth } from '../../platform/health.ts'
+import { createLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import { answerCalls } from '../harness/calls.ts'
+
+export type PoliciesTargetSettings = {
+  /** A folder of rules with the entrypoints `bench/decision` and `bench/slow`. */
+  path: string
+  shadow?: string
+}
+
+let close = async (): Promise<unknown> => undefined
+
+/** Our gateway with a public route that is decided on its own thread, one that is isolated, and one whose isolated rules run away. */
+const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> => {
+  const upstream = createServer((_request, response) => response.end('done'))
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  const common = { auth: 'none', upstream: 'api', entrypoint: 'bench/decision' }
+  const file = {
+    version: 1,
+    listen: { port: 0 },
+    policies: { path, ...(shadow !== undefined && { shadow }) },
+    upstreams: { api: { url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` } },
+    routes: [
+      { ...common, id: 'main', path: '/main' },
+      { ...common, id: 'isolated', path: '/isolated', isolation: 'worker' },
+      { ...common, id: 'slow', path: '/slow', isolation: 'worker', entrypoint: 'bench/slow' },
+    ],
+  }
+  const gateway = await startGateway({
+    config: parseGatewayConfig(stringify(file), { file: 'gateway.yaml', env: {} }),
+    logger: createLogger({ name: 'gateway', level: 'silent' }),
+    metrics: createMetrics(),
+    health: createHealth(),
+  })
+  await gateway.ready
+  close = async () => {
+    await gateway.close()
+    upstream.close()
+  }
+  return gateway.port
+}
+
+/** Replaces a document of the policies while they run. */
+const write = ({ file, text }: { file: string; text: string }) => writeFile(file, text)
+
+answerCalls({ start, write, stop: () => close() })
