@@ -67,6 +67,7 @@ test('a case that does not come out as expected says what came', () => {
     name: 'wrong',
     file: first!.file,
     mismatches: ['status: expected 418, got 200', 'reason: expected "teapot", got none'],
+    milliseconds: expect.any(Number),
   })
 })
 
