@@ -1,3 +1,20 @@
+import { renderTemplate, TemplateError } from '../go/template.ts'
+import { parseValue, type Value } from '../values.ts'
+import { asObject, asString, refuse } from './arguments.ts'
+import { goJson } from './encoding.ts'
 import type { HostBuiltin } from './index.ts'
 
-export const templateBuiltins: Record<string, HostBuiltin> = {}
+const render = (template: string, variables: Map<Value, Value>): string => {
+  for (const key of variables.keys()) asString(key)
+  try {
+    // As in OPA, what the template sees is the JSON of the variables; only there a set is a list.
+    return renderTemplate(template, parseValue(goJson(variables)))
+  } catch (error) {
+    if (error instanceof TemplateError) return refuse(error.message)
+    throw error
+  }
+}
+
+export const templateBuiltins: Record<string, HostBuiltin> = {
+  'strings.render_template': ([template, variables]) => render(asString(template), asObject(variables)),
+}

@@ -3,7 +3,7 @@ import { canBackquote, isPrintable, quote } from './quote.ts'
 
 /** What Go's `fmt.Sprintf` is given: the types that OPA and text/template hand to it. */
 export type GoValue =
-  | { type: 'string'; value: string }
+  | { type: 'string' | 'json.Number'; value: string }
   | { type: 'int64' | 'int'; value: bigint }
   | { type: '*big.Int'; value: bigint }
   | { type: 'float64'; value: number }
@@ -165,16 +165,18 @@ export const display = (value: GoValue): string => formatValue(value, 'v', plain
 
 const formatValue = (argument: GoValue, verb: string, flags: Flags): string => {
   if (verb === 'T') return formatText(argument.type, 's', flags)!
-  if (argument.type === '*big.Int') return formatBigInteger(argument.value, verb, flags)
-  const text =
-    argument.type === 'string'
-      ? formatText(argument.value, verb, flags)
-      : argument.type === 'float64'
-        ? formatDouble(argument.value, verb, flags)
-        : argument.type === 'bool'
-          ? formatBoolean(argument.value, verb, flags)
-          : formatInteger(argument.value, verb, flags)
+  if (isBig(argument)) return formatBigInteger(argument.value, verb, flags)
+  const text = formatKind(argument, verb, flags)
   return text ?? `%!${verb}(${argument.type}=${formatValue(argument, 'v', flags)})`
+}
+
+const isBig = (argument: GoValue): argument is GoValue & { type: '*big.Int' } => argument.type === '*big.Int'
+
+const formatKind = (argument: Exclude<GoValue, { type: '*big.Int' }>, verb: string, flags: Flags) => {
+  if (argument.type === 'float64') return formatDouble(argument.value, verb, flags)
+  if (argument.type === 'bool') return formatBoolean(argument.value, verb, flags)
+  if (argument.type === 'string' || argument.type === 'json.Number') return formatText(argument.value, verb, flags)
+  return formatInteger(argument.value as bigint, verb, flags)
 }
 
 const pad = (text: string, { width = 0, minus, zero }: Flags): string => {

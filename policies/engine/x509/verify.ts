@@ -1,0 +1,118 @@
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import type { Certificate } from './certificate.ts'
+
+export interface VerifyOptions {
+  /** Nanoseconds since 1970. */
+  now: bigint
+  dnsName?: string | undefined
+  /** Go's numbers of extended key usages; one of them must be allowed all along. */
+  usages: readonly number[]
+}
+
+const anyUsage = 0
+const certificateSign = 1 << 5
+const mostIntermediates = 20
+
+/**
+ * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined` when there is
+ * none that holds. RFC 5280 §6.1 as far as Go goes; names that issuers may not give are refused rather than ignored.
+ */
+export const verifyChain = (
+  certificates: readonly Certificate[],
+  options: VerifyOptions,
+): Certificate[] | undefined => {
+  const [root, ...others] = certificates
+  const leaf = others.pop()
+  if (!root || !leaf || others.length > mostIntermediates) return undefined
+  if (!isValidNow(leaf, options) || leaf.details.unhandled.length > 0 || !isNamed(leaf, options)) return undefined
+  // Trusted itself: nobody has to vouch for it.
+  if (leaf.der.equals(root.der)) return allowsUsages([leaf], options) ? [leaf] : undefined
+  return findChain([leaf], { root, others, options })
+}
+
+const findChain = (
+  chain: Certificate[],
+  context: { root: Certificate; others: readonly Certificate[]; options: VerifyOptions },
+): Certificate[] | undefined => {
+  const { root, others, options } = context
+  const last = chain.at(-1)!
+  if (mayIssue(root, last, chain, options)) {
+    const whole = [...chain, root]
+    if (allowsUsages(whole, options) && allowsNames(whole)) return whole
+  }
+  for (const issuer of others) {
+    if (chain.includes(issuer) || !mayIssue(issuer, last, chain, options)) continue
+    const found = findChain([...chain, issuer], context)
+    if (found) return found
+  }
+  return undefined
+}
+
+const isValidNow = ({ notBefore, notAfter }: Certificate, { now }: VerifyOptions): boolean => {
+  const [from, to] = [notBefore, notAfter].map((text) => BigInt(Date.parse(text)) * 1_000_000n)
+  return now >= from! && now <= to!
+}
+
+const mayIssue = (
+  issuer: Certificate,
+  subject: Certificate,
+  chain: readonly Certificate[],
+  options: VerifyOptions,
+): boolean => {
+  const { basicConstraints, isCa, keyUsage, maxPathLength, unhandled } = issuer.details
+  if (!issuer.subject.equals(subject.issuer) || !isValidNow(issuer, options) || unhandled.length > 0) return false
+  if ((issuer.version === 3 && !basicConstraints) || (basicConstraints && !isCa)) return false
+  if (keyUsage !== 0 && (keyUsage & certificateSign) === 0) return false
+  if (basicConstraints && maxPathLength >= 0 && chain.length - 1 > maxPathLength) return false
+  return isSigned(subject, issuer)
+}
+
+const isSigned = (subject: Certificate, issuer: Certificate): boolean => {
+  try {
+    return new X509Certificate(subject.der).verify(new X509Certificate(issuer.der).publicKey)
+  } catch {
+    return false
+  }
+}
+
+const hostPattern = /^[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*$/
+
+const isNamed = (leaf: Certificate, { dnsName }: VerifyOptions): boolean => {
+  if (dnsName === undefined || dnsName === '') return true
+  const certificate = new X509Certificate(leaf.der)
+  const address = dnsName.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(address) !== 0) return certificate.checkIP(address) !== undefined
+  return hostPattern.test(dnsName) && certificate.checkHost(dnsName, { subject: 'never' }) !== undefined
+}
+
+const allowsUsages = (chain: readonly Certificate[], { usages }: VerifyOptions): boolean =>
+  usages.includes(anyUsage) ||
+  usages.some((usage) =>
+    chain.every(({ details }) => {
+      if (details.usages.length === 0 && details.unknownUsages.length === 0) return true
+      return details.usages.includes(usage) || details.usages.includes(anyUsage)
+    }),
+  )
+
+/** Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such names. */
+const allowsNames = ([leaf, ...issuers]: readonly Certificate[]): boolean => {
+  const { dns, emails, addresses, uris } = leaf!.details.names
+  return issuers.every(({ details: { permitted, excluded } }) => {
+    const others: [string[], unknown[]][] = [
+      [emails, [...permitted.emails, ...excluded.emails]],
+      [addresses, [...permitted.ranges, ...excluded.ranges]],
+      [uris, [...permitted.uris, ...excluded.uris]],
+    ]
+    if (others.some(([names, constraints]) => names.length > 0 && constraints.length > 0)) return false
+    const isPermitted = (name: string) => permitted.dns.length === 0 || permitted.dns.some((one) => isWithin(name, one))
+    return dns.every((name) => isPermitted(name) && !excluded.dns.some((one) => isWithin(name, one)))
+  })
+}
+
+/** RFC 5280 §4.2.1.10: a domain and everything below it; with a dot before it only what is below. */
+const isWithin = (name: string, domain: string): boolean => {
+  const [low, wanted] = [name.toLowerCase(), domain.toLowerCase()]
+  if (wanted === '') return true
+  return wanted.startsWith('.') ? low.endsWith(wanted) : low === wanted || low.endsWith(`.${wanted}`)
+}
