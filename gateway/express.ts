@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { z } from 'zod'
@@ -8,10 +8,10 @@ import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { AppError } from '../platform/problem.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
-import { canonicalTarget } from './canonical-target.ts'
+import { admit, type GuardedRequest, targetOf } from './admit.ts'
 import { parseGatewayConfig } from './config.ts'
 import type { gatewaySchema } from './config-schema.ts'
-import { type Exchange, newExchange } from './exchange.ts'
+import { newExchange } from './exchange.ts'
 import { createGateway, type Gateway } from './main.ts'
 import { createFail, guardStages } from './pipeline.ts'
 import { createSharedParts } from './shared-parts.ts'
@@ -83,8 +83,6 @@ declare global {
   }
 }
 
-type GuardedRequest = IncomingMessage & { originalUrl?: string; auth?: RequestAuth }
-
 export interface Guard {
   (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void
   /** Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then requests wait, 5 s at most. */
@@ -130,7 +128,7 @@ export const protect = (options: ProtectOptions): Guard => {
     begun.catch(() => {})
 
     const guard = (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void => {
-      const exchange = newExchange(request, response, request.originalUrl, (passed) => {
+      const exchange = newExchange(request, response, targetOf(request), (passed) => {
         admit(request, passed)
         next()
       })
@@ -182,64 +180,4 @@ const configOf = (options: ProtectOptions) => {
     routes: [{ id: 'protected', ...route, path: '/**', audience: [audience].flat(), upstream: 'next' }],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
-}
-
-/** Fields that stay although the gateway would make them anew: frameworks and handlers need those of this very request. */
-const kept = new Set([
-  ...[
-    'host',
-    'authorization',
-    'connection',
-    'content-length',
-    'transfer-encoding',
-    'expect',
-    'upgrade',
-    'via',
-    'x-request-id',
-  ],
-  ...['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port'],
-])
-
-/** Gives the handlers behind the guard the request that was decided on. */
-const admit = (request: GuardedRequest, exchange: Exchange): void => {
-  const { path, query } = exchange.request!
-  const { principal, decision, headers, route, response, answerFields } = exchange
-  for (const name in answerFields) response.setHeader(name, answerFields[name]!)
-  request.originalUrl = path + query
-  const rest = canonicalTarget(request.url!)
-  request.url = rest.path + rest.query
-  if (principal && decision) {
-    request.auth = { ...(principal.input as Required<typeof principal.input>), claims: principal.claims, decision }
-  }
-
-  const { rawHeaders, headers: fields } = request
-  const forwardable = new Set(headers!.forwardable.filter((_, index) => index % 2 === 0))
-  const raw: string[] = []
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!.toLowerCase()
-    if (forwardable.has(name) || kept.has(name)) raw.push(rawHeaders[index]!, rawHeaders[index + 1]!)
-    else delete fields[name]
-  }
-  // The access token in place of a personal one; nothing where it is to be kept from the handlers.
-  const authorization = route!.forwardAuthorization ? headers!.authorization : undefined
-  if (authorization !== fields.authorization) {
-    removeField(raw, 'authorization')
-    delete fields.authorization
-    if (authorization !== undefined) {
-      fields.authorization = authorization
-      raw.push('authorization', authorization)
-    }
-  }
-  const ours = [...(principal?.identityHeaders ?? []), ...Object.entries(decision?.headers ?? {}).flat()]
-  for (let index = 0; index < ours.length; index += 2) {
-    fields[ours[index]!] = ours[index + 1]!
-    raw.push(ours[index]!, ours[index + 1]!)
-  }
-  request.rawHeaders = raw
-}
-
-const removeField = (raw: string[], name: string): void => {
-  for (let index = raw.length - 2; index >= 0; index -= 2) {
-    if (raw[index]!.toLowerCase() === name) raw.splice(index, 2)
-  }
 }
