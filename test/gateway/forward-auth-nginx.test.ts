@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { orders, sendRaw, startTestGateway } from '../support/gateway.ts'
 import { nginx, startNginx } from '../support/nginx.ts'
 
@@ -23,15 +23,6 @@ const documented = async (addresses: { listen: number; gateway: number; upstream
     expect(text.split(from)).toHaveLength(2)
     return text.replace(from, to)
   }, blocks)
-}
-
-/** A port that was free a moment ago: nginx cannot choose one and tell. */
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const start = async () => {
@@ -80,6 +71,17 @@ describe.skipIf(nginx === undefined)('nginx with the documented configuration', 
     })
     expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['x-auth-sid']))
     expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['x_auth_act']))
+  })
+
+  test('who acts for the user cannot be taken from the request by listing the field in Connection', async () => {
+    const { port, token, upstream } = await start()
+    await sendRaw(
+      port,
+      `GET /orders/1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\nconnection: close, X-Auth-Act\r\n\r\n`,
+    )
+    const [{ headers }] = upstream.seen as [(typeof upstream.seen)[0]]
+    expect(headers).toMatchObject({ 'x-auth-sub': 'u1', 'x-auth-act': 'agent' })
+    expect(headers['connection'] ?? '').not.toMatch(/auth/i)
   })
 
   test('keeps the token from an upstream that must not have it, and forged identities from public routes', async () => {
