@@ -234,8 +234,9 @@ export const generate = (random: Random, token: string): Conversation => {
     text = requests.map((request) => request.text).join('') + goodbye
     wanted = [...requests.map((request) => request.wanted), byeWanted]
   } else {
-    text = Array.from({ length: count }, () => oddRequest(random, token)).join('') + goodbye
+    text = Array.from({ length: count }, () => oddRequest(random, token)).join('')
     if (random.chance(0.3)) text = damage(random, text)
+    text += goodbye
   }
   const cuts = Array.from({ length: random.int(4) }, () => random.int(text.length))
   return { text, cuts: cuts.sort((one, other) => one - other), wanted }

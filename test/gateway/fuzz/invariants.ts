@@ -4,8 +4,10 @@ import type { StrictRequest } from '../../support/strict-upstream.ts'
 /** Header fields that the routes of the fuzzed gateway hand to the policy. */
 export const policyHeaders = ['x-policy', 'accept-language']
 
-const neverUpstream =
-  /^(?:keep-alive|te|trailer|upgrade|expect|http2-settings|proxy-.*|forwarded|x-original-.*|x-rewrite-.*|x-http-method.*)$/
+const neverUpstream = new Set([
+  ...['keep-alive', 'te', 'trailer', 'upgrade', 'expect', 'http2-settings', 'proxy-connection', 'proxy-authorization'],
+  ...['forwarded', 'x-original-url', 'x-rewrite-url', 'x-http-method-override'],
+])
 
 /** One spelling for what careless upstreams read as one name. */
 const folded = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
@@ -46,7 +48,7 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('assertion', values('x-auth-assertion'), [])
 
   for (const [name, value] of seen.fields) {
-    if (neverUpstream.test(name.toLowerCase())) found.push(`the field ${name} went upstream`)
+    if (neverUpstream.has(folded(name))) found.push(`the field ${name} went upstream`)
     // undici closes after HEAD, since some servers send a body there.
     const own = seen.method === 'HEAD' ? 'close' : 'keep-alive'
     if (name.toLowerCase() === 'connection' && value !== own) found.push(`connection: ${value} went upstream`)

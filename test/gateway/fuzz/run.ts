@@ -26,8 +26,10 @@ export interface FuzzResult {
   failures: string[]
 }
 
-/** Longer than every timeout of the gateway below; a connection that is still open then hangs. In ms. */
-const patience = 5_000
+/** Longer than every timeout of the gateway below: a connection that is still open then is an idle one. In ms. */
+const idleAfter = 1_500
+/** One that does not even end when its client has ended it hangs. In ms. */
+const patience = 6_000
 
 const readStatuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status!)
 
@@ -40,10 +42,13 @@ const converse = ({ text, cuts }: Conversation, port: number): Promise<{ receive
       hung = true
       socket.destroy()
     }, patience)
+    // Its last request may have been taken for the body of another one.
+    const idle = setTimeout(() => socket.end(), idleAfter)
     socket.on('data', (chunk) => (received += chunk.toString('latin1')))
     socket.on('error', () => {})
     socket.on('close', () => {
       clearTimeout(timer)
+      clearTimeout(idle)
       resolve({ received, hung })
     })
     const pieces = [...cuts, text.length].map((end, index) => text.slice(index === 0 ? 0 : cuts[index - 1], end))
