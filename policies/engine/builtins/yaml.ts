@@ -115,7 +115,7 @@ const isValid = (text: string): boolean => {
 }
 
 export const yamlBuiltins: Record<string, HostBuiltin> = {
-  'yaml.is_valid': ([text]) => isValid(asString(text)),
+  'yaml.is_valid': ([text]) => typeof text === 'string' && isValid(text),
   'yaml.marshal': ([value]) => writeYaml(withTextKeys(value!)),
   'yaml.unmarshal': ([text]) => read(asString(text)),
 }

@@ -54,11 +54,17 @@ export const createCaseRunner = ({ opa, cache }: { opa: string; cache: string })
 }
 
 /** The query as a rule that gives all bindings of its variables. */
-const queryModule = ({ query, want_result: wanted, input_term: term }: ComplianceCase): string => {
+const queryModule = ({ query, want_result: wanted, input_term: term, modules }: ComplianceCase): string => {
   const variables = Object.keys(wanted?.[0] ?? {})
   const bindings = `{${variables.map((name) => `${JSON.stringify(name)}: ${name}`).join(', ')}}`
   const input = term !== undefined && !isJson(term) ? ` with input as ${term}` : ''
-  return `package surrogate_compliance\n\n# METADATA\n# entrypoint: true\nanswers := [${bindings} | ${query}${input}]\n`
+  return `package surrogate_compliance\n\n# METADATA\n# entrypoint: true\nanswers := [${bindings} | ${query === 'data = x' ? wholeData(modules) : query}${input}]\n`
+}
+
+/** A rule that asks for all of `data` would ask for itself. */
+const wholeData = (modules: readonly string[]): string => {
+  const roots = modules.map((module) => /^package (\w+)/m.exec(module)![1])
+  return `x = {${roots.map((root) => `"${root}": data.${root}`).join(', ')}}`
 }
 
 const isJson = (text: string): boolean => {
