@@ -98,7 +98,7 @@ const host = z.string().transform((text, context) => {
 })
 
 const credentialHeaders =
-  /^(?:authorization|proxy-authorization|cookie|x-api-key|x-auth-.*|.*(?:token|secret|password).*)$/
+  /^(?:(?:proxy-)?authorization|cookie2?|dpop|(?:.*-)?(?:auth|jwt|session(?:-?id)?|signature)(?:-.*)?|.*(?:token|secret|passw|api-?key|(?:access|private|subscription|functions)-key|credential|assertion).*)$/
 
 const policyHeader = z
   .string()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Decision, PolicyInput } from '../policies/decide.ts'
+import type { Decision } from '../policies/decide.ts'
 import type { Exchange } from './exchange.ts'
 import { createMasks, type Mask, withoutCredentials } from './log-mask.ts'
 import { type LogSettings, openLog } from './log-output.ts'
@@ -85,9 +85,15 @@ const eventOf = (exchange: Exchange) => {
 /** Requests that ended before the policy was asked still say what they were. */
 const inputOf = ({ id, input, request }: Exchange): { input: unknown; masked?: string[] } => {
   if (!input) return { input: { request: { id, method: request?.method, host: request?.host, path: request?.path } } }
-  const clean = withoutCredentials((input as PolicyInput).request?.query ?? {})
-  if (!clean) return { input }
-  return { input: { ...input, request: { ...input.request, query: clean.query } }, masked: clean.masked }
+  const { query, headers } = input.request
+  const cleanQuery = withoutCredentials(query, '/input/request/query')
+  const cleanHeaders = withoutCredentials(headers, '/input/request/headers')
+  if (!cleanQuery && !cleanHeaders) return { input }
+  const clean = { query: cleanQuery?.fields ?? query, headers: cleanHeaders?.fields ?? headers }
+  return {
+    input: { ...input, request: { ...input.request, ...clean } },
+    masked: [...(cleanQuery?.masked ?? []), ...(cleanHeaders?.masked ?? [])],
+  }
 }
 
 const resultOf = ({ decision, error, response }: Exchange): { result: unknown; error?: { message: string } } => {

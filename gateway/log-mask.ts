@@ -1,3 +1,5 @@
+import { nameRecord } from './name-record.ts'
+
 /** What the log must not hold: members that the operator names by JSON pointer (RFC 6901), and credentials in query strings. */
 export type Mask = string | { path: string; value: unknown }
 
@@ -43,23 +45,40 @@ const parentOf = (event: object, steps: readonly string[]): Record<string, unkno
   return typeof parent === 'object' && parent !== null ? (parent as Record<string, unknown>) : undefined
 }
 
-/** Parameters that carry credentials by their name (RFC 6749, RFC 6750 §2.3, signed URLs of object stores), and values that are JWTs. */
+/** What carries credentials by its name (RFC 6749, RFC 6750 §2.3, signed URLs of object stores). */
 const credentialName =
   /token|secret|passw|pwd|api[-_]?key|assertion|signature|credential|^(?:key|code|sig|jwt|auth|session(?:[-_]?id)?|sid)$/i
-const jwt = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/
+/** What is a credential wherever it stands: a JWT, a personal access token. */
+const credential = /eyJ[\w-]{6,}\.[\w-]+\.|pat_[\w-]{16}/
+/** The names within a value that is itself a URL, or was taken apart at `;` by others. */
+const namesWithin = /[?&;#]([^=?&;#]{1,64})=/g
 const redacted = '[redacted]'
 
-export type Query = Record<string, string[]>
+const holdsCredential = (value: string): boolean =>
+  credential.test(value) || [...value.matchAll(namesWithin)].some(([, name]) => credentialName.test(name!))
 
-/** The query with credentials replaced, and pointers to them; undefined when there are none. */
-export const withoutCredentials = (query: Query): { query: Query; masked: string[] } | undefined => {
-  let found: { query: Query; masked: string[] } | undefined
-  for (const name in query) {
-    const values = query[name]!
-    if (!credentialName.test(name) && !values.some((value) => jwt.test(value))) continue
-    found ??= { query: { ...query }, masked: [] }
-    found.query[name] = values.map(() => redacted)
-    found.masked.push(`/input/request/query/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+/** Names with their values, as policies see the query and header fields. */
+export type Fields = Record<string, string[]>
+
+/** The fields with credentials replaced, and pointers to them below `pointer`; undefined when there are none. */
+export const withoutCredentials = (
+  fields: Fields,
+  pointer: string,
+): { fields: Fields; masked: string[] } | undefined => {
+  const suspicious = Object.keys(fields).filter(
+    (name) => credentialName.test(name) || credential.test(name) || fields[name]!.some(holdsCredential),
+  )
+  if (suspicious.length === 0) return undefined
+  const clean: Fields = nameRecord<string[]>()
+  const masked: string[] = []
+  for (const name in fields) {
+    const values = fields[name]!
+    const shown = credential.test(name) ? redacted : name
+    if (!suspicious.includes(name)) clean[name] = values
+    else {
+      clean[shown] = [...(clean[shown] ?? []), ...values.map(() => redacted)]
+      masked.push(`${pointer}/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    }
   }
-  return found
+  return { fields: clean, masked }
 }

@@ -240,6 +240,18 @@ describe('every problem is told with its line and column', () => {
     ])
   })
 
+  test('headers that carry credentials under other names are no more for policies, others are', () => {
+    const names = 'cookie2 dpop x-apikey api-key ocp-apim-subscription-key x-functions-key x-jwt x-session-id x-auth'
+    for (const name of [...names.split(' '), 'x-user-passwd', 'x-goog-iap-jwt-assertion', 'x-hub-signature-256']) {
+      expect(problemsOf(changed('[Accept-Language]', `[${name}]`)), name).toEqual([
+        expect.stringContaining('a header that carries credentials'),
+      ])
+    }
+    for (const name of ['idempotency-key', 'x-author', 'user-agent', 'sec-fetch-site', 'origin']) {
+      expect(problemsOf(changed('[Accept-Language]', `[${name}]`)), name).toEqual([])
+    }
+  })
+
   test('routes that tie are both named', () => {
     const text = `${good}  - { id: orders-any, path: "/orders/{order}/**", audience: [a], upstream: orders }\n`
     expect(problemsOf(text)).toEqual([

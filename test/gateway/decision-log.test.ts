@@ -116,7 +116,8 @@ test('a claim nested too deep to be written costs the line its input, not the li
   })
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   const exchange = newExchange({ url: '/' } as Exchange['incoming'], { headersSent: false } as Exchange['response'])
-  log.write({ ...exchange, id: 'deep', input: { token: { claims: { deep } } } as unknown as Exchange['input'] })
+  const input = { request: { query: {}, headers: {} }, token: { claims: { deep } } } as unknown as Exchange['input']
+  log.write({ ...exchange, id: 'deep', input })
   log.write({ ...exchange, id: 'next' })
   await log.close()
   const lines = (await readFile(to, 'utf8')).trim().split('\n')
@@ -156,6 +157,41 @@ test('credentials in a query are replaced without being asked for, and named', a
       '/input/request/query/page',
     ],
   })
+})
+
+test('nor do they stand there as the name of a parameter, within another value, or in a header that policies see', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const to = join(folder, 'decisions.jsonl')
+  const gateway = await startTestGateway({
+    config: () => ({
+      decisionLog: { to },
+      routes: [{ id: 'all', path: '/orders', auth: 'none', upstream: 'orders', policyHeaders: ['referer', 'accept'] }],
+    }),
+  })
+  const jwt = await gateway.issuer.sign()
+  const next = encodeURIComponent('https://app.test/cb?code=s3cret&x=1')
+  await gateway.call(
+    `/orders?${jwt}&q=Bearer+${jwt}&next=${next}&p=pat_0123456789abcdef0123&a=1;access_token=s3cret&eyJ=1`,
+    {
+      headers: { referer: 'https://app.test/?session_id=s3cret', accept: 'text/plain;charset=utf-8' },
+    },
+  )
+  await gateway.close()
+  const event = JSON.parse(await readFile(to, 'utf8'))
+  expect(JSON.stringify(event)).not.toMatch(/s3cret|eyJ[^"]|pat_/)
+  expect(event.input.request).toMatchObject({
+    query: {
+      '[redacted]': ['[redacted]'],
+      q: ['[redacted]'],
+      next: ['[redacted]'],
+      p: ['[redacted]'],
+      a: ['[redacted]'],
+      eyJ: ['1'],
+    },
+    headers: { referer: ['[redacted]'], accept: ['text/plain;charset=utf-8'] },
+  })
+  expect(event.masked).toContain('/input/request/headers/referer')
 })
 
 test('what went wrong in a policy stands beside the result, as in the events of OPA', async () => {
