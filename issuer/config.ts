@@ -3,6 +3,7 @@ import { loadConfig, setting } from '../platform/config.ts'
 import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/outbound.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
+import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/claims-fetch.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
 import { type RateLimits, rateLimitSettings } from './rate-limits/rate-limits.ts'
 import { type Retention, retentionSettings } from './retention/retention.ts'
@@ -32,6 +33,8 @@ export interface IssuerConfig {
   retention?: Retention | undefined
   /** Default: `rateLimitDefaults`. */
   rateLimits?: RateLimits | undefined
+  /** How scripts of custom claims are run. */
+  claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
 }
 
 const baseUrl = setting
@@ -65,6 +68,8 @@ export const issuerSettings = z.object({
   // It is stored as a plain SHA-256, so it must not be guessable.
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
+  CLAIMS_WORKERS: setting.integer(1, 64).optional(),
+  ...claimsFetchSettings,
 })
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
@@ -100,6 +105,14 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       tokens: settings.RATE_LIMIT_TOKENS,
       tokensPerAddress: settings.RATE_LIMIT_TOKENS_PER_ADDRESS,
       management: settings.RATE_LIMIT_MANAGEMENT,
+    },
+    claims: {
+      workers: settings.CLAIMS_WORKERS,
+      fetch: {
+        hosts: settings.CLAIMS_FETCH_HOSTS,
+        allowedNetworks: settings.CLAIMS_FETCH_ALLOWED_NETWORKS,
+        allowHttp: settings.CLAIMS_FETCH_ALLOW_HTTP,
+      },
     },
     webhookTargets: { allowedNetworks: settings.WEBHOOK_ALLOWED_NETWORKS, allowHttp: settings.WEBHOOK_ALLOW_HTTP },
   }

@@ -12,6 +12,11 @@ import { createTargetPolicy } from '../platform/outbound.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
 import { createIssuerApp } from './app.ts'
 import { type BootstrapCredentials, bootstrap } from './bootstrap.ts'
+import { createCustomClaims } from './claims/claims.ts'
+import { claimsFetchDefaults, createClaimsFetch } from './claims/claims-fetch.ts'
+import { createClaimsScriptStore } from './claims/claims-script-store.ts'
+import { claimsRoutes } from './claims/router.ts'
+import { type ClaimsSandbox, createClaimsSandbox } from './claims/sandbox.ts'
 import { createClientAddress } from './client-address.ts'
 import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './events/feed.ts'
@@ -78,6 +83,8 @@ export interface RunningIssuer {
 export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer> => {
   const { config, database, logger, health } = options
   const lifecycle = createLifecycle({ logger })
+  // Stops after the listener: requests that are under way still need it.
+  const sandbox = openSandbox(options, lifecycle.onStop)
   // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
   let handler: RequestListener = (_request, response) => void response.writeHead(503, { 'Retry-After': '1' }).end()
   const server = await listen({
@@ -93,7 +100,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
 
   try {
     const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
-    const wired = await wire({ ...options, baseUrl, onStop: lifecycle.onStop })
+    const wired = await wire({ ...options, baseUrl, sandbox, onStop: lifecycle.onStop })
     handler = wired.handler
     health.addCheck('database', async () => {
       await database.ping()
@@ -113,11 +120,25 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
   }
 }
 
+type OnStop = (name: string, release: () => Promise<unknown> | unknown) => void
+
+/** Where scripts run, with what they may reach. There are no threads until there is a script. */
+const openSandbox = ({ config, logger }: IssuerOptions, onStop: OnStop): ClaimsSandbox => {
+  const { workers, fetch = claimsFetchDefaults } = config.claims ?? {}
+  const claimsFetch = fetch.hosts.length > 0 ? createClaimsFetch(fetch) : undefined
+  if (claimsFetch) onStop('requests of scripts', () => claimsFetch.close())
+  const sandbox = createClaimsSandbox({
+    workers,
+    fetch: claimsFetch?.fetch,
+    onThreadEnd: (reason) => logger.warn({ reason }, 'a thread of the custom claims sandbox ended'),
+  })
+  onStop('custom claims sandbox', () => sandbox.close())
+  return sandbox
+}
+
 /** Every part of the issuer, made and handed to those that need it. */
-const wire = async (
-  options: IssuerOptions & { baseUrl: string; onStop(name: string, release: () => Promise<unknown> | unknown): void },
-) => {
-  const { config, database, events, logger, metrics, baseUrl, onStop, now = systemClock } = options
+const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; onStop: OnStop }) => {
+  const { config, database, events, logger, metrics, baseUrl, sandbox, onStop, now = systemClock } = options
   const issuer = `${baseUrl}/oidc`
   const indicators = [`${baseUrl}/api`, ...config.managementApiIndicators]
   const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
@@ -141,7 +162,11 @@ const wire = async (
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
-  const grants = createGrants({ database, verifier, policy, events, audit, lastUse })
+  const claimsScripts = createClaimsScriptStore(envelope)
+  // Now rather than at the first token.
+  if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
+  const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
+  const grants = createGrants({ database, verifier, policy, claims, events, audit, lastUse })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -177,6 +202,7 @@ const wire = async (
       ...impersonationSessionsRoutes({ database, mutate }),
       ...hooksRoutes(hookDependencies),
       ...eventsRoutes({ feed: eventFeed }),
+      ...claimsRoutes({ database, mutate, store: claimsScripts, sandbox }),
       ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
     ],
     verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),

@@ -15,6 +15,7 @@ import { scopesByRole } from './0014-scopes-by-role.ts'
 import { deliveryHealth } from './0016-delivery-health.ts'
 import { hooksAndReplays } from './0017-hooks-and-replays.ts'
 import { userSearch } from './0018-user-search.ts'
+import { claimsScripts } from './0019-claims-scripts.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   deliveryHealth,
   hooksAndReplays,
   userSearch,
+  claimsScripts,
 ]

@@ -3,6 +3,7 @@ import { z } from 'zod'
 /** Where an application imports from. A row is an entry of the package; its declarations are published, those of the rest are not. */
 export const publicEntries: Readonly<Record<string, string>> = {
   './gateway': 'gateway/index',
+  './custom-claims': 'issuer/claims/custom-claims',
   './webhooks': 'events/webhooks',
 }
 

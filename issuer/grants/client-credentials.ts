@@ -1,5 +1,6 @@
 import { toSeconds } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database.ts'
+import type { CustomClaims } from '../claims/claims.ts'
 import type { Audience } from '../oauth/resource.ts'
 import { newTokenId } from '../tokens/access-token.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
@@ -10,9 +11,11 @@ import { enterOrganization } from './organization.ts'
 export const clientCredentialsGrant = ({
   database,
   audit,
+  claims,
 }: {
   database: Pick<Database, 'query'>
   audit: TokenAudit
+  claims: CustomClaims
 }): Grant => {
   /** What the token is for, and what the application holds there of the scopes asked for. */
   const targetOf = async (request: TokenRequest): Promise<{ audience: Audience; held: readonly string[] }> => {
@@ -35,19 +38,19 @@ export const clientCredentialsGrant = ({
       const { indicator, accessTokenTtl } = audience
       const scope = scopes.filter((name) => held.includes(name)).join(' ')
       const iat = toSeconds(now)
+      const own = {
+        jti: newTokenId(),
+        sub: client.id,
+        aud: indicator,
+        clientId: client.id,
+        scope,
+        iat,
+        exp: iat + accessTokenTtl,
+        organizationId,
+      }
+      const asked = claims.of(request.claimsScripts, () => ({ kind: 'client-credentials', ...own }))
       return {
-        token: {
-          claims: {
-            jti: newTokenId(),
-            sub: client.id,
-            aud: indicator,
-            clientId: client.id,
-            scope,
-            iat,
-            exp: iat + accessTokenTtl,
-            organizationId,
-          },
-        },
+        token: { claims: asked ? { ...own, custom: await asked } : own },
         scope,
         expiresIn: accessTokenTtl,
       }

@@ -1,11 +1,12 @@
 import type { Database } from '../../platform/database.ts'
+import type { ScriptVersions } from '../claims/claims-script-store.ts'
 import type { Client } from '../oauth/client.ts'
 import type { Parameters } from '../oauth/parameters.ts'
 import type { Resource } from '../oauth/resource.ts'
 import type { AccessTokenClaims } from '../tokens/access-token.ts'
 
 /**
- * A grant turns the parameters of an authenticated client into a token, in two steps. `prepare` reads, checks and asks policies. Then the
+ * A grant turns the parameters of an authenticated client into a token, in two steps. `prepare` reads, checks, asks policies and scripts. Then the
  * token is signed. `redeem`, for grants that use something up, makes it so in one statement or one transaction; only after that is the
  * token answered. So nothing is used up without an answer, and nothing is answered twice. Grants never sign and never see HTTP.
  */
@@ -44,6 +45,8 @@ export interface TokenRequest extends AskedTarget {
   client: Client
   /** Of the scopes asked for, what the client itself holds on the resource. */
   clientScopes: readonly string[]
+  /** Those that add claims to tokens; undefined when there are none. */
+  claimsScripts: ScriptVersions
   /** `organization_id`: the organization that the token will be for or, on a resource, count in; known or not. */
   organizationId: string | undefined
   /**

@@ -1,5 +1,6 @@
 import type { Database, Query } from '../../platform/database.ts'
 import { OAuthError } from '../../platform/problem.ts'
+import type { CustomClaims, ScriptClaims } from '../claims/claims.ts'
 import type { ImpersonationPolicy } from '../impersonation/policy.ts'
 import { isPublic } from '../oauth/client.ts'
 import type { LastUse } from '../personal-access-tokens/last-use.ts'
@@ -23,6 +24,7 @@ export interface ExchangeDependencies {
   database: Pick<Database, 'query'>
   verifier: AccessTokenVerifier
   policy: ImpersonationPolicy
+  claims: CustomClaims
   /** The publisher of the outbox. */
   events: { wake(): void }
   /** Of refused exchanges; the row of one that succeeds is written with it. */
@@ -42,7 +44,7 @@ interface Ahead {
  * of this issuer is exchanged for an access token of its subject, bound to one resource; with an actor token it carries `act`.
  */
 export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
-  const { database, verifier, policy, events, audit, lastUse } = dependencies
+  const { database, verifier, policy, claims, events, audit, lastUse } = dependencies
 
   const factsOf = async (subject: PresentedSubject, presentedActor: PresentedActor | undefined, asked: AskedTarget) => {
     const { resource, useDefaultResource, scopes } = asked
@@ -53,7 +55,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   const present = async (input: ExchangeRequest, asked: AskedTarget): Promise<Ahead> =>
     factsOf(await presentSubject(input, verifier), await presentActor(input, verifier), asked)
 
-  // The order of the checks decides which of several faults is told: subject token, subject, organization, resource, scopes, actor, policy.
+  // The order of the checks decides which of several faults is told: subject token, subject, organization, resource, scopes, actor, policy, script.
   const prepare = async (attempt: ExchangeAttempt, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
     const { input, request } = attempt
     const { subject, presentedActor, facts } = await (ahead ?? present(input, request))
@@ -68,7 +70,14 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     const actor = checkActor(presentedActor, facts)
     attempt.actor = actor
     const checked = { input, request, facts, subject, subjectId, actor, resource, scopes }
-    return planExchange({ ...checked, ...askPolicy(policy, checked) })
+    const planned = planExchange({ ...checked, ...askPolicy(policy, checked) })
+    const { context: subjectTokenContext } = facts
+    const asked = claims.of(request.claimsScripts, () => ({
+      kind: 'access-token',
+      ...planned.said,
+      subjectTokenContext,
+    }))
+    return asked ? withClaims(planned, await asked) : planned
   }
 
   const redeem = async (database: Redeemer, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
@@ -115,6 +124,12 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     },
   })
 }
+
+/** An opaque token has none: the script was asked whether it may be issued. */
+const withClaims = ({ token, ...planned }: PreparedExchange, custom: ScriptClaims): PreparedExchange => ({
+  ...planned,
+  token: 'claims' in token ? { claims: { ...token.claims, custom } } : token,
+})
 
 /** The subject token was good when it was read and is not any more: another request was faster, or time has passed. */
 const lateRefusal = async (query: Query, digest: Buffer): Promise<OAuthError> => {

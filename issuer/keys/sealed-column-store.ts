@@ -1,5 +1,6 @@
 import { hookHeadersContext, hookKeyContext } from '../../events/hook-secrets.ts'
 import { type Query, statement } from '../../platform/database.ts'
+import { environmentContext } from '../claims/claims-script-store.ts'
 import { idempotencyContext } from '../management/idempotency-store.ts'
 import { signingKeyContext } from './key-pair.ts'
 
@@ -50,4 +51,8 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'hooks', id: 'id', owner: 'id', column: 'sealed_headers' }, hookHeadersContext),
   sealedColumn({ table: 'hook_signing_keys', id: 'id', owner: 'hook_id', column: 'sealed' }, hookKeyContext),
   sealedColumn({ table: 'idempotency_answers', id: 'id', owner: 'id', column: 'sealed' }, idempotencyContext),
+  sealedColumn(
+    { table: 'claims_scripts', id: 'token_type', owner: 'token_type', column: 'sealed_environment' },
+    environmentContext,
+  ),
 ]

@@ -113,7 +113,11 @@ const operationOf = (route: Route): SchemaObject => ({
     },
   }),
   ...(route.paged === 'optional' && { description: 'The whole list when neither `page` nor `page_size` is given.' }),
-  responses: { [route.status]: successOf(route), ...problemResponses(route) },
+  responses: {
+    [route.status]: successOf(route),
+    ...(route.mayCreate && { 201: successOf(route) }),
+    ...problemResponses(route),
+  },
 })
 
 const parametersOf = (schema: z.ZodType | undefined, where: 'path' | 'query'): SchemaObject[] => {

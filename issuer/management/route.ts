@@ -31,6 +31,8 @@ export interface Route<
   body?: Body
   /** The status of success, which is also what events report. */
   status: number
+  /** It answers 201 instead when it makes something new. */
+  mayCreate?: boolean
   /** The body of success; absent when there is none. */
   response?: z.ZodType
   /** Instead of `response`: a value of each line, when the handler answers `lines`. */

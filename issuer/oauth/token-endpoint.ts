@@ -73,6 +73,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       ...asked,
       client,
       clientScopes: facts.clientScopes,
+      claimsScripts: facts.claimsScripts,
       organizationId,
       target: targetOf(
         database.query,

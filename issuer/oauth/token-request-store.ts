@@ -1,5 +1,6 @@
 import { type Query, statement } from '../../platform/database.ts'
 import { lookUp } from '../../platform/shared-statement.ts'
+import { type ScriptVersions, scriptVersions, scriptVersionsSql } from '../claims/claims-script-store.ts'
 import { likelySpellings } from '../resources/indicator.ts'
 import { revokedUntil } from '../revocations/revocation-store.ts'
 import type { Client } from './client.ts'
@@ -29,6 +30,8 @@ export interface TokenRequestFacts {
   clientScopes: readonly string[]
   /** Until when the tokens of the client are revoked, in seconds; see `issueTime`. */
   clientRevokedUntil: number | null
+  /** Of custom claims. Read here, so that a change holds at once on every instance. */
+  claimsScripts: ScriptVersions
 }
 
 // Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held is looked up from
@@ -43,7 +46,8 @@ const select = lookUp(
      (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
       WHERE s.application_id = asked.client_id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
      r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted,
-     ${revokedUntil('client', 'ARRAY[asked.client_id]')} AS "clientRevokedUntil"
+     ${revokedUntil('client', 'ARRAY[asked.client_id]')} AS "clientRevokedUntil",
+     ${scriptVersionsSql} AS "claimsScripts"
    FROM (SELECT) once
    LEFT JOIN resources r ON r.id = ${resourceAsked}
    LEFT JOIN LATERAL (
@@ -66,6 +70,7 @@ interface Row extends Omit<Client, 'id'> {
   defined: string | null
   granted: string | null
   clientRevokedUntil: number | null
+  claimsScripts: string | null
 }
 
 const words = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '))
@@ -102,6 +107,7 @@ export const findTokenRequestFacts = async (
     definedScopes: words(row.defined),
     clientScopes: words(row.granted),
     clientRevokedUntil: row.clientRevokedUntil,
+    claimsScripts: scriptVersions(row.claimsScripts),
   }
 }
 

@@ -29,6 +29,8 @@ export interface AccessTokenClaims {
   organizationId?: string | undefined
   /** RFC 9068 §2.2.1.1: how the subject was authenticated, where that says less than signing in. */
   amr?: readonly string[] | undefined
+  /** What a script added (`issuer/claims`); never one of the others. */
+  custom?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The `amr` of a token that a personal access token was exchanged for. */
@@ -45,10 +47,12 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, organizationId, sid, act, ...claims }) => {
+  ({ clientId, organizationId, sid, act, custom, ...claims }) => {
     const { header, sign } = keys.active()
     // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
     const payload = JSON.stringify({
+      // First: whatever has the same name stands.
+      ...custom,
       iss: issuer,
       ...claims,
       client_id: clientId,

@@ -4,7 +4,7 @@ import { type ImpersonationSession, sessionStarted } from '../../impersonation/s
 import type { Audience } from '../../oauth/resource.ts'
 import { peopleRevokedUntil } from '../../revocations/concerns.ts'
 import { issueTime } from '../../revocations/issue-time.ts'
-import { newTokenId, personalAccessTokenAmr } from '../../tokens/access-token.ts'
+import { type AccessTokenClaims, newTokenId, personalAccessTokenAmr } from '../../tokens/access-token.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { PreparedToken } from '../grant.ts'
 import type { Actor } from './actor.ts'
@@ -37,6 +37,8 @@ export interface PreparedExchange extends PreparedToken {
   /** Present when it was the subject token. */
   personalAccessToken: (PersonalIssue & { useNoted: boolean }) | undefined
   attempt: ExchangeAttempt
+  /** What the token says, also when it is an opaque one that says it only here. */
+  said: Omit<AccessTokenClaims, 'aud'> & { aud: string | undefined }
 }
 
 /** Of an opaque token, in seconds; with a resource, the resource says. */
@@ -59,23 +61,9 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const { organizationId } = request
   const personal = subject.kind === 'personal-access-token' ? subject : undefined
   const amr = personal && [personalAccessTokenAmr]
-  const token: PreparedToken['token'] = resource
-    ? {
-        claims: {
-          jti,
-          sub: subjectId,
-          aud: resource.indicator,
-          clientId,
-          scope,
-          iat,
-          exp,
-          organizationId,
-          sid,
-          act,
-          amr,
-        },
-      }
-    : { opaque: randomToken() }
+  const aud = resource?.indicator
+  const said = { jti, sub: subjectId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr }
+  const token: PreparedToken['token'] = aud === undefined ? { opaque: randomToken() } : { claims: { ...said, aud } }
 
   return {
     token,
@@ -93,6 +81,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       useNoted: facts.personalAccessToken!.useNoted,
     },
     attempt: checked,
+    said,
     issue: {
       userId: subjectId,
       clientId,

@@ -89,6 +89,9 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: new Date(Date.now() + 3_600_000),
   })
 
+  const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
+  await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
+
   return {
     ids: {
       '/users/{userId}': user,
@@ -115,6 +118,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/organization-roles/{id}/resource-scopes/{scopeId}': scope,
       '/organization-scopes/{id}': organizationScope,
       '/logs/{id}': log.id,
+      '/configs/jwt-customizer/{tokenType}': 'access-token',
       '/impersonations/{id}': session,
       '/hooks/{id}': hook,
       '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
@@ -162,6 +166,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       indicator: `https://other.test/${nonce}`,
       events: ['User.Created'],
       event: 'User.Created',
+      script,
       url: 'https://192.88.98.1/other',
       expiresAt: Date.now() + 86_400_000,
     },

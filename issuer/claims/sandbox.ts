@@ -1,0 +1,313 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { moduleUrl } from '../../platform/module-url.ts'
+import type {
+  CallMessage,
+  FetchedAnswer,
+  FetchRequest,
+  FromThread,
+  SandboxLimits,
+  ScriptOutcome,
+  ThreadStart,
+  ToThread,
+} from './sandbox-messages.ts'
+import { createFairQueue } from './sandbox-queue.ts'
+
+/**
+ * Runs scripts in threads of their own, each call in a JavaScript engine (QuickJS in WebAssembly) made for it. A call that goes beyond a
+ * limit is ended, with its thread where nothing else helps. An owner whose calls do that is served apart for a while, by a thread that
+ * steps back, so that it slows down nobody else.
+ */
+export interface ClaimsSandbox {
+  /** Never rejects: what went wrong is an outcome. */
+  run(call: ScriptCall): Promise<{ outcome: ScriptOutcome; logs: readonly string[] }>
+  /** Starts the threads, unless they run; a call does so too. */
+  start(): Promise<void>
+  /** Ends what is under way as `stopped`. */
+  close(): Promise<void>
+}
+
+export interface ScriptCall extends CallMessage {
+  /** Whose calls share one turn: the client. */
+  owner: string
+  /** Not among those who wait for tokens: somebody tries a script out. */
+  isTrial?: boolean
+}
+
+export interface SandboxOptions {
+  /** Threads for everybody; one more is for those who go beyond limits and for trials. Default: one less than there are processors, 2 to 4. */
+  workers?: number | undefined
+  /** Calls waiting, at most. Default 2 000. */
+  queue?: number
+  /** How long a call waits for its turn, in ms. Default 5 000. */
+  patienceMs?: number
+  limits?: Partial<SandboxLimits>
+  /** Absent: scripts can ask nobody. Rejects with a message for the script. */
+  fetch?: ((request: FetchRequest) => Promise<FetchedAnswer>) | undefined
+  /** Calls after which a thread gets a successor. Default 10 000. */
+  callsPerThread?: number
+  onThreadEnd?: (reason: string) => void
+}
+
+export const defaultLimits: SandboxLimits = {
+  cpuMs: 100,
+  wallMs: 1_000,
+  heapBytes: 8 * 1024 * 1024,
+  stackBytes: 256 * 1024,
+  fetches: 2,
+}
+
+const callsPerInstance = 1_000
+/** Of the texts that wait, in characters. */
+const maxWaitingSize = 64 * 1024 * 1024
+const queueOfSuspect = 32
+/** How long an owner is served apart after a call that went beyond a limit, in ms. */
+const suspectFor = 30_000
+const slowestRestart = 5_000
+/** A thread that takes longer to be ready than this is not going to be, in ms. */
+const startWithin = 30_000
+const apartNice = 15
+
+interface Task {
+  call: ScriptCall
+  owner: string
+  size: number
+  giveUp: NodeJS.Timeout | undefined
+  resolve(result: { outcome: ScriptOutcome; logs: readonly string[] }): void
+}
+
+interface Thread {
+  worker: Worker
+  lane: Lane
+  isReady: boolean
+  running: { task: Task; deadline: NodeJS.Timeout } | undefined
+  calls: number
+}
+
+/** Threads, and who waits for one. */
+interface Lane {
+  queue: ReturnType<typeof createFairQueue<Task>>
+  threads: Set<Thread>
+  idle: Thread[]
+  wanted: number
+  nice: number
+  failedStarts: number
+  /** Threads are being started. */
+  filling: Promise<void> | undefined
+}
+
+export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox => {
+  const { queue = 2_000, patienceMs = 5_000, callsPerThread = 10_000, onThreadEnd } = options
+  const workers = options.workers ?? Math.min(4, Math.max(2, availableParallelism() - 1))
+  const limits = { ...defaultLimits, ...options.limits }
+  const lane = (wanted: number, nice: number, itemsOfOwner: number): Lane => ({
+    queue: createFairQueue({ items: queue, itemsOfOwner, size: maxWaitingSize }),
+    threads: new Set(),
+    idle: [],
+    wanted,
+    nice,
+    failedStarts: 0,
+    filling: undefined,
+  })
+  const main = lane(workers, 0, queue)
+  const apart = lane(1, apartNice, queueOfSuspect)
+  const suspects = new Map<string, number>()
+  let module: Promise<WebAssembly.Module> | undefined
+  let closed = false
+
+  const startThread = async (into: Lane): Promise<void> => {
+    module ??= compile()
+    const started: ThreadStart = { module: await module, limits, nice: into.nice, callsPerInstance }
+    if (closed) return
+    await new Promise<void>((resolve, reject) => {
+      const worker = new Worker(moduleUrl('./sandbox-thread', import.meta.url), {
+        workerData: started,
+        // Scripts have no business with the environment, nor with how this process was started.
+        env: {},
+        execArgv: [],
+        // Of the thread's own JavaScript; the engine's memory is limited by itself.
+        resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
+        name: 'claims',
+      })
+      const thread: Thread = { worker, lane: into, isReady: false, running: undefined, calls: 0 }
+      into.threads.add(thread)
+      worker.unref()
+      const stop = (reason: string) => {
+        clearTimeout(late)
+        reject(new Error(reason))
+        if (!into.threads.has(thread)) return
+        onThreadEnd?.(reason)
+        end(thread, { failed: 'stopped', message: 'Its thread ended.' })
+        replace(into)
+      }
+      const late = setTimeout(stop, startWithin, 'it did not start in time').unref()
+      worker.on('message', (message: FromThread) => {
+        if ('fetch' in message) void askFor(thread, message)
+        else if ('done' in message) take(thread, message)
+        else {
+          clearTimeout(late)
+          into.failedStarts = 0
+          thread.isReady = true
+          into.idle.push(thread)
+          resolve()
+          dispatch(into)
+        }
+      })
+      worker.on('error', (error) => stop(error.message))
+      worker.on('exit', () => stop('it ended'))
+    })
+  }
+
+  /** At once after a call had to be ended; less and less often when threads do not even start. */
+  const replace = (into: Lane) => {
+    if (closed) return
+    const pause = into.failedStarts === 0 ? 0 : Math.min(slowestRestart, 50 * 2 ** into.failedStarts)
+    into.failedStarts++
+    setTimeout(() => closed || fill(into).catch(() => {}), pause).unref()
+  }
+
+  /** Starts the threads that are missing. */
+  const fill = (into: Lane): Promise<void> => {
+    const missing = Math.max(0, into.wanted - into.threads.size)
+    into.filling ??= Promise.all(Array.from({ length: missing }, () => startThread(into)))
+      .then(() => {})
+      .finally(() => {
+        into.filling = undefined
+      })
+    return into.filling
+  }
+
+  const end = (thread: Thread, outcome: ScriptOutcome) => {
+    const { lane } = thread
+    lane.threads.delete(thread)
+    const at = lane.idle.indexOf(thread)
+    if (at !== -1) lane.idle.splice(at, 1)
+    void thread.worker.terminate()
+    finish(thread, outcome, [])
+  }
+
+  const finish = (thread: Thread, outcome: ScriptOutcome, logs: readonly string[]) => {
+    if (!thread.running) return
+    const { task, deadline } = thread.running
+    clearTimeout(deadline)
+    thread.running = undefined
+    if ('failed' in outcome && beyondLimits.has(outcome.failed)) suspect(task.owner)
+    task.resolve({ outcome, logs })
+  }
+
+  const take = (thread: Thread, { done, logs }: Extract<FromThread, { done: ScriptOutcome }>) => {
+    finish(thread, done, logs)
+    const { lane } = thread
+    if (!lane.threads.has(thread)) return
+    if (++thread.calls < callsPerThread) lane.idle.push(thread)
+    else retire(thread)
+    dispatch(lane)
+  }
+
+  /** Its successor first: there is never one less. */
+  const retire = (thread: Thread) => {
+    const { lane } = thread
+    lane.threads.delete(thread)
+    const done = () => {
+      thread.calls = 0
+      end(thread, { failed: 'stopped', message: 'Its thread ended.' })
+    }
+    fill(lane).then(done, done)
+  }
+
+  const endOverdue = (thread: Thread) => {
+    end(thread, { failed: 'wall', message: `It took more than ${limits.wallMs} ms.` })
+    replace(thread.lane)
+  }
+
+  const askFor = async (thread: Thread, { fetch: number, request }: Extract<FromThread, { fetch: number }>) => {
+    const answered = await ask(request)
+    if (thread.lane.threads.has(thread))
+      thread.worker.postMessage({ fetched: number, answer: answered } satisfies ToThread)
+  }
+
+  const ask = async (request: FetchRequest): Promise<FetchedAnswer | { failed: string }> => {
+    if (!options.fetch) return { failed: 'fetch is off: the operator allows no hosts.' }
+    try {
+      return await options.fetch(request)
+    } catch (error) {
+      return { failed: (error as Error).message }
+    }
+  }
+
+  /** What of it waits already goes where it will be served from now on. */
+  const suspect = (owner: string) => {
+    suspects.set(owner, performance.now() + suspectFor)
+    for (const task of main.queue.takeAll(owner)) enqueue(apart, task)
+  }
+
+  const laneOf = ({ owner, isTrial }: ScriptCall): Lane => {
+    if (isTrial) return apart
+    const until = suspects.get(owner)
+    if (until === undefined) return main
+    if (until > performance.now()) return apart
+    suspects.delete(owner)
+    return main
+  }
+
+  const enqueue = (into: Lane, task: Task) => {
+    if (!into.queue.add(task)) refuse(task)
+    else dispatch(into)
+  }
+
+  const refuse = (task: Task) => {
+    clearTimeout(task.giveUp)
+    task.resolve({ outcome: { failed: 'busy', message: 'Too many scripts wait to be run.' }, logs: [] })
+  }
+
+  const dispatch = (from: Lane) => {
+    while (from.queue.length > 0) {
+      // The one that was busy the longest ago has its next engine ready.
+      const thread = from.idle.shift()
+      if (!thread) {
+        if (from.threads.size < from.wanted && from.failedStarts === 0) void fill(from).catch(() => {})
+        return
+      }
+      const task = from.queue.take()!
+      clearTimeout(task.giveUp)
+      const { script, input, environmentVariables } = task.call
+      thread.running = { task, deadline: setTimeout(endOverdue, limits.wallMs, thread) }
+      thread.worker.postMessage({ call: { script, input, environmentVariables } } satisfies ToThread)
+    }
+  }
+
+  return {
+    start: () => fill(main),
+    run: (call) =>
+      new Promise((resolve) => {
+        const into = laneOf(call)
+        const size = call.script.length + (call.input?.length ?? 0)
+        const task: Task = { call, owner: call.owner, size, giveUp: undefined, resolve }
+        if (closed) return refuse(task)
+        task.giveUp = setTimeout(() => {
+          if (main.queue.remove(task) || apart.queue.remove(task)) refuse(task)
+        }, patienceMs)
+        enqueue(into, task)
+      }),
+    async close() {
+      closed = true
+      const threads = [...main.threads, ...apart.threads]
+      for (const { queue } of [main, apart]) for (let task = queue.take(); task; task = queue.take()) refuse(task)
+      await Promise.all(
+        threads.map((thread) => {
+          end(thread, { failed: 'stopped', message: 'The issuer stops.' })
+          return thread.worker.terminate()
+        }),
+      )
+    },
+  }
+}
+
+const beyondLimits = new Set(['cpu', 'wall', 'memory'])
+
+const compile = async (): Promise<WebAssembly.Module> =>
+  WebAssembly.compile(
+    await readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm')),
+  )
