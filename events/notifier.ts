@@ -83,7 +83,11 @@ export const createNotifier = ({
   return {
     notify() {
       emitter.emit('wake')
-      timer ??= setTimeout(send, Math.max(sentAt + coalesceMs - performance.now(), 0))
+      if (timer !== undefined) return
+      const early = sentAt + coalesceMs - performance.now()
+      // A timer takes a millisecond at least.
+      if (early > 0) timer = setTimeout(send, early)
+      else send()
     },
     onNotify(listener) {
       emitter.on('wake', listener)

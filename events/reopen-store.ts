@@ -1,4 +1,5 @@
 import { type Query, statement } from '../platform/database.ts'
+import { announceLanes } from './lane-notice-store.ts'
 
 /** Opening deliveries that ended, one at a time, and giving dead ones up. Many at a time: `replay-store.ts`. */
 
@@ -54,6 +55,7 @@ export const replayDelivery = async (
     await query(hastenLane, [deliveryId])
     await query(hasten, [deliveryId])
   }
+  await announceLanes(query)
   return { kept: true }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Query, statement } from '../platform/database.ts'
 import { typesMatching } from './catalogue.ts'
+import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 
 /**
@@ -199,6 +200,7 @@ export const continueReplay = async (query: Query, events: number): Promise<{ qu
   const values = filterValues({ ...replay, id: replay.hookId }, filter)
   const [row] = await query<{ queued: number }>(queue, [...values, doneSeq, until])
   const { queued } = row!
+  if (queued > 0) await announceLanes(query)
   await query(advance, [replay.id, until, queued, until >= lastSeq])
   return { queued }
 }

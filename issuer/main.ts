@@ -181,7 +181,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
-  const replayJob = startReplayJob({ database, events, logger })
+  const replayJob = startReplayJob({ database, logger })
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
@@ -191,7 +191,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     envelope,
     targets: createTargetPolicy(config.webhookTargets),
     baseUrl,
-    wake: events.wake,
     replaysWaiting: replayJob.wake,
   }
 

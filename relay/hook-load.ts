@@ -6,13 +6,15 @@ export interface HookLoads {
   of(hookId: string): HookLoad
   /** How many more lanes may be claimed, for hooks where that is not the default. */
   room(): Map<string, number>
+  /** What a claim brought for these hooks; `cut`: it may have left lanes of theirs for which there was room. */
+  claimed(lanesByHook: ReadonlyMap<string, number>, room: ReadonlyMap<string, number>, cut: boolean): void
 }
 
 export interface HookLoad {
   /** Grows when the receiver asks for silence or is gone; lanes claimed before are then given back unsent. */
   readonly epoch: number
   begin(): void
-  /** True when there is room again for a worthwhile claim. */
+  /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
   end(): boolean
   /** Runs `work` once fewer than `perHook` others run. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
@@ -45,6 +47,8 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     let posts = 0
     let epoch = 0
     let avoidedUntil = 0
+    /** Lanes may be due that no claim has taken for want of room. */
+    let isBehind = false
     const waiting: (() => void)[] = []
     const room = () => {
       if (avoidedUntil > 0 && performance.now() < avoidedUntil) return 0
@@ -63,11 +67,20 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       get idle() {
         return lanes === 0 && posts === 0
       },
-      room,
+      room() {
+        const lanesMore = room()
+        if (lanesMore === 0) isBehind = true
+        return lanesMore
+      },
+      fallBehind() {
+        isBehind = true
+      },
       begin: () => count(1),
       end() {
         count(-1)
-        return room() > 0
+        if (!isBehind || room() === 0) return false
+        isBehind = false
+        return true
       },
       async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
         if (posts >= perHook) await new Promise<void>((resolve) => waiting.push(resolve))
@@ -97,14 +110,20 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     }
   }
 
+  const of = (hookId: string) => {
+    const known = loads.get(hookId)
+    if (known) return known
+    if (loads.size >= keptLoads) for (const [id, { idle }] of loads) if (idle) loads.delete(id)
+    const load = createLoad()
+    loads.set(hookId, load)
+    return load
+  }
+
   return {
-    of(hookId) {
-      const known = loads.get(hookId)
-      if (known) return known
-      if (loads.size >= keptLoads) for (const [id, { idle }] of loads) if (idle) loads.delete(id)
-      const load = createLoad()
-      loads.set(hookId, load)
-      return load
+    of,
+    claimed(lanesByHook, room, cut) {
+      for (const [hookId, lanes] of lanesByHook)
+        if (cut || lanes >= (room.get(hookId) ?? perHook)) of(hookId).fallBehind()
     },
     room: () => {
       const rooms = new Map<string, number>()

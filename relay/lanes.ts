@@ -134,7 +134,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     try {
       // The receiver may have its next lanes while the results of these are stored.
       await workOff(claimed, load, held).finally(() => {
-        if (load.end()) wakeup.wake()
+        if (load.end() || claimed.kind === 'gated') wakeup.wake()
       })
       if (await recorder.release(claimed.lease)) wakeup.wake()
     } catch (error) {
@@ -155,7 +155,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
   const begin = async (leases: readonly Lease[], kind: Kind, own: Session, until: number) => {
     if (leases.length === 0) return
     const hookIds = new Set(leases.map(({ hookId }) => hookId))
-    const [open] = await Promise.all([
+    const reading = Promise.all([
       openDeliveries(database.query, leases, {
         perLane: kind === 'plain' ? perLane : 1,
         maxBytes: Math.max(maxBytes - bytes, 0),
@@ -163,6 +163,11 @@ export const createLanes = (options: LanesOptions): Lanes => {
       // Together; each lane then finds its own fresh.
       ...[...hookIds].map((hookId) => targets.current(hookId)),
     ])
+    const [open] = await reading.catch((error: unknown) => {
+      // Otherwise nobody had them until the lease ends.
+      for (const lease of leases) void recorder.release(lease)
+      throw error
+    })
     const breakOff = breakOffOf(own)
     for (const lease of leases) {
       const lane = run({ lease, kind, session: own, breakOff, deliveries: open.get(lease.fence) ?? [], until })
@@ -182,6 +187,9 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const plain = await claimLanes(database.query, { ...common, limit, after })
     const { gated, tests } = plain
     after = plain.after
+    const byHook = Map.groupBy(plain.leases, ({ hookId }) => hookId)
+    const counts = new Map([...byHook].map(([hookId, { length }]) => [hookId, length]))
+    loads.claimed(counts, common.room, plain.leases.length === limit)
     await Promise.all([
       begin(plain.leases, 'plain', own, until),
       gated &&
@@ -208,8 +216,10 @@ export const createLanes = (options: LanesOptions): Lanes => {
     while (!stopping.signal.aborted) {
       try {
         const { cut, gated } = await claim()
+        const claimedAt = performance.now()
         if (!cut) await rest(gated)
-        await pause(claimPauseMs, stopping.signal)
+        const early = claimedAt + claimPauseMs - performance.now()
+        if (early > 0) await pause(early, stopping.signal)
         backoff.reset()
       } catch (error) {
         logger.error({ err: error }, 'lanes could not be claimed; trying again')

@@ -3,7 +3,9 @@ import { deliveryFigures } from '../events/delivery-figures-store.ts'
 import { createEventFlow } from '../events/event-flow.ts'
 import type { HookChange } from '../events/hook-health-store.ts'
 import { hookSecrets } from '../events/hook-secrets.ts'
+import { lanesChannel } from '../events/lane-notice-store.ts'
 import { backlogOf, removeExpired } from '../events/ledger-store.ts'
+import { createNotifier } from '../events/notifier.ts'
 import { startReconciler } from '../events/reconcile.ts'
 import { pause } from '../events/wakeup.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
@@ -63,6 +65,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const onChange = ({ hookId, change, reason }: HookChange) => {
     measure.change(change)
     logger.warn({ hookId, reason }, notices[change])
+    if (change === 'breaker closed') lanes.wake()
   }
 
   const policy = createTargetPolicy({ allowedNetworks: config.allowedNetworks, allowHttp: config.allowHttp, resolve })
@@ -86,6 +89,8 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
     onResult: measure.result,
   })
 
+  const opened = createNotifier({ database, logger, channel: lanesChannel })
+  opened.onNotify(lanes.wake)
   const stopping = new AbortController()
   const ingest = createIngest({ database, logger, flow: createEventFlow(metrics), onDeliveries: lanes.wake })
   const consuming = bus.consume(ingest, { signal: stopping.signal })
@@ -98,6 +103,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   return {
     async close() {
       stopping.abort()
+      await opened.close()
       await Promise.all([consuming, reconciler.close(), retention, lanes.close()])
       await recorder.close()
       await session.close()

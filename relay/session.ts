@@ -90,14 +90,21 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
 
   const again = async (work: () => Promise<void>, failure: string) => {
     const backoff = createBackoff()
+    let silentUntil = Number.NEGATIVE_INFINITY
     while (!stopping.signal.aborted) {
       try {
         await work()
         backoff.reset()
+        silentUntil = Number.NEGATIVE_INFINITY
         await pause(aliveMs / 5, stopping.signal)
       } catch (error) {
-        logger.error({ err: error }, failure)
-        await pause(Math.min(backoff.next(), aliveMs / 5), stopping.signal)
+        const delay = backoff.next()
+        // Tried more often than it is told.
+        if (performance.now() >= silentUntil) {
+          logger.error({ err: error }, failure)
+          silentUntil = performance.now() + delay
+        }
+        await pause(Math.min(delay, aliveMs / 5), stopping.signal)
       }
     }
   }

@@ -25,7 +25,7 @@ const dayMs = 86_400_000
 
 /** What became of events at a hook: deliveries, their attempts, and sending one again. */
 export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { hooks: HookOperations }): Route[] => {
-  const { database, mutate, hooks, wake } = dependencies
+  const { database, mutate, hooks } = dependencies
   const { query: run } = database
 
   const find = async (hookId: string, deliveryId: string) => {
@@ -113,7 +113,6 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
           return findDelivery(query, hookId, found)
         })
         if (queued === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: found } })
-        wake()
         return { body: toWholeDelivery(queued) }
       },
     }),

@@ -1,5 +1,6 @@
 import { cancelDeliveries } from '../../events/delivery-log-store.ts'
 import { newSigningKey } from '../../events/hook-secrets.ts'
+import { announceLanes } from '../../events/lane-notice-store.ts'
 import { type Database, queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TargetPolicy } from '../../platform/outbound.ts'
@@ -19,8 +20,6 @@ export interface HookOperationsDependencies {
   targets: TargetPolicy
   /** `BASE_URL`: hooks that lead here would answer every change with another. */
   baseUrl: string
-  /** Tells the relays that there is something to do. */
-  wake(): void
 }
 
 /** Besides the current signing key. */
@@ -79,6 +78,8 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         const changes = changesOf<HookColumns>(columnsOfHook(current), wanted)
         if (changes === undefined) return current
         await store.update(query, id, { ...columnsOfHook(current), ...changes })
+        // What was held or waited for its receiver is due.
+        await announceLanes(query)
         return (await store.find(query, id))!
       })
     },

@@ -13,8 +13,6 @@ export interface ReplayJob {
 
 export interface ReplayJobOptions {
   database: Pick<Database, 'transaction'>
-  /** Tells the relays that there are deliveries. */
-  events: { wake(): void }
   logger: Logger
   /** Events looked at in one transaction. Default 1 000. */
   stretch?: number
@@ -23,7 +21,7 @@ export interface ReplayJobOptions {
 }
 
 export const startReplayJob = (options: ReplayJobOptions): ReplayJob => {
-  const { database, events, logger, stretch = 1_000, pollMs = 5_000 } = options
+  const { database, logger, stretch = 1_000, pollMs = 5_000 } = options
   const stopping = new AbortController()
   const { signal } = stopping
   const wakeup = createWakeup()
@@ -34,7 +32,6 @@ export const startReplayJob = (options: ReplayJobOptions): ReplayJob => {
       try {
         const step = await database.transaction((query) => continueReplay(query, stretch))
         if (step === undefined) await wakeup.wait(pollMs, signal)
-        else if (step.queued > 0) events.wake()
         backoff.reset()
       } catch (error) {
         logger.error({ err: error }, 'a replay could not go on; trying again')

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { typesMatching } from '../../events/catalogue.ts'
 import { testPayload } from '../../events/examples.ts'
 import { hookSecrets } from '../../events/hook-secrets.ts'
+import { announceLanes } from '../../events/lane-notice-store.ts'
 import {
   giveTestsUp,
   insertTestSend,
@@ -39,7 +40,7 @@ const relayWaitMs = 2_000
  * deliveries, and a relay sends each of them once.
  */
 export const createTestSend = (dependencies: TestSendDependencies) => {
-  const { database, mutate, envelope, hooks, wake, waitMs = 20_000 } = dependencies
+  const { database, mutate, envelope, hooks, waitMs = 20_000 } = dependencies
   const { sealHeaders } = hookSecrets(envelope)
 
   const until = async (deliveryIds: readonly string[]): Promise<TestAnswer[]> => {
@@ -75,9 +76,9 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
         const payload = testPayload(type, { id: eventId, correlationId: uuidv7(), createdAt: new Date() })
         ids.push(await insertTestSend(query, { hookId, eventId, type, payload, target }))
       }
+      await announceLanes(query)
       return ids
     })
-    wake()
 
     const answers = await until(deliveryIds)
     const failed = answers.find(({ state }) => state !== 'succeeded')

@@ -36,7 +36,7 @@ interface ComposeService {
   ports?: string[]
   profiles?: string[]
   depends_on?: Record<string, { condition: string }>
-  deploy?: { replicas: number }
+  deploy?: { replicas: number; resources?: { limits: { memory: string } } }
   user?: string
   read_only?: boolean
   cap_drop?: string[]
@@ -51,7 +51,8 @@ const exampleNames = [...read('deploy/.env.example').matchAll(/^([A-Z_]+)=/gm)].
 /** What each command reads. */
 const known: Record<string, readonly string[]> = {
   issuer: [...Object.keys(settings.issuer.shape), ...Object.keys(issuerSettings.shape)],
-  relay: [...Object.keys(settings.relay.shape), ...Object.keys(relaySettings.shape)],
+  // The last is Node's own.
+  relay: [...Object.keys(settings.relay.shape), ...Object.keys(relaySettings.shape), 'NODE_OPTIONS'],
   // And whatever its file names.
   gateway: [
     ...Object.keys(settings.gateway.shape),
@@ -133,7 +134,7 @@ describe('the compose file', () => {
     expect(compose.networks['data']).toEqual({ internal: true })
     expect(compose.services['postgres']!.networks).toEqual(['data'])
     expect(compose.services['nats']!.networks).toEqual(['data'])
-    expect(compose.services['relay']!.deploy).toEqual({ replicas: 2 })
+    expect(compose.services['relay']!.deploy).toMatchObject({ replicas: 2, resources: { limits: { memory: '320M' } } })
     for (const [, service] of ours) expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
   })
 })

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { announceLanes } from '../../events/lane-notice-store.ts'
+import { insertTestSend } from '../../events/test-send-store.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
+import { uuidv7 } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
@@ -184,4 +187,42 @@ test('a relay without the key of the hooks says so, sends nothing, and leaves th
   await receiver.until((received) => received.length === 1)
   expect((await good.ready()).checks['webhook secrets']).toEqual({ ok: true })
   expect(receiver.received).toHaveLength(1)
+})
+
+test('a relay that dies with a test-send in hand leaves it to another', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  const relay = await relayProcess()
+  receiver.answerWith(() => relay.signal('SIGKILL'))
+  const eventId = uuidv7()
+  const payload = Buffer.from(`{"id":"${eventId}","test":true}`)
+  await ledger.database.transaction(async (query) => {
+    await insertTestSend(query, { hookId: hook.id, eventId, type: 'User.Created', payload, target: undefined })
+    await announceLanes(query)
+  })
+  await relay.exited
+  receiver.answerWith((_received, response) => void response.writeHead(204).end())
+  await ledger.relay({ config })
+  await ledger.untilTrue(`SELECT state = 'succeeded' FROM deliveries`)
+  expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([eventId, eventId])
+  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+})
+
+test('lanes that were claimed and then could not be read are given back, not kept until their lease ends', async () => {
+  await ledger.hook({ url: receiver.url })
+  const { database } = ledger
+  let failures = 0
+  const unreliable: typeof database = {
+    ...database,
+    async query(statement, values) {
+      if (statement.name === 'lanes-heads' && failures < 2) {
+        failures += 1
+        throw new Error('the connection broke')
+      }
+      return database.query(statement, values)
+    },
+  }
+  await ledger.relay({ config, database: unreliable })
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  expect(failures).toBe(2)
 })

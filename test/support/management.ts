@@ -111,7 +111,6 @@ export const startManagement = async (): Promise<ManagementTest> => {
       envelope,
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
       baseUrl,
-      wake() {},
       replaysWaiting() {},
     }),
     ...eventsRoutes({ feed: createEventFeed(database) }),

@@ -231,7 +231,7 @@ describe('a long replay', () => {
   const read = (id: string) => hooks.call(200, 'GET', `/hooks/${hook.id}/replays/${id}`)
   const job = () => {
     const { database } = hooks.issuer
-    return startReplayJob({ database, events: { wake() {} }, logger: silentLogger, stretch: 7, pollMs: 20 })
+    return startReplayJob({ database, logger: silentLogger, stretch: 7, pollMs: 20 })
   }
 
   beforeEach(async () => {

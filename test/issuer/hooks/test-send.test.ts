@@ -117,7 +117,6 @@ test('a relay that is said to be alive but takes nothing: the test is given up, 
     envelope: undefined as never,
     targets: undefined as never,
     baseUrl: 'http://issuer.test',
-    wake() {},
     waitMs: 100,
     hooks: { get: async () => ({ ...hook, events: ['User.Created'] }) } as never,
     mutate: (_context, work) => database.knex.transaction((trx) => work({ trx, record: async () => {}, note() {} })),
@@ -125,4 +124,16 @@ test('a relay that is said to be alive but takes nothing: the test is given up, 
   await expect(send({} as never, hook.id, {})).rejects.toMatchObject({ code: 'hook.relay_unavailable' })
   expect(await hooks.states(hook.id)).toEqual(['cancelled'])
   expect(await hooks.sql('SELECT * FROM lanes')).toEqual([])
+})
+
+test('a test-send does not wait until its relay looks again', async () => {
+  const hook = await hooks.create({ url: receiver.url })
+  await hooks.relay()
+  for (let count = 0; count < 8; count += 1) await hooks.call(204, 'POST', `/hooks/${hook.id}/test`)
+  const [{ soon } = { soon: 0 }] = await hooks.sql<{ soon: number }>(
+    `SELECT count(*)::int AS soon FROM deliveries JOIN delivery_attempts AS attempt ON attempt.delivery_id = deliveries.id
+     WHERE attempt.at < deliveries.created_at + interval '400 ms'`,
+  )
+  // A relay looks once a second by itself: of eight, three would be that early.
+  expect(soon).toBeGreaterThanOrEqual(7)
 })
