@@ -2,16 +2,27 @@ import { utcMilliseconds } from './time-layout.ts'
 
 /** Offsets come from the ICU of the runtime, which knows every zone of the IANA database on every machine. */
 
-const formats = new Map<string, Intl.DateTimeFormat | undefined>()
+const formats = new Map<string, Intl.DateTimeFormat>()
+/** There are about 600 names; ICU, which takes any case, must not be made to remember more. */
+const mostZones = 1_000
 
+/** Texts that name no zone are not kept: callers may send any. */
 const formatOf = (zone: string): Intl.DateTimeFormat | undefined => {
-  if (!formats.has(zone)) formats.set(zone, tryFormat(zone))
-  return formats.get(zone)
+  const known = formats.get(zone)
+  if (known) return known
+  if (formats.size >= mostZones) for (const map of [formats, latest, names]) map.clear()
+  const format = tryFormat(zone)
+  if (format) formats.set(zone, format)
+  return format
 }
 
-/** ICU takes any case and `+02:00`; Go knows zones only by their names. */
+/** ICU takes any case and `+02:00`; Go knows zones only by their names, as far as their spelling shows: `EUROPE` and `Est` are none. */
+const isSpeltRight = (zone: string): boolean =>
+  /^(?:[A-Z][A-Za-z0-9_+-]*)(?:\/[A-Z][A-Za-z0-9_+-]*)*$/.test(zone) &&
+  !/(?:^|\/)[A-Z]{5,}|^[A-Z](?:[a-z][A-Za-z]|[A-Z][a-z])$/.test(zone)
+
 const tryFormat = (zone: string): Intl.DateTimeFormat | undefined => {
-  if (!/^[A-Z][A-Za-z0-9_+/-]*$/.test(zone) || zone.length > 64) return undefined
+  if (!isSpeltRight(zone) || zone.length > 64) return undefined
   try {
     return new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
@@ -29,10 +40,25 @@ const tryFormat = (zone: string): Intl.DateTimeFormat | undefined => {
   }
 }
 
+/** The quarter of an hour that was asked for last, by zone: rules nearly always ask for the present. Seconds since 1970. */
+const latest = new Map<string, { from: number; offset: number }>()
+const quarter = 900
+
 /** Seconds east of Greenwich at a moment (seconds since 1970), or `undefined` for an unknown zone. */
 export const offsetAt = (zone: string, seconds: number): number | undefined => {
+  const known = latest.get(zone)
+  if (known && seconds >= known.from && seconds < known.from + quarter) return known.offset
   const format = formatOf(zone)
   if (!format) return undefined
+  const from = Math.floor(seconds / quarter) * quarter
+  const offset = askOffset(format, from)
+  // A change within the quarter (there were some, long ago) is not remembered.
+  if (offset !== askOffset(format, from + quarter - 1)) return askOffset(format, seconds)
+  latest.set(zone, { from, offset })
+  return offset
+}
+
+const askOffset = (format: Intl.DateTimeFormat, seconds: number): number => {
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {}
   for (const { type, value } of format.formatToParts(seconds * 1000)) parts[type] = value
   const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
