@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config.ts'
 
-/** A configuration that follows its file. */
+/** A configuration that follows its file and the key file that it names. */
 export interface Reloads {
   /** Reads the file now, changed or not. Resolves when what it says by then runs, or is refused. */
   reload(): Promise<void>
@@ -21,7 +21,7 @@ export interface Reloads {
 const lookEvery = 250
 
 export const createReloads = (options: {
-  /** Looked at for changes; undefined: only `reload` does something. */
+  /** Looked at for changes, like the key file; undefined: only `reload` does something. */
   file: string | undefined
   /** What runs at first. */
   running: GatewayConfig
@@ -90,16 +90,18 @@ export const createReloads = (options: {
 
   const stop = new AbortController()
   const follow = async (path: string) => {
-    let seen = await stateOf(path)
-    let before = seen
+    // Not the state of the file itself: what was written there while the gateway started counts too.
+    let seen = await statesOf(filesBeside(running))
+    let before = ''
     while (!stop.signal.aborted) {
       await delay(lookEvery, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-      const state = await stateOf(path)
-      const settling = state !== before
-      before = state
-      if (stop.signal.aborted || settling || state === seen) continue
-      seen = state
-      void reload(false)
+      const states = await statesOf([path, ...filesBeside(running)])
+      const settling = before !== textOf(states)
+      before = textOf(states)
+      if (stop.signal.aborted || settling || before === textOf(seen)) continue
+      const besideChanged = filesBeside(running).some((file) => seen.has(file) && seen.get(file) !== states.get(file))
+      seen = states
+      void reload(besideChanged)
     }
   }
   const following = file === undefined ? undefined : follow(file)
@@ -116,6 +118,17 @@ export const createReloads = (options: {
     },
   }
 }
+
+/** Read with the configuration, and not part of its text. */
+const filesBeside = ({ identity }: GatewayConfig): string[] => (identity ? [identity.keyFile] : [])
+
+/** By the name of the file. */
+type FileStates = ReadonlyMap<string, string>
+
+const statesOf = async (files: readonly string[]): Promise<FileStates> =>
+  new Map(await Promise.all(files.map(async (file) => [file, await stateOf(file)] as const)))
+
+const textOf = (states: FileStates): string => JSON.stringify([...states])
 
 /** Follows links. Unreadable is a state too: entering it is reported, leaving it loads again. */
 const stateOf = async (file: string): Promise<string> => {

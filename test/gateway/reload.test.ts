@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { request, type ServerResponse } from 'node:http'
@@ -6,7 +7,10 @@ import { join } from 'node:path'
 import { Agent, fetch as fetchWith } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { stringify } from 'yaml'
-import { createLogger } from '../../platform/logger.ts'
+import { fileSource, parseGatewayConfig } from '../../gateway/config.ts'
+import { createReloads } from '../../gateway/reload.ts'
+import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
 import { startTestGateway, startUpstream, type TestGateway } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { openWebSocket, startWebSocketApi } from '../support/websocket-api.ts'
@@ -123,6 +127,55 @@ routes: [{ id: one, path: /x, auth: none, upstream: u, entrypoint: no/such }]
     await gateway.reload()
     expect(await configurationCheck(gateway)).toEqual(before)
     expect(await metric(gateway, 'surrogate_gateway_config_stale')).toMatch(/ 0$/)
+  })
+
+  test('counts also when it was changed while the gateway started', async () => {
+    const file = join(await newFolder(), 'gateway.yaml')
+    const text = (path: string) =>
+      stringify({
+        version: 1,
+        upstreams: { orders: { url: 'http://127.0.0.1:1' } },
+        routes: [publicRoute('a', path)],
+      })
+    await writeFile(file, text('/late'))
+    const applied: string[] = []
+    const reloads = createReloads({
+      file,
+      running: parseGatewayConfig(text('/early'), { file, env: {} }),
+      load: fileSource(file, {}).load,
+      apply: async ({ routes }) => void applied.push(routes[0]!.pattern.text),
+      logger: silentLogger,
+      metrics: createMetrics(),
+    })
+    cleanup.push(() => reloads.close())
+    await eventually(() => expect(applied).toEqual(['/late']))
+  })
+
+  test('includes the key file that it names, changed alone: the new keys count, unusable ones change nothing', async () => {
+    const keyFile = join(await newFolder(), 'identity-key.json')
+    const newKey = (kid: string) =>
+      JSON.stringify({
+        ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+        kid,
+      })
+    const put = async (text: string) => {
+      await writeFile(`${keyFile}.new`, text)
+      await rename(`${keyFile}.new`, keyFile)
+    }
+    await put(newKey('first'))
+    const gateway = await start({ config: () => ({ identity: { issuer: 'https://gateway.test', keyFile } }) })
+    const kids = async () => {
+      const answer = await fetch(`${gateway.url}/.well-known/surrogate/jwks.json`)
+      return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
+    }
+    expect(await kids()).toEqual(['first'])
+    await put(`{"keys":[${newKey('second')}]}`)
+    await eventually(async () => expect(await kids()).toEqual(['second']))
+    await put('{"keys":[]}')
+    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('not usable'))
+    expect(await kids()).toEqual(['second'])
+    await put(newKey('third'))
+    await eventually(async () => expect(await kids()).toEqual(['third']))
   })
 
   test('that is gone changes nothing', async () => {
