@@ -5,6 +5,7 @@ import { createProxyMiddleware } from 'http-proxy-middleware'
 import { AppError } from '../platform/problem.ts'
 import { addAnswerFields } from './answer-fields.ts'
 import { refuse } from './canonical-target.ts'
+import { originOf } from './cors.ts'
 import { answered, type Exchange, newExchange, type Stage } from './exchange.ts'
 import { upstreamError, upstreamHeaders, upstreamPath } from './forward.ts'
 import { answerHeaders } from './headers.ts'
@@ -61,6 +62,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
   return (exchange) => {
     const { upgrade, route } = exchange
     if (!upgrade || !route!.websocket) return
+    checkOrigin(exchange)
     const key = checkHandshake(exchange)
     // RFC 6455 §4.1: a client waits for the answer. What came with the request was meant for somebody who reads it as another request.
     if (upgrade.head.length > 0) throw refuse('The request for a WebSocket is followed by something before its answer.')
@@ -113,6 +115,19 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
 
 /** Of Node's own parser. */
 const isParserError = (error: NodeJS.ErrnoException): boolean => error.code?.startsWith('HPE_') ?? false
+
+/**
+ * RFC 6455 §10.2: browsers ask nobody before they open a WebSocket to another origin, cookies included; they only say whose page it is. The
+ * pages that may are those of `cors` and the API's own; what is no browser names no origin.
+ */
+const checkOrigin = (exchange: Exchange): void => {
+  const { cors } = exchange.route!
+  if (!cors) return
+  const origin = originOf(exchange)
+  if (origin === undefined || cors.allowed(origin) !== undefined) return
+  const { host } = exchange.request!
+  if (origin !== `https://${host}` && origin !== `http://${host}`) throw new AppError('origin_not_allowed')
+}
 
 /** RFC 6455 §4.2.1; returns the key. `Connection: upgrade` was checked by Node's parser. */
 const checkHandshake = ({ headers }: Exchange): string => {

@@ -96,6 +96,7 @@ export const problems = {
   invalid_token: [401, 'The access token is not valid.'],
   insufficient_scope: [401, 'The access token does not carry the needed scope.'],
   impersonation_denied: [403, 'This cannot be done while acting for somebody.'],
+  origin_not_allowed: [403, 'Pages of this origin may not open a WebSocket here.'],
   policy_denied: [403, 'The policy refused this request.'],
   policy_error: [403, 'The policy gave no usable decision.'],
   policy_unavailable: [503, 'The policy could not be asked in time.'],

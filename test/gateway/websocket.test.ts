@@ -147,6 +147,45 @@ describe('the decision is that of any request', () => {
   })
 })
 
+test('pages of foreign origins open none where the route has cors; those listed, those of the host itself and programs do', async () => {
+  const { gateway, api } = await start({
+    config: () => ({
+      routes: [
+        {
+          id: 'open',
+          path: '/open/**',
+          auth: 'none',
+          upstream: 'api',
+          websocket: true,
+          cors: { origins: ['https://app.test', 'https://*.shop.test'] },
+        },
+      ],
+    }),
+  })
+  const answer = async (...origins: string[]) => {
+    const lines = origins.map((origin) => `Origin: ${origin}`)
+    const text = await sendRaw(gateway.port, handshake('/open/1', version13, 'Cookie: session=1', ...lines), {
+      until: /\r\n\r\n/,
+    })
+    return Number(text.split(' ')[1])
+  }
+  for (const origin of [
+    'https://evil.test',
+    'null',
+    'https://evil-shop.test',
+    'https://app.test.evil.test',
+    'file://',
+  ]) {
+    expect(await answer(origin), origin).toBe(403)
+  }
+  expect(await answer('https://app.test', 'https://evil.test')).toBe(400)
+  expect(api.handshakes).toEqual([])
+  for (const origin of ['https://app.test', 'https://a.shop.test', 'https://a.test', 'http://a.test']) {
+    expect(await answer(origin), origin).toBe(101)
+  }
+  expect(await answer()).toBe(101)
+})
+
 describe('no bytes pass but those of an opened WebSocket', () => {
   test.each<[string, string, number]>([
     ['another version', handshake('/open/1', 'Sec-WebSocket-Version: 8'), 426],
