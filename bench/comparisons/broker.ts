@@ -42,12 +42,16 @@ export const broker: Comparison = {
 
 const people = 200
 
-const contestantOf = async (
+const contestantOf = async (...settings: Parameters<typeof changingIssuer>): Promise<Contestant> =>
+  (await changingIssuer(...settings)).contestant
+
+/** An issuer with a database of its own, and changes to send to it. */
+export const changingIssuer = async (
   stage: Stage,
   postgres: Connection,
   name: string,
   nats: string | undefined,
-): Promise<Contestant> => {
+): Promise<{ contestant: Contestant; connection: Connection }> => {
   const connection = await addDatabase(postgres, name.replaceAll(' ', '_').toLowerCase())
   const database = createDatabase({ connection, logger: silentLogger, poolSize: 2 })
   await migrate(database, migrations)
@@ -68,7 +72,7 @@ const contestantOf = async (
       token,
     )
   }
-  return {
+  const contestant: Contestant = {
     name,
     server,
     once: true,
@@ -79,6 +83,7 @@ const contestantOf = async (
       await sendExpecting(server.port, request('PATCH', path, { customData: {} }, server, `${token}x`), 401)
     },
   }
+  return { contestant, connection }
 }
 
 const makePeople = async (server: Server, token: string): Promise<string[]> => {

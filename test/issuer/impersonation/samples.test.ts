@@ -167,6 +167,29 @@ test('who acts may look, not touch, and not for long', async () => {
   expect((await issuer.api('GET', `/impersonations/${sid}`)).body.scopes).toEqual(['read:orders'])
 })
 
+test('nobody is reached across organizations', async () => {
+  const [support, customer, stranger] = [await person('support'), await person('customer'), await person('customer')]
+  const organizations = ['acme', 'other'].map((name) => ({ id: `${name}-${support.slice(0, 6)}`, name }))
+  for (const { id, name } of organizations)
+    await issuer.sql('INSERT INTO organizations (id, name) VALUES ($1, $2)', [id, name])
+  const [acme, other] = organizations.map(({ id }) => id)
+  for (const [organization, user] of [
+    [acme, support],
+    [acme, customer],
+    [other, customer],
+    [other, stranger],
+  ])
+    await issuer.sql('INSERT INTO organization_users (organization_id, user_id) VALUES ($1, $2)', [organization, user])
+  const [actor_token = ''] = [await issuer.actorToken(desk, support)]
+  await use('same_organization')
+  expect((await act(await issuer.subjectToken(customer), { actor_token })).status).toBe(200)
+  const across = await act(await issuer.subjectToken(stranger), { actor_token })
+  expect(across).toMatchObject(deniedAtExchange('no_common_organization'))
+  expect(await mint(stranger, { actorId: support })).toMatchObject(deniedAtMinting('no_common_organization'))
+  const elsewhere = await act(await issuer.subjectToken(customer), { actor_token, organization_id: other! })
+  expect(elsewhere).toMatchObject(deniedAtExchange('actor_outside_organization'))
+})
+
 test('every sample is used here', async () => {
   const names = await readdir(join(shippedPolicies, 'examples', 'impersonation'))
   const here = await readFile(import.meta.filename, 'utf8')

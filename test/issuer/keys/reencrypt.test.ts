@@ -134,6 +134,22 @@ test('values under a key that nobody gave are named and left alone; the others a
   expect(await sql('SELECT sealed FROM hook_signing_keys')).toEqual([{ sealed: stranger }])
 })
 
+test('the headers of a test-send that is under way are encrypted anew, for the hook they belong to', async () => {
+  await fill(before, { hooks: 1 })
+  const [row] = await sql(
+    `INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, test, payload)
+     VALUES ('hook0', gen_random_uuid(), 'User.Created', 'test', 'x', 1, true, '{}') RETURNING id`,
+  )
+  const headers = { authorization: 'Bearer of a test' }
+  await sql(`INSERT INTO test_targets (delivery_id, url, sealed_headers) VALUES ($1, 'https://a.test', $2)`, [
+    row!['id'],
+    hookSecrets(before).sealHeaders('hook0', headers),
+  ])
+  expect(await reencrypt({ database: home.database, envelope: during })).toMatchObject({ unreadable: [], missed: 0 })
+  const [target] = await sql('SELECT sealed_headers AS sealed FROM test_targets')
+  expect(hookSecrets(after).openHeaders('hook0', target!['sealed'] as Buffer)).toEqual(headers)
+})
+
 /** Binary columns that hold nothing sealed, beside digests. */
 const notSealed = [
   'deliveries.payload',
