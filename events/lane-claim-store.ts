@@ -175,25 +175,27 @@ const claimTests = statement(
 export const claimTestLanes = (query: Query, { relayId, leaseMs }: Claimant): Promise<Lease[]> =>
   query<Lease>(claimTests, [relayId, leaseMs])
 
-// Gated hooks: not before their next slot or probe.
+// Overdue ones are left out: what could be claimed of them was.
 const nextDue = statement(
   'lanes-next-due',
-  `WITH RECURSIVE visited AS (
-     (SELECT hook_id, ready_at FROM lanes ORDER BY hook_id, ready_at LIMIT 1)
-     UNION ALL
-     SELECT next.hook_id, next.ready_at FROM visited CROSS JOIN LATERAL (
-       SELECT hook_id, ready_at FROM lanes WHERE lanes.hook_id > visited.hook_id ORDER BY hook_id, ready_at LIMIT 1) AS next
-   )
-   SELECT extract(epoch FROM min(greatest(ready_at, paused_until, probe_at,
-     slots_from + interval '1 minute' / least(rate_limit, CASE WHEN catching_up THEN $1::int END))) - now()) * 1000 AS ms
-   FROM visited JOIN hooks ON hooks.id = visited.hook_id WHERE hooks.enabled`,
+  `SELECT extract(epoch FROM min(due_at) - now()) * 1000 AS ms FROM (
+     SELECT greatest(ready_at, paused_until, probe_at,
+       slots_from + interval '1 minute' / least(rate_limit, CASE WHEN catching_up THEN $1::int END)) AS due_at
+     FROM hooks CROSS JOIN LATERAL (
+       SELECT ready_at FROM lanes WHERE lanes.hook_id = hooks.id AND NOT test ORDER BY ready_at LIMIT 1) AS lane
+     WHERE gated AND enabled
+   ) AS hook
+   WHERE due_at > now() - $2 * interval '1 millisecond'`,
 )
 
-/** Milliseconds until a lane is due (below 0: overdue); undefined when there is none. */
-export const msUntilDue = async (
+/**
+ * Milliseconds until a lane of a gated hook is due: not before its next slot or probe. Below 0 when it has become due within the last
+ * `sinceMs`, after the claim; undefined when there is none, or only some that are overdue for longer.
+ */
+export const msUntilGatedDue = async (
   query: Query,
-  { catchUpRate }: { catchUpRate: number },
+  { catchUpRate, sinceMs }: { catchUpRate: number; sinceMs: number },
 ): Promise<number | undefined> => {
-  const [row] = await query<{ ms: string | number | null }>(nextDue, [catchUpRate])
+  const [row] = await query<{ ms: string | number | null }>(nextDue, [catchUpRate, sinceMs])
   return row?.ms == null ? undefined : Number(row.ms)
 }

@@ -1,5 +1,5 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
-import { claimGatedLanes, claimLanes, claimTestLanes, msUntilDue } from '../events/lane-claim-store.ts'
+import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../events/lane-claim-store.ts'
 import { type Lease, type OpenDelivery, openDeliveries } from '../events/lane-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
@@ -202,23 +202,24 @@ export const createLanes = (options: LanesOptions): Lanes => {
   }
 
   /** Until there is something to claim. What has no room now is claimed when lanes end, which wakes us. */
-  const rest = async (gated: boolean) => {
+  const rest = async (gated: boolean, claimedFrom: number) => {
     const now = performance.now()
     soon = soon.filter((at) => at > now)
-    const due = Math.min(...soon) - now
-    const gatedDue = gated ? await msUntilDue(database.query, { catchUpRate }) : undefined
-    const overdue = gatedDue === undefined || gatedDue <= 0
-    await wakeup.wait(Math.min(due + 1, overdue ? pollMs : gatedDue + 1, pollMs), stopping.signal)
+    const sinceMs = now - claimedFrom
+    const gatedMs = gated ? await msUntilGatedDue(database.query, { catchUpRate, sinceMs }) : undefined
+    const dueMs = Math.min(Math.min(...soon) - now, Math.max(gatedMs ?? pollMs, 0)) + 1
+    await wakeup.wait(Math.min(dueMs, pollMs), stopping.signal)
   }
 
   const loop = async () => {
     const backoff = createBackoff()
     while (!stopping.signal.aborted) {
       try {
+        const from = performance.now()
         const { cut, gated } = await claim()
-        const claimedAt = performance.now()
-        if (!cut) await rest(gated)
-        const early = claimedAt + claimPauseMs - performance.now()
+        const to = performance.now()
+        if (!cut) await rest(gated, from)
+        const early = to + claimPauseMs - performance.now()
         if (early > 0) await pause(early, stopping.signal)
         backoff.reset()
       } catch (error) {

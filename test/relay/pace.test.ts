@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -119,4 +120,24 @@ test('large payloads are read a few at a time, whatever their number', async () 
     expect(own.map(({ body }) => body.version)).toEqual([1, 2, 3])
     expect(own[0]!.raw.length).toBeGreaterThan(200_000)
   }
+})
+
+test('when a limited hook is next due is known, whatever else is overdue', async () => {
+  const { id } = await ledger.hook({ url: receiver.url })
+  await ledger.rows(`UPDATE hooks SET rate_limit = 60, slots_from = now() + interval '1 hour'`)
+  await ledger.hook({ url: receiver.url })
+  const breaker = await ledger.hook({ url: receiver.url })
+  await ledger.rows(
+    `UPDATE hooks SET open_since = now(), probe_at = now() - interval '1 min' WHERE id = $1`,
+    breaker.id,
+  )
+  // Of each hook, for longer than it was looked for.
+  await ledger.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at) SELECT id, 'user', 'u1', now() - interval '1 min' FROM hooks`)
+  const due = () => msUntilGatedDue(ledger.database.query, { catchUpRate: 3_000, sinceMs: 10 })
+  const ms = await due()
+  expect(ms).toBeGreaterThan(3_500_000)
+  expect(ms).toBeLessThanOrEqual(3_601_000)
+  await ledger.rows(`DELETE FROM lanes WHERE hook_id = $1`, id)
+  expect(await due()).toBeUndefined()
 })

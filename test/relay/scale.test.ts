@@ -1,0 +1,130 @@
+import { Client } from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { recordAttempts } from '../../events/attempt-store.ts'
+import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
+import { openDeliveries } from '../../events/lane-store.ts'
+import type { Query, Statement } from '../../platform/database.ts'
+import { userUpdated } from '../support/event-factory.ts'
+import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** Many lanes and many hooks: what is asked for over and over must not grow with them. */
+
+let ledger: TestLedger
+beforeEach(async () => {
+  ledger = await startTestLedger()
+})
+afterEach(() => ledger.close())
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Shared Hit Blocks': number
+  'Shared Read Blocks': number
+  Plans?: Plan[]
+}
+
+/** Runs statements as the relay does, and notes what PostgreSQL did for each. Rows are not answered: the plan stands in their place. */
+const explaining = async () => {
+  const client = new Client({
+    ...ledger.connection,
+    options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
+  })
+  await client.connect()
+  const explain = async ({ text }: Statement, values: readonly unknown[]): Promise<Plan> => {
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values])
+    return rows[0]['QUERY PLAN'][0].Plan
+  }
+  return { client, explain }
+}
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+const pagesOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+
+test('what a relay asks for again and again reads a few pages by index, with 100 000 lanes', {
+  timeout: 60_000,
+}, async () => {
+  // One large hook, one that is limited, one whose breaker is open, and 997 small ones.
+  await ledger.rows(`
+    INSERT INTO hooks (id, name, events, url, rate_limit, open_since, probe_at)
+    SELECT 'h' || lpad(n::text, 5, '0'), '', '{User.Data.Updated}', 'https://receiver.test',
+      CASE WHEN n = 2 THEN 600 END, CASE WHEN n = 3 THEN now() END, CASE WHEN n = 3 THEN now() END
+    FROM generate_series(1, 1000) n`)
+  await ledger.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+    SELECT 'h' || lpad((CASE WHEN n <= 50000 THEN 1 WHEN n <= 55000 THEN 2 WHEN n <= 60000 THEN 3 ELSE 4 + n % 997 END)::text, 5, '0'),
+      'user', 'u' || n, now() - n * interval '1 ms'
+    FROM generate_series(1, 100000) n`)
+  await ledger.rows(`
+    INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
+    SELECT hook_id, gen_random_uuid(), 'User.Data.Updated', entity_kind, entity_id, 1 FROM lanes`)
+  const relayId = '00000000-0000-4000-8000-000000000000'
+  await ledger.rows(`INSERT INTO relays (id, alive_until) VALUES ($1, now() + interval '1 hour')`, relayId)
+  await ledger.rows('ANALYZE')
+
+  const { client, explain } = await explaining()
+  const plans = new Map<string, Plan>()
+  const query =
+    (answer: object[]): Query =>
+    async (statement, values) => {
+      plans.set(statement.name, await explain(statement, values))
+      return answer as never
+    }
+  try {
+    const nothing = { fence: null, last: '', more: false, gated: true, tests: true }
+    const common = { relayId, leaseMs: 30_000, perHook: 4, room: new Map([['h00001', 64]]) }
+    await claimLanes(query([nothing]), { ...common, limit: 256 })
+    await claimGatedLanes(query([]), { ...common, catchUpRate: 3_000 })
+    await claimTestLanes(query([]), common)
+    await msUntilGatedDue(query([]), { catchUpRate: 3_000, sinceMs: 10 })
+    const lanes = await ledger.rows<{ entity_id: string; fence: number }>(
+      `SELECT entity_id, fence FROM lanes WHERE hook_id = 'h00001' AND leased_by IS NOT NULL`,
+    )
+    expect(lanes).toHaveLength(64)
+    const leases = lanes.map(({ entity_id: entityId, fence }) => ({
+      hookId: 'h00001',
+      entityKind: 'user',
+      entityId,
+      fence,
+    }))
+    await openDeliveries(query([]), leases, { perLane: 8, maxBytes: 1_000_000 })
+    // Its first statement locks the lanes; the one that gives them back needs to hear that they are ours.
+    await recordAttempts(query(leases), [], leases, { random: () => 0 })
+
+    const names = ['lanes-claim', 'lanes-claim-gated', 'lanes-claim-tests', 'lanes-next-due', 'lanes-heads']
+    expect([...plans.keys()]).toEqual([...names, 'attempts-lock-lanes', 'attempts-release'])
+    for (const [name, plan] of plans) {
+      const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan')
+      expect([name, scanned.map((node) => node['Relation Name'])]).toEqual([name, []])
+    }
+    // A claim brings 256 lanes: each has its row, its new version and its place in the indexes. What is claimed after it finds little.
+    const most: Record<string, number> = { 'lanes-claim': 8_000, 'attempts-release': 3_000 }
+    for (const [name, plan] of plans) expect([name, pagesOf(plan) < (most[name] ?? 1_000)]).toEqual([name, true])
+  } finally {
+    await client.end()
+  }
+})
+
+test('with 1 000 hooks, ten of them dead, every other one gets its events', { timeout: 60_000 }, async () => {
+  const receiver = await startWebhookReceiver()
+  const hung = await startWebhookReceiver(() => {})
+  try {
+    const hook = await ledger.hook({ url: receiver.url, enabled: false })
+    // Copies, each with a key of its own that is sealed for it.
+    for (let index = 0; index < 10; index += 1) await ledger.hook({ url: hung.url })
+    await ledger.rows(`DELETE FROM hooks WHERE id = $1`, hook.id)
+    const ids = new Set<string>()
+    for (let index = 0; index < 990; index += 1) ids.add((await ledger.hook({ url: receiver.url })).id)
+    await ledger.relay({ config: { ...testRelayConfig, maxLanes: 64, attemptTimeoutMs: 2_000, leaseMs: 10_000 } })
+    await ledger.record(userUpdated('a'), userUpdated('b'), userUpdated('a'))
+    await receiver.until((received) => received.length === 2_970)
+    expect(new Set(receiver.received.map(({ body }) => body.hookId))).toEqual(ids)
+    const versions = Map.groupBy(receiver.received, ({ body }) => `${body.hookId} ${body.data['id']}`)
+    for (const [lane, own] of versions)
+      expect(own.map(({ body }) => body.version)).toEqual(lane.endsWith('a') ? [1, 2] : [1])
+  } finally {
+    await ledger.close()
+    await receiver.close()
+    await hung.close()
+    ledger = await startTestLedger()
+  }
+})
