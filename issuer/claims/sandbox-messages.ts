@@ -20,6 +20,8 @@ export interface ThreadStart {
   nice: number
   /** Calls after which its memory is thrown away for a new one: what WebAssembly has taken it never gives back. */
   callsPerInstance: number
+  /** Whether scripts may ask others. */
+  offersFetch: boolean
 }
 
 export type ToThread = { call: CallMessage } | { fetched: number; answer: FetchedAnswer | { failed: string } }

@@ -7,12 +7,12 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
-import { prepareCall, type SandboxCall } from './sandbox-call.ts'
+import { prepareCall, type SandboxCall, type ScriptFetch } from './sandbox-call.ts'
 import type { CallMessage, FetchedAnswer, FromThread, ThreadStart, ToThread } from './sandbox-messages.ts'
 
 /** The thread side of `sandbox.ts`: one call after another, the next one's engine made as soon as the last one is thrown away. */
 
-const { module, limits, nice, callsPerInstance } = workerData as ThreadStart
+const { module, limits, nice, callsPerInstance, offersFetch } = workerData as ThreadStart
 const say = (message: FromThread): void => parentPort!.postMessage(message)
 
 // Its types are those of its CommonJS form.
@@ -36,33 +36,37 @@ let next: SandboxCall | undefined
 const fetching = new Map<number, (message: Extract<ToThread, { fetched: number }>['answer']) => void>()
 let fetches = 0
 
-const fetched = (request: Parameters<Parameters<SandboxCall['run']>[1]>[0]): Promise<FetchedAnswer> =>
-  new Promise((resolve, reject) => {
+const askFetch: ScriptFetch = (request) =>
+  new Promise<FetchedAnswer>((resolve, reject) => {
     const number = fetches++
     fetching.set(number, (answer) => ('failed' in answer ? reject(new Error(answer.failed)) : resolve(answer)))
     say({ fetch: number, request })
   })
+
+const prepare = () => prepareCall(engine, limits, offersFetch ? askFetch : undefined)
 
 /** Throws away what was used, all of it when it is worn. */
 const renew = async (used: SandboxCall, isSpoilt: boolean) => {
   let isWorn = isSpoilt || ++calls >= callsPerInstance
   try {
     // What is thrown away as a whole need not be taken apart.
-    if (!isWorn) used.dispose()
+    if (!isWorn) {
+      used.dispose()
+      next = prepare()
+    }
   } catch {
     isWorn = true
   }
-  if (isWorn) {
-    engine = await newInstance()
-    calls = 0
-  }
-  next = prepareCall(engine, limits)
+  if (!isWorn) return
+  engine = await newInstance()
+  calls = 0
+  next = prepare()
 }
 
 const run = async (message: CallMessage) => {
-  const call = next ?? prepareCall(engine, limits)
+  const call = next ?? prepare()
   next = undefined
-  const outcome = await call.run(message, fetched)
+  const outcome = await call.run(message)
   say({ done: outcome, logs: call.logs() })
   fetching.clear()
   await renew(call, 'failed' in outcome && spoiling.has(outcome.failed))
@@ -76,7 +80,7 @@ const stepBack = (): void => {
 }
 
 stepBack()
-next = prepareCall(engine, limits)
+next = prepare()
 // A call may come while the last one's engine is still being thrown away.
 let last: Promise<void> = Promise.resolve()
 parentPort!.on('message', (message: ToThread) => {

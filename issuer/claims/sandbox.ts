@@ -49,6 +49,8 @@ export interface SandboxOptions {
   /** Calls after which a thread gets a successor. Default 10 000. */
   callsPerThread?: number
   onThreadEnd?: (reason: string) => void
+  /** Told of each thread when it is ready, to watch it. */
+  onThread?: (worker: Worker) => void
 }
 
 export const defaultLimits: SandboxLimits = {
@@ -81,7 +83,6 @@ interface Task {
 interface Thread {
   worker: Worker
   lane: Lane
-  isReady: boolean
   running: { task: Task; deadline: NodeJS.Timeout } | undefined
   calls: number
 }
@@ -119,7 +120,13 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
 
   const startThread = async (into: Lane): Promise<void> => {
     module ??= compile()
-    const started: ThreadStart = { module: await module, limits, nice: into.nice, callsPerInstance }
+    const started: ThreadStart = {
+      module: await module,
+      limits,
+      nice: into.nice,
+      callsPerInstance,
+      offersFetch: options.fetch !== undefined,
+    }
     if (closed) return
     await new Promise<void>((resolve, reject) => {
       const worker = new Worker(moduleUrl('./sandbox-thread', import.meta.url), {
@@ -131,7 +138,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
         name: 'claims',
       })
-      const thread: Thread = { worker, lane: into, isReady: false, running: undefined, calls: 0 }
+      const thread: Thread = { worker, lane: into, running: undefined, calls: 0 }
       into.threads.add(thread)
       worker.unref()
       const stop = (reason: string) => {
@@ -149,7 +156,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
         else {
           clearTimeout(late)
           into.failedStarts = 0
-          thread.isReady = true
+          options.onThread?.(worker)
           into.idle.push(thread)
           resolve()
           dispatch(into)
@@ -229,9 +236,8 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   }
 
   const ask = async (request: FetchRequest): Promise<FetchedAnswer | { failed: string }> => {
-    if (!options.fetch) return { failed: 'fetch is off: the operator allows no hosts.' }
     try {
-      return await options.fetch(request)
+      return await options.fetch!(request)
     } catch (error) {
       return { failed: (error as Error).message }
     }

@@ -1,0 +1,38 @@
+/** Code of ours that runs in the engine of a script, when it is needed. */
+
+/** An error as one line, with the line of the script that threw it. */
+export const describeError = `(error) => {
+  if (typeof error !== 'object' || error === null) return 'It threw ' + String(error)
+  const line = /getCustomJwtClaims\\.js:(\\d+)/.exec(String(error.stack))?.[1]
+  return String(error.name ?? 'Error') + ': ' + String(error.message) + (line ? ' (line ' + line + ')' : '')
+}`
+
+/** A value for the console. */
+export const showValue = `(value) => {
+  try { return JSON.stringify(value) ?? String(value) } catch { return String(value) }
+}`
+
+/** `fetch`, and what ends one of its requests. Answers come in as JSON. */
+export const fetchInside = `(begin) => {
+  const { parse, stringify } = JSON
+  const { entries, fromEntries } = Object
+  const waiting = []
+  const fetch = (url, options) => new Promise((resolve, reject) => {
+    const { method = 'GET', headers = {}, body } = options ?? {}
+    const sent = fromEntries(entries(headers).map(([name, value]) => [name, String(value)]))
+    const text = body === undefined || body === null ? undefined : String(body)
+    begin(waiting.push({ resolve, reject }) - 1, stringify({ url: String(url), method: String(method), headers: sent, body: text }))
+  })
+  const ended = (number, answer) => {
+    const { failed, status, headers, body } = parse(answer)
+    if (failed !== undefined) return waiting[number].reject(new TypeError(failed))
+    waiting[number].resolve({
+      ok: status >= 200 && status < 300,
+      status,
+      headers,
+      text: async () => body,
+      json: async () => parse(body),
+    })
+  }
+  return { fetch, ended }
+}`
