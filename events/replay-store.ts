@@ -138,13 +138,14 @@ export const cancelReplay = async (query: Query, hookId: string, id: string): Pr
   await query(cancel, [hookId, id])
 }
 
-// `skip locked`: several processes work on different replays. The hook may be locked by others: it is only read.
+// Any of them, so that a short one does not wait for the end of a long one. `skip locked`: several processes work on different replays. The
+// hook may be locked by others: it is only read.
 const claim = statement(
   'replay-claim',
   `SELECT replays.id, replays.filter, done_seq AS "doneSeq", last_seq AS "lastSeq", hooks.id AS "hookId", hooks.events,
           hooks.organization_ids AS "organizationIds"
    FROM replays JOIN hooks ON hooks.id = replays.hook_id
-   WHERE replays.state = 'running' ORDER BY replays.created_at LIMIT 1 FOR UPDATE OF replays SKIP LOCKED`,
+   WHERE replays.state = 'running' ORDER BY random() LIMIT 1 FOR UPDATE OF replays SKIP LOCKED`,
 )
 const stretch = statement(
   'replay-stretch',

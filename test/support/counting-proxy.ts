@@ -17,7 +17,10 @@ export interface CountingProxy {
  * Stands between a client and PostgreSQL and notes each round trip as it goes over the wire: every message that the server answers with
  * ReadyForQuery, which are Sync and Query.
  */
-export const startCountingProxy = async (target: PostgresConnection): Promise<CountingProxy> => {
+export const startCountingProxy = async (
+  target: PostgresConnection,
+  { port = 0 }: { port?: number } = {},
+): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
@@ -35,7 +38,7 @@ export const startCountingProxy = async (target: PostgresConnection): Promise<Co
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     connection: { ...target, host: '127.0.0.1', port: (server.address() as AddressInfo).port },
     roundTrips,

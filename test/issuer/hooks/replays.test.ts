@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { insertReplay, measureReplay, type ReplayFilter } from '../../../events/replay-store.ts'
+import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../events/replay-store.ts'
 import { startReplayJob } from '../../../issuer/hooks/replay-job.ts'
 import { newId } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/logger.ts'
@@ -267,6 +267,29 @@ describe('a long replay', () => {
     await expect.poll(async () => (await read(id)).state, { interval: 10, timeout: 20_000 }).toBe('done')
     await again.close()
     expect(await deliveries()).toEqual([{ count: String(events) }])
+  })
+
+  test('does not hold up a short one that is asked for after it', async () => {
+    await long()
+    const { database } = hooks.issuer
+    await hooks.sql(
+      `INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload, ingested_at)
+       VALUES (gen_random_uuid(), 'user', 'late', 1, 'User.Created', gen_random_uuid(), '{}', now())`,
+    )
+    const filter: ReplayFilter = { states: ['missing'], entity: { kind: 'user', id: 'late' } }
+    const extent = await measureReplay(
+      database.query,
+      { id: hook.id, events: ['User.*'], organizationIds: null },
+      filter,
+    )
+    const { id } = await insertReplay(database.query, { id: newId(), hookId: hook.id, filter, extent })
+    let steps = 0
+    // They take turns by chance: 60 times the same one is as likely as guessing a key.
+    while ((await read(id)).state === 'running' && steps < 60) {
+      await database.transaction((query) => continueReplay(query, 1))
+      steps += 1
+    }
+    expect(await read(id)).toMatchObject({ state: 'done', queued: 1 })
   })
 
   test('ends where it is when it is cancelled, and with its hook', async () => {

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { webhookSecretOf } from '../../events/hook-secrets.ts'
+import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { verifyWebhook } from '../../events/webhooks.ts'
+import { createDatabase } from '../../platform/database.ts'
+import { capturedLogger } from '../support/captured-logger.ts'
+import { startCountingProxy } from '../support/counting-proxy.ts'
+import { userUpdated } from '../support/event-factory.ts'
+import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** What surrounds a relay fails: its database, its clock. */
+
+let ledger: TestLedger
+let receiver: WebhookReceiver
+beforeEach(async () => {
+  ledger = await startTestLedger()
+  receiver = await startWebhookReceiver()
+})
+afterEach(async () => {
+  await ledger.close()
+  await receiver.close()
+})
+
+test('while its database is away a relay tries again ever more rarely, says so in a few lines, and goes on', async () => {
+  const { logger, lines } = capturedLogger()
+  const proxy = await startCountingProxy(ledger.connection)
+  const database = createDatabase({ connection: proxy.connection, logger })
+  const bus = createPostgresBus({ database, logger })
+  const relay = await ledger.relay({ database, bus, logger })
+  let again: Awaited<ReturnType<typeof startCountingProxy>> | undefined
+  try {
+    await ledger.hook({ url: receiver.url })
+    await ledger.record(userUpdated('u1'))
+    await receiver.until((received) => received.length === 1)
+    await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+    const before = lines.length
+    await proxy.close()
+    await ledger.record(userUpdated('u1'), userUpdated('u2'))
+    // Each part has tried several times by the time that the slowest says that it has waited for two seconds.
+    const said = (text: string) => lines.slice(before).filter(({ msg }) => String(msg).includes(text)).length
+    await expect
+      .poll(() => said('lanes could not be claimed'), { timeout: 20_000, interval: 20 })
+      .toBeGreaterThanOrEqual(5)
+    // Doubling from 100 ms, a part says it five times in 3 s; at 10 ms apart it would be 300 times.
+    const outage = lines.slice(before)
+    expect(outage.length).toBeLessThan(80)
+    const text = JSON.stringify(outage)
+    expect(text).not.toContain(proxy.connection.password)
+    again = await startCountingProxy(ledger.connection, { port: proxy.connection.port })
+    await receiver.until((received) => received.length === 3)
+    expect(receiver.received.map(({ body }) => `${body.data['id']} ${body.version}`).toSorted()).toEqual([
+      'u1 1',
+      'u1 2',
+      'u2 1',
+    ])
+  } finally {
+    await relay.close()
+    await bus.close()
+    await database.close()
+    await again?.close()
+  }
+}, 40_000)
+
+test.each([
+  ['behind', -3_600_000],
+  ['ahead', 3_600_000],
+])(
+  'a relay whose clock is an hour %s delivers and retries in time; only its signatures show it',
+  async (_name, offset) => {
+    const { id, signingKey } = await ledger.hook({ url: receiver.url })
+    const now = () => new Date(Date.now() + offset)
+    receiver.answerWith((_received, response) => {
+      response.writeHead(receiver.received.length === 1 ? 500 : 204).end()
+    })
+    await ledger.relay({ now, config: { ...testRelayConfig, retrySchedule: [50] } })
+    await ledger.record(userUpdated('u1'), userUpdated('u1'))
+    await ledger.untilTrue(`SELECT count(*) = 2 FROM deliveries WHERE state = 'succeeded'`)
+    expect(receiver.received.map(({ body }) => body.version)).toEqual([1, 1, 2])
+    // Retries, leases and lanes go by the clock of the database.
+    await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+    const [{ raw, headers }] = receiver.received as [WebhookReceiver['received'][number]]
+    const secret = webhookSecretOf(signingKey)
+    expect(() => verifyWebhook(raw, headers, secret)).toThrow(/seconds from now/)
+    expect(verifyWebhook(raw, headers, secret, { now: now() })).toMatchObject({ hookId: id })
+  },
+)
+
+test('a delay that a receiver names as a date is measured by the clock that the relay has', async () => {
+  const now = () => new Date(Date.now() + 3_600_000)
+  const until = new Date(Math.floor(now().getTime() / 1_000) * 1_000 + 600_000).toUTCString()
+  receiver.answerWith((_received, response) => void response.writeHead(429, { 'retry-after': until }).end())
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ now })
+  await ledger.record(userUpdated('u1'))
+  await ledger.untilTrue(
+    `SELECT paused_until BETWEEN now() + interval '9 min' AND now() + interval '10 min' FROM hooks`,
+  )
+})
