@@ -12,7 +12,7 @@ import { admit, type GuardedRequest, targetOf } from './admit.ts'
 import { parseGatewayConfig } from './config.ts'
 import type { gatewaySchema } from './config-schema.ts'
 import { newExchange } from './exchange.ts'
-import { createGateway, type Gateway } from './main.ts'
+import { createGateway, type Gateway } from './gateway.ts'
 import { createFail, guardStages } from './pipeline.ts'
 import { createSharedParts } from './shared-parts.ts'
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../platform/clock.ts'
 import type { VerificationKey } from '../platform/jwt/keys.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import { AppError } from '../platform/problem.ts'
 import type { TrustedIssuer } from './authenticate.ts'
 import type { Exchange } from './exchange.ts'
@@ -14,7 +15,6 @@ export interface OpenWebSockets {
   reserve(bridge: WebSocketBridge, upstream: Upstream): boolean
   /** Watches over one that is open now, until the bridge closes. */
   add(bridge: WebSocketBridge, exchange: Exchange, upstream: Upstream): void
-  readonly size: number
   /** Ends all of them, and every later one at once. */
   drain(): void
   close(): void
@@ -44,11 +44,14 @@ const reasons = {
 export const createOpenWebSockets = (parts: {
   issuers: readonly TrustedIssuer[]
   revocations: readonly Revocations[]
+  metrics: Metrics
   now: Clock
-  /** Called with the name of the reason for each one that we end. */
-  onEnd: (reason: string) => void
 }): OpenWebSockets => {
-  const { now, onEnd } = parts
+  const { metrics, now } = parts
+  const ended = metrics.counter('surrogate_gateway_websockets_ended_total', 'WebSockets that the gateway ended', [
+    'reason',
+  ])
+  const gauge = metrics.gauge('surrogate_gateway_websockets', 'Open WebSockets')
   const issuers = new Map(parts.issuers.map((issuer) => [issuer.issuer, issuer]))
   const followed = new Map(parts.revocations.map((one) => [one.issuer, one]))
   const all = new Set<Open>()
@@ -57,7 +60,7 @@ export const createOpenWebSockets = (parts: {
   let draining = false
 
   const end = ({ bridge }: Open, reason: keyof typeof reasons) => {
-    onEnd(reason)
+    ended.inc({ reason })
     bridge.close(reasons[reason])
   }
 
@@ -90,6 +93,13 @@ export const createOpenWebSockets = (parts: {
   }
   const removeListeners = parts.revocations.map((one) => one.onNews(look))
 
+  // Several configurations may have some: each adds its own to what the one before it set.
+  let shown = 0
+  const stopCounting = metrics.onCollect(() => {
+    gauge.inc(all.size - shown)
+    shown = all.size
+  })
+
   return {
     reserve(bridge, upstream) {
       const count = counts.get(upstream) ?? 0
@@ -113,9 +123,6 @@ export const createOpenWebSockets = (parts: {
       all.add(open)
       timer ??= setInterval(look, lookEvery).unref()
     },
-    get size() {
-      return all.size
-    },
     drain() {
       draining = true
       for (const open of all) end(open, 'drain')
@@ -124,6 +131,8 @@ export const createOpenWebSockets = (parts: {
     close() {
       clearInterval(timer)
       for (const remove of removeListeners) remove()
+      stopCounting()
+      gauge.dec(shown)
     },
   }
 }

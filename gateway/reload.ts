@@ -27,8 +27,8 @@ export const createReloads = (options: {
   running: GatewayConfig
   /** Reads and checks it; rejects with an error whose message says what is wrong, with line and column. */
   load: () => Promise<GatewayConfig>
-  /** Puts it in the place of the running one, whole or not at all. `signal`: something later has come, forget it. */
-  apply: (config: GatewayConfig, signal: AbortSignal) => Promise<void>
+  /** Puts it in the place of the running one, whole or not at all; resolves to whether it did. `signal`: something later has come, forget it. */
+  apply: (config: GatewayConfig, signal: AbortSignal) => Promise<boolean>
   logger: Logger
   metrics: Metrics
 }): Reloads => {
@@ -55,8 +55,7 @@ export const createReloads = (options: {
         return
       }
       problem = `revision ${config.revision} waits for its issuers; revision ${running.revision} runs`
-      await apply(config, signal)
-      if (signal.aborted) return
+      if (!(await apply(config, signal))) return
       running = config
       problem = undefined
       stale.set(0)

@@ -143,7 +143,7 @@ routes: [{ id: one, path: /x, auth: none, upstream: u, entrypoint: no/such }]
       file,
       running: parseGatewayConfig(text('/early'), { file, env: {} }),
       load: fileSource(file, {}).load,
-      apply: async ({ routes }) => void applied.push(routes[0]!.pattern.text),
+      apply: async ({ routes }) => applied.push(routes[0]!.pattern.text) > 0,
       logger: silentLogger,
       metrics: createMetrics(),
     })

@@ -1,0 +1,179 @@
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, systemClock } from '../platform/clock.ts'
+import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/logger.ts'
+import { createMetrics, type Metrics } from '../platform/metrics.ts'
+import { createProxyTrust } from './client-address.ts'
+import type { GatewayConfig } from './config.ts'
+import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
+import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
+import { openParts } from './open-parts.ts'
+import { createOpenWebSockets } from './open-websockets.ts'
+import {
+  createFail,
+  createPipeline,
+  forwardAuthStages,
+  type PipelineParts,
+  proxyStages,
+  type StageParts,
+} from './pipeline.ts'
+import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
+import { protectedResourceDocuments } from './protected-resource.ts'
+import { createRequestLogs } from './request-logs.ts'
+import { createRouter } from './routes.ts'
+import { createSharedParts, type SharedParts } from './shared-parts.ts'
+import { upgradeExchange } from './upgrade.ts'
+import { createVerifiedTokenCache } from './verified-token-cache.ts'
+
+export interface GatewayOptions {
+  config: GatewayConfig
+  /** Default: what `config.policies` names, watched for changes; closed with the gateway. */
+  policies?: PolicyProvider
+  logger: Logger
+  metrics?: Metrics
+  now?: Clock
+  /** The setting OPA_BIN, for rules that must be compiled. */
+  opaBin?: string
+  /** Default: those of the proxy. */
+  stages?: (parts: StageParts) => readonly Stage[]
+  /** What is kept when another configuration takes the place of this one. Default: nothing. */
+  shared?: SharedParts
+}
+
+export interface Gateway {
+  /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
+  handler: RequestListener
+  /** For the server's `upgrade` event, where routes have `websocket: true`; the server then needs `shouldUpgradeCallback: opensWebSocket`. */
+  upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => void
+  /** The same for an exchange that was made elsewhere. */
+  start: (exchange: Exchange) => void
+  /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
+  ready: Promise<void>
+  checks: Record<string, () => { ok: boolean; detail?: string }>
+  /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
+  drain(): void
+  /** Resolves when no request and no WebSocket is under way. */
+  idle(): Promise<void>
+  /** Opens log files anew, after they were moved away. */
+  reopenLogs(): void
+  close(): Promise<void>
+}
+
+/** Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint. */
+export const createGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  const lifecycle = createLifecycle({ logger: options.logger })
+  try {
+    return await assemble(options, lifecycle)
+  } catch (error) {
+    await lifecycle.stop()
+    throw error
+  }
+}
+
+const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
+  const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
+  const { shared = createSharedParts() } = options
+  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin }
+  const policies = options.policies ?? (await openPolicies(policyParts))
+  requireEntrypoints(config, policies.current())
+  const shadow = await openShadow(policyParts)
+
+  // Closed after everything that may still end a request.
+  const logs = createRequestLogs({ config, policyRevision: () => policies.current().revision, logger, metrics })
+  lifecycle.onStop('logs of requests', () => logs.close())
+
+  const identity =
+    config.identity &&
+    createIdentityAssertions({
+      issuer: config.identity.issuer,
+      keys: await readIdentityKeys(config.identity.keyFile),
+      now,
+    })
+
+  const { count, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const { issuers, revocations } = opened
+  const cache = createVerifiedTokenCache()
+  const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
+  lifecycle.onStop(
+    'count of tokens',
+    metrics.onCollect(() => tokens.set(cache.size)),
+  )
+  const webSockets = createOpenWebSockets({ issuers, revocations, metrics, now })
+  lifecycle.onStop('WebSockets', () => webSockets.close())
+
+  const parts: StageParts = {
+    ...opened,
+    documents: [
+      ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
+      ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
+    ],
+    identity,
+    limits: config.limits,
+    trust: createProxyTrust(config.trustedProxies, config.forwardedBy),
+    router: createRouter(config.routes),
+    cache,
+    policies,
+    shadow,
+    webSockets,
+    logger,
+    now,
+    fail: createFail({ logger }),
+  }
+
+  let underWay = 0
+  let onIdle: (() => void)[] = []
+  const onFinish = (exchange: Exchange) => {
+    count(exchange)
+    logs.write(exchange)
+    if (--underWay > 0) return
+    for (const resolve of onIdle) resolve()
+    onIdle = []
+  }
+  const pass = createPipeline((options.stages ?? proxyStages)(parts), { logger, onFinish })
+  const run = config.forwardAuth ? decidingFor(config.forwardAuth, parts, { logger, onFinish }, pass) : pass
+  const start = (exchange: Exchange) => {
+    underWay++
+    run(exchange)
+  }
+
+  return {
+    handler: (incoming, response) => start(newExchange(incoming, response)),
+    upgrade: (incoming, socket, head) => start(upgradeExchange(incoming, socket, head)),
+    start,
+    ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
+      () => {},
+    ),
+    checks: {
+      ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
+      ...Object.fromEntries(revocations.map(({ issuer, status }) => [`revocations ${issuer}`, status])),
+      policies: () => {
+        const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
+        return { ok: true, detail: lastError ?? `revision ${revision}` }
+      },
+      ...(shadow && {
+        'shadow policies': () => {
+          const { revision, lastError } = shadow.status()
+          return { ok: true, detail: lastError ?? `revision ${revision}` }
+        },
+      }),
+    },
+    drain: () => webSockets.drain(),
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
+    reopenLogs: logs.reopen,
+    close: () => lifecycle.stop(),
+  }
+}
+
+/** Requests to the path of forward-auth ask for a decision, all others pass through. */
+const decidingFor = (
+  settings: ForwardAuthSettings,
+  parts: StageParts,
+  options: PipelineParts,
+  pass: (exchange: Exchange) => void,
+) => {
+  const asks = asksForDecision(settings)
+  const decide = createPipeline(forwardAuthStages(settings, parts), { ...options, send: sendRefusal(settings) })
+  return (exchange: Exchange) => (asks(exchange.target) ? decide : pass)(exchange)
+}

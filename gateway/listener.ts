@@ -1,0 +1,97 @@
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { listen } from '../platform/http-server.ts'
+import type { GatewayConfig } from './config.ts'
+import type { Gateway } from './gateway.ts'
+import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade } from './unreadable.ts'
+import { opensWebSocket } from './upgrade.ts'
+
+/** The public listener: everything that Node's HTTP server must be told, and must not answer itself. */
+export interface Listener {
+  url: string
+  port: number
+  /** Takes over the timeouts of another configuration; address and header size stay. */
+  adjust(config: GatewayConfig): void
+  /** From now on each answer is the last one of its connection. */
+  sayGoodbye(): void
+  /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>
+}
+
+/** Throws `StartupError` when the port is taken. */
+export const openListener = async (options: {
+  config: GatewayConfig
+  /** Whoever serves now. */
+  gateway: () => Gateway
+  /** What moves the listener, named when its port is taken. */
+  portSetting: string
+}): Promise<Listener> => {
+  const { config, gateway, portSetting } = options
+  const handler: RequestListener = (incoming, response) => gateway().handler(incoming, response)
+  const running = await listen({
+    name: 'the gateway',
+    handler,
+    host: config.listen.host,
+    port: config.listen.port,
+    setting: portSetting,
+    server: {
+      maxHeaderSize: config.limits.headerSize,
+      connectionsCheckingInterval: Math.min(config.limits.headersTimeout, config.limits.requestTimeout, 2_000),
+      shouldUpgradeCallback: opensWebSocket,
+      // Requests without Host must end as our 400, with a problem document.
+      requireHostHeader: false,
+      joinDuplicateHeaders: false,
+      // Whatever NODE_OPTIONS says.
+      insecureHTTPParser: false,
+      // A request without a body has no stream to be read to its end.
+      optimizeEmptyRequests: true,
+      noDelay: true,
+      ...timeouts(config),
+    },
+  })
+  const { server, url, port } = running
+  const upgraded = new Set<Socket>()
+  let leaving = false
+
+  // Fields past Node's own maximum are dropped without a word; ours is checked against what was really received.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', handler)
+  server.on('checkExpectation', handler)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
+  server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
+  server.on('upgrade', (incoming: IncomingMessage, duplex, head) => {
+    const socket = duplex as Socket
+    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to that. And Node before
+    // 24.9 hands over whatever names Upgrade, its body unread.
+    if (isAnswering(socket) || !opensWebSocket(incoming)) return refuseUpgrade(socket)
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    gateway().upgrade(incoming, socket, head)
+  })
+  server.prependListener('request', (_request, response) => {
+    if (leaving) response.shouldKeepAlive = false
+  })
+
+  return {
+    url,
+    port,
+    adjust: (next) => void Object.assign(server, timeouts(next)),
+    sayGoodbye() {
+      leaving = true
+    },
+    async close(timeoutMs) {
+      leaving = true
+      // The server no longer counts them among its connections.
+      const cutOff = setTimeout(() => {
+        for (const socket of upgraded) socket.destroy()
+      }, timeoutMs)
+      await running.close(timeoutMs)
+      clearTimeout(cutOff)
+    },
+  }
+}
+
+const timeouts = ({ limits }: GatewayConfig) => {
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = limits
+  return { headersTimeout, requestTimeout, keepAliveTimeout }
+}
