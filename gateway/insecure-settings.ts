@@ -70,7 +70,7 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   'trust-everybody': {
     because: 'every client could say what its address, host and scheme are',
     find: ({ trustedProxies }) =>
-      trustedProxies.flatMap((network, index) => (/\/0+$/.test(network) ? [['trustedProxies', index]] : [])),
+      trustedProxies.flatMap((network, index) => (isHuge(network) ? [['trustedProxies', index]] : [])),
   },
   'public-by-default': {
     because: 'whatever no other route names would be open to everybody; name the public paths instead',
@@ -78,6 +78,17 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
       routes.flatMap(({ auth, path }, index) => (auth === 'none' && path === '/**' ? [['routes', index, 'auth']] : [])),
   },
 }
+
+/** Larger than any network that is somebody's own: 10.0.0.0/8, fc00::/7. Also when written as mapped addresses (::ffff:0:0/96 is all of IPv4). */
+const isHuge = (network: string): boolean => {
+  const [address, prefix] = network.split('/') as [string, string?]
+  if (prefix === undefined) return false
+  const bits = Number(prefix)
+  if (isIP(address) === 4) return bits < 8
+  return bits < 7 || (mapped.check(address, 'ipv6') && bits < 104)
+}
+const mapped = new BlockList()
+mapped.addSubnet('::', 80, 'ipv6')
 
 /** What is used and not allowed, where it stands. */
 export const insecureSettings = (file: GatewayFile): { path: PropertyKey[]; message: string }[] =>

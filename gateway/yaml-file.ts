@@ -53,24 +53,41 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     return node
   }
 
+  // More aliases than anybody writes by hand could take all memory.
+  let value: unknown = {}
+  try {
+    value = document.toJS() ?? {}
+  } catch {
+    problems.push(at(0, 'its aliases (*) refer to too much'))
+  }
+
   const locate = (path: readonly PropertyKey[], message: string) => at(nodeAt(path)?.range?.[0] ?? 0, message)
 
+  const locateOne = (issue: z.core.$ZodIssue): YamlProblem[] => {
+    const place = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
+    const name = place.replace(/^\./, '')
+    if (issue.code !== 'unrecognized_keys') return [locate(issue.path, `${name}: ${issue.message}`)]
+    const parent = nodeAt(issue.path)
+    return issue.keys.map((key) => {
+      const pair = isMap(parent) ? parent.items.find((item) => isScalar(item.key) && item.key.value === key) : undefined
+      const offset = (pair?.key as Node | undefined)?.range?.[0] ?? parent?.range?.[0] ?? 0
+      return at(offset, `unknown key ${key}${name ? ` in ${name}` : ''}`)
+    })
+  }
+
   return {
-    value: document.toJS() ?? {},
+    value,
     problems,
     locate,
-    locateIssue(issue) {
-      const place = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-      const name = place.replace(/^\./, '')
-      if (issue.code !== 'unrecognized_keys') return [locate(issue.path, `${name}: ${issue.message}`)]
-      const parent = nodeAt(issue.path)
-      return issue.keys.map((key) => {
-        const pair = isMap(parent)
-          ? parent.items.find((item) => isScalar(item.key) && item.key.value === key)
-          : undefined
-        const offset = (pair?.key as Node | undefined)?.range?.[0] ?? parent?.range?.[0] ?? 0
-        return at(offset, `unknown key ${key}${name ? ` in ${name}` : ''}`)
-      })
-    },
+    locateIssue: (issue) => mostTelling(issue).flatMap(locateOne),
   }
+}
+
+/** Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member is at fault. */
+const mostTelling = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
+  if (issue.code !== 'invalid_union') return [issue]
+  const depth = (issues: z.core.$ZodIssue[]) => Math.max(0, ...issues.map(({ path }) => path.length))
+  const [best] = issue.errors.toSorted((one, other) => depth(other) - depth(one))
+  if (!best || depth(best) === 0) return [issue]
+  return best.flatMap((inner) => mostTelling({ ...inner, path: [...issue.path, ...inner.path] }))
 }

@@ -58,6 +58,8 @@ describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>
   ],
   ['trust-everybody', { trustedProxies: ['10.0.0.0/8', '0.0.0.0/0'] }, /every client could say/],
   ['trust-everybody', { trustedProxies: ['::/0'] }, /every client could say/],
+  ['trust-everybody', { trustedProxies: ['10.0.0.0/8', '128.0.0.0/1'] }, /every client could say/],
+  ['trust-everybody', { trustedProxies: ['fc00::/7', '::ffff:0:0/96'] }, /every client could say/],
   ['public-by-default', { routes: [{ id: 'a', path: '/**', auth: 'none', upstream: 'api' }] }, /open to everybody/],
 ])('%s: %j', (name, members, message) => {
   test('is refused where it stands, with the name that allows it', () => {

@@ -252,6 +252,27 @@ describe('every problem is told with its line and column', () => {
     }
   })
 
+  test('of a member that may be one of several things, the part that is wrong', () => {
+    const text = changed(
+      'upstream: orders\n',
+      'upstream: orders\n    rateLimit: { by: subject, requests: 1.5, per: 1m }\n',
+    )
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:29:41: routes[0].rateLimit.requests: Invalid input: expected int, received number',
+    ])
+    expect(problemsOf(changed('[/input/token/claims/email]', '[{ path: /nowhere, value: x }]'))).toEqual([
+      'gateway.yaml:15:43: decisionLog.mask[0].path: must be a JSON pointer under /input or /result',
+    ])
+  })
+
+  test('aliases that would take all memory', () => {
+    const list = (name: string, item: string) => `${name}: &${name} [${Array.from({ length: 9 }, () => item).join()}]`
+    const text = [list('a', 'x'), ...['ab', 'bc', 'cd', 'de', 'ef'].map(([one, next]) => list(next!, `*${one}`))].join(
+      '\n',
+    )
+    expect(problemsOf(text)).toContainEqual(expect.stringContaining('1:1: its aliases (*) refer to too much'))
+  })
+
   test('routes that tie are both named', () => {
     const text = `${good}  - { id: orders-any, path: "/orders/{order}/**", audience: [a], upstream: orders }\n`
     expect(problemsOf(text)).toEqual([
