@@ -71,6 +71,8 @@ const slowestRestart = 5_000
 /** A thread that takes longer to be ready than this is not going to be, in ms. */
 const startWithin = 30_000
 const apartNice = 15
+/** While calls wait for answers, other threads take their place; this many to one, at most. */
+const threadsPerWorker = 4
 
 interface Task {
   call: ScriptCall
@@ -84,6 +86,8 @@ interface Thread {
   worker: Worker
   lane: Lane
   running: { task: Task; deadline: NodeJS.Timeout } | undefined
+  /** Requests of its call that are under way: it needs no processor meanwhile. */
+  asking: number
   calls: number
 }
 
@@ -92,7 +96,10 @@ interface Lane {
   queue: ReturnType<typeof createFairQueue<Task>>
   threads: Set<Thread>
   idle: Thread[]
+  /** Threads that work. */
   wanted: number
+  /** Together with those that wait for answers. */
+  most: number
   nice: number
   failedStarts: number
   /** Threads are being started. */
@@ -102,12 +109,18 @@ interface Lane {
 export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox => {
   const { queue = 2_000, patienceMs = 5_000, callsPerThread = 10_000, onThreadEnd } = options
   const workers = options.workers ?? Math.min(4, Math.max(2, availableParallelism() - 1))
-  const limits = { ...defaultLimits, ...options.limits }
+  const limits = {
+    ...defaultLimits,
+    // Its requests may take a second by themselves.
+    ...(options.fetch && { wallMs: 2 * defaultLimits.wallMs }),
+    ...options.limits,
+  }
   const lane = (wanted: number, nice: number, itemsOfOwner: number): Lane => ({
     queue: createFairQueue({ items: queue, itemsOfOwner, size: maxWaitingSize }),
     threads: new Set(),
     idle: [],
     wanted,
+    most: options.fetch ? wanted * threadsPerWorker : wanted,
     nice,
     failedStarts: 0,
     filling: undefined,
@@ -138,7 +151,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
         name: 'claims',
       })
-      const thread: Thread = { worker, lane: into, running: undefined, calls: 0 }
+      const thread: Thread = { worker, lane: into, running: undefined, asking: 0, calls: 0 }
       into.threads.add(thread)
       worker.unref()
       const stop = (reason: string) => {
@@ -177,7 +190,8 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
 
   /** Starts the threads that are missing. */
   const fill = (into: Lane): Promise<void> => {
-    const missing = Math.max(0, into.wanted - into.threads.size)
+    const working = [...into.threads].filter(({ asking }) => asking === 0).length
+    const missing = Math.max(0, Math.min(into.wanted - working, into.most - into.threads.size))
     into.filling ??= Promise.all(Array.from({ length: missing }, () => startThread(into)))
       .then(() => {})
       .finally(() => {
@@ -230,7 +244,10 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   }
 
   const askFor = async (thread: Thread, { fetch: number, request }: Extract<FromThread, { fetch: number }>) => {
+    thread.asking++
+    dispatch(thread.lane)
     const answered = await ask(request)
+    thread.asking--
     if (thread.lane.threads.has(thread))
       thread.worker.postMessage({ fetched: number, answer: answered } satisfies ToThread)
   }
@@ -273,7 +290,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
       // The one that was busy the longest ago has its next engine ready.
       const thread = from.idle.shift()
       if (!thread) {
-        if (from.threads.size < from.wanted && from.failedStarts === 0) void fill(from).catch(() => {})
+        if (from.failedStarts === 0) void fill(from).catch(() => {})
         return
       }
       const task = from.queue.take()!
