@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import { createLogUpload, type UploadSettings } from './log-upload.ts'
+import { createLogUpload, lastChanceMs, type UploadSettings } from './log-upload.ts'
 
 /** Where lines of a log go. `write` never waits and never throws: what cannot be kept is dropped and counted. */
 export interface LogOutput {
@@ -100,13 +101,16 @@ const openFile = ({ to, bufferSize }: LogSettings, report: LogReport): LogOutput
     reopen() {
       if (!closed && to !== 'stdout') out.reopen()
     },
-    close: () =>
-      new Promise((resolve) => {
-        closed = true
-        if (unusable) return resolve()
-        out.once('close', () => resolve())
-        out.once('error', () => resolve())
-        out.end()
-      }),
+    async close() {
+      closed = true
+      if (unusable) return
+      const ended = new Promise<false>((resolve) => {
+        for (const event of ['close', 'error']) out.once(event, () => resolve(false))
+      })
+      out.end()
+      // A pipe that nobody reads would keep the gateway from stopping.
+      const late = await Promise.race([ended, delay(lastChanceMs, true, { ref: false })])
+      if (late) out.destroy()
+    },
   }
 }
