@@ -240,6 +240,37 @@ test('the Express receiver of the webhooks page takes what is signed with one of
   }
 })
 
+describe('custom claims', () => {
+  test('scripts run in threads of the published JavaScript', { timeout: 60_000 }, async () => {
+    const { path, modules } = await createApplication(all())
+    const program = `import { createClaimsSandbox } from '${join(modules, 'surrogate/issuer/claims/sandbox.js')}'
+const sandbox = createClaimsSandbox()
+const script = 'const getCustomJwtClaims = async ({ context }) => ({ name: context.name, node: typeof process })'
+const input = JSON.stringify({ token: {}, context: { name: 'Ada' } })
+const { outcome } = await sandbox.run({ script, input, environmentVariables: {}, owner: 'somebody' })
+console.log(outcome.returned)
+await sandbox.close()`
+    const { output } = await runProcess(process.execPath, ['--input-type=module', '-e', program], { cwd: path })
+    expect(output.trim()).toBe('{"name":"Ada","node":"undefined"}')
+  })
+
+  test('an editor gets the types of a script, which need no others', { timeout: 60_000 }, async () => {
+    expect([...importGraph(join(folder, 'dist'), ['issuer/claims/custom-claims.d.ts']).packages]).toEqual([])
+    const { path } = await createApplication([])
+    const script = (member: string) =>
+      `/** @type {import('surrogate/custom-claims').GetCustomJwtClaims} */
+const getCustomJwtClaims = async ({ context }) => ({ plan: context.user.${member} })
+export { getCustomJwtClaims }`
+    await writeFile(join(path, 'right.js'), script('customData.plan'))
+    await writeFile(join(path, 'wrong.js'), script('custom'))
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const options = ['--noEmit', '--strict', '--checkJs', '--module', 'nodenext', '--target', 'es2024', '--types', '']
+    const { output } = await runProcess(process.execPath, [compiler, ...options, 'right.js', 'wrong.js'], { cwd: path })
+    const errors = output.split('\n').filter((line) => /^\S.*error TS/.test(line))
+    expect(errors).toEqual([expect.stringMatching(/^wrong\.js\(2,\d+\): error TS2339/)])
+  })
+})
+
 describe('the guard in an Express application', () => {
   const closing: (() => Promise<void>)[] = []
   afterEach(async () => {
