@@ -6,7 +6,7 @@ import type { Metrics } from '../platform/metrics.ts'
 import type { TrustedIssuer } from './authenticate.ts'
 import type { GatewayConfig } from './config.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './personal-access-tokens.ts'
-import type { LimitRateParts, RateLimit } from './rate-limit.ts'
+import type { LimitRateParts, RateLimit, RateLimitSettings } from './rate-limit.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import type { SharedParts } from './shared-parts.ts'
@@ -73,31 +73,13 @@ export const openParts = (options: {
     const limitsOf = (routeId: string, settings: GatewayConfig['routes'][number]['rateLimits']): RateLimit[] =>
       settings.map((limit) => ({
         ...limit,
-        buckets: use(
-          'rate limit',
-          { routeId, ...limit },
-          () => createTokenBuckets(limit),
-          () => {},
-        ),
+        buckets: use('rate limit', { routeId, ...limit }, () => countedBuckets(limit, metrics), closing).buckets,
       }))
     const rateLimits = new Map(
       config.routes.flatMap(({ id, rateLimits: settings }) =>
         settings.length > 0 ? [[id, limitsOf(id, settings)] as const] : [],
       ),
     )
-    if (rateLimits.size > 0) {
-      const all = [...rateLimits.values()].flat().map(({ buckets }) => buckets)
-      const stop = metrics.onCollect(() => {
-        const size = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')
-        size.set(all.reduce((sum, buckets) => sum + buckets.size, 0))
-        const forgotten = metrics.gauge(
-          'surrogate_gateway_rate_limit_forgotten',
-          'Callers that were forgotten too early, for lack of room, since the start',
-        )
-        forgotten.set(all.reduce((sum, buckets) => sum + buckets.forgotten, 0))
-      })
-      lifecycle.onStop('counts of rate limits', stop)
-    }
     return { rateLimits, onLimited: (route, limit) => limited.inc({ route, limit }) }
   }
 
@@ -113,6 +95,30 @@ export const openParts = (options: {
       () => createRequestMetrics(metrics),
       () => {},
     ),
+  }
+}
+
+/** Several limits have buckets: each adds its own to what the gauges show. */
+const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
+  const buckets = createTokenBuckets(limit)
+  const sizes = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')
+  const forgotten = metrics.gauge(
+    'surrogate_gateway_rate_limit_forgotten',
+    'Callers that were forgotten too early, for lack of room, since the start',
+  )
+  const shown = { size: 0, forgotten: 0 }
+  const stop = metrics.onCollect(() => {
+    sizes.inc(buckets.size - shown.size)
+    forgotten.inc(buckets.forgotten - shown.forgotten)
+    shown.size = buckets.size
+    shown.forgotten = buckets.forgotten
+  })
+  return {
+    buckets,
+    close() {
+      stop()
+      sizes.dec(shown.size)
+    },
   }
 }
 

@@ -256,6 +256,31 @@ describe('what has begun ends as it began', () => {
   })
 })
 
+test('callers of a rate limit are counted once, however many configurations know them, and not after it is gone', async () => {
+  const api = await startWebSocketApi()
+  cleanup.push(() => api.close())
+  const limited = (more: object = {}) => ({
+    upstreams: { orders: { url: api.url } },
+    routes: [
+      { ...publicRoute('a', '/a/**'), websocket: true, rateLimit: { by: 'address', requests: 9, per: '1h' } },
+      { ...publicRoute('b', '/b/**'), ...more },
+    ],
+  })
+  const gateway = await start({ config: () => limited() })
+  // Keeps the first configuration.
+  const { socket } = await openWebSocket(`${gateway.url}/a/1`)
+  const buckets = 'surrogate_gateway_rate_limit_buckets'
+  expect(await metric(gateway, buckets)).toMatch(/ 1$/)
+  await gateway.write(limited({ rateLimit: { by: 'address', requests: 5, per: '1h' } }))
+  await gateway.reload()
+  expect([await statusOf(gateway, '/a/1'), await statusOf(gateway, '/b/1')]).toEqual([200, 200])
+  expect(await metric(gateway, buckets)).toMatch(/ 2$/)
+  await gateway.write({ routes: [publicRoute('b', '/b/**')] })
+  await gateway.reload()
+  socket.close()
+  await eventually(async () => expect(await metric(gateway, buckets)).toMatch(/ 0$/))
+})
+
 describe('a new configuration takes over when it is ready', () => {
   test('an issuer that was there before is not asked again', async () => {
     const gateway = await start()
