@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { broker } from './comparisons/broker.ts'
+import { claims } from './comparisons/claims.ts'
 import { eventCost } from './comparisons/event-cost.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
@@ -33,6 +34,7 @@ const comparisons: Comparison[] = [
   issuerFew,
   scale,
   management,
+  claims,
   eventCost,
   policies,
   relay,

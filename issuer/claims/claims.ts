@@ -40,6 +40,7 @@ const passing: ReadonlySet<ScriptFailure> = new Set(['busy', 'stopped'])
 
 export const createCustomClaims = (dependencies: CustomClaimsDependencies): CustomClaims => {
   const { database, store, sandbox, logger, metrics } = dependencies
+  const levelFor = createLevels()
   const counter = metrics.counter('surrogate_claims_scripts_total', 'Calls of custom claims scripts by outcome.', [
     'token_type',
     'outcome',
@@ -80,7 +81,8 @@ export const createCustomClaims = (dependencies: CustomClaimsDependencies): Cust
 
     const failed = (failure: ScriptFailure | 'input', message: string): ScriptClaims => {
       counter.inc({ token_type: kind, outcome: failure })
-      logger.warn({ ...told, failure, reason: message, blocked: blockIssuanceOnError }, 'a custom claims script failed')
+      const entry = { ...told, failure, reason: message, blocked: blockIssuanceOnError }
+      logger[levelFor(`${kind} ${token.clientId} ${failure}`)](entry, 'a custom claims script failed')
       if (!blockIssuanceOnError) return {}
       throw passing.has(failure as ScriptFailure) ? unavailable() : broken()
     }
@@ -104,7 +106,8 @@ export const createCustomClaims = (dependencies: CustomClaimsDependencies): Cust
     counter.inc({ token_type: kind, outcome: 'added' })
     if (checked.dropped.length > 0) {
       const redact = redactor(environmentVariables)
-      logger.warn({ ...told, dropped: checked.dropped.map(redact) }, 'a custom claims script returned reserved claims')
+      const entry = { ...told, dropped: checked.dropped.map(redact) }
+      logger[levelFor(`${kind} dropped`)](entry, 'a custom claims script returned reserved claims')
     }
     return checked.claims
   }
@@ -116,6 +119,18 @@ export const createCustomClaims = (dependencies: CustomClaimsDependencies): Cust
       const version = versions[asked.kind]
       return version === undefined ? undefined : ask(asked.kind, version, asked)
     },
+  }
+}
+
+/** A client must not fill the log: of what comes over and over, one line a second is a warning, and the others are for those who debug. */
+const createLevels = () => {
+  const warned = new Map<string, number>()
+  return (what: string): 'warn' | 'debug' => {
+    const now = performance.now()
+    if (now - (warned.get(what) ?? Number.NEGATIVE_INFINITY) < 1_000) return 'debug'
+    if (warned.size >= 1_000) warned.clear()
+    warned.set(what, now)
+    return 'warn'
   }
 }
 
