@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createConnection, createServer } from 'node:net'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NatsServers } from '../../platform/nats-url.ts'
+import { freePort } from './free-port.ts'
 import { startProcess, type TestProcess } from './process.ts'
+
+export { freePort }
 
 export interface TestNats {
   url: string
@@ -94,12 +97,4 @@ const accepts = async (port: number, server: TestProcess): Promise<void> => {
     if (connected) return
     await delay(10)
   }
-}
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { PostgresConnection } from './database.ts'
-import { freePort } from './nats.ts'
+import { freePort } from './free-port.ts'
 import { startProcess, type TestProcess } from './process.ts'
 
 const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
