@@ -98,16 +98,17 @@ const leaseOf = ({ hookId, entityKind, entityId, fence }: LeaseRow): Lease => ({
 })
 
 // Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets one POST through.
-// What is reserved here is spent, whether or not a POST comes of it.
+// What is reserved here is spent, whether or not a POST comes of it. The lock looks at the row as it is by then: when another relay has
+// spent something since the slots were counted, this one gets none.
 const claimGated = statement(
   'lanes-claim-gated',
   `WITH gate AS (
-     SELECT id, open, rate, burst, least(
+     SELECT id, open, rate, burst, slots_from, probe_at, least(
        CASE WHEN open THEN 1 END,
        CASE WHEN rate IS NULL THEN 1000 ELSE floor(least(burst, extract(epoch FROM now() - coalesce(slots_from, now() - interval '1 day')) * rate)) END,
        coalesce(room.lanes, $3))::int AS slots
      FROM (
-       SELECT id, slots_from, open_since IS NOT NULL AS open, rate, greatest(1, ceil(rate)) AS burst
+       SELECT id, slots_from, probe_at, open_since IS NOT NULL AS open, rate, greatest(1, ceil(rate)) AS burst
        FROM (SELECT *, least(rate_limit, CASE WHEN catching_up THEN $4::int END) / 60.0::float8 AS rate FROM hooks WHERE gated) AS hooks
        WHERE enabled AND (paused_until IS NULL OR paused_until <= now()) AND (open_since IS NULL OR probe_at <= now())
      ) AS hook
@@ -115,8 +116,9 @@ const claimGated = statement(
      WHERE EXISTS (SELECT FROM relays WHERE id = $5 AND alive_until > now())
    ),
    entered AS (
-     SELECT gate.* FROM gate JOIN hooks USING (id)
-     WHERE slots > 0 AND (catching_up OR EXISTS (
+     SELECT gate.id, open, rate, burst, slots FROM gate JOIN hooks USING (id)
+     WHERE slots > 0 AND hooks.slots_from IS NOT DISTINCT FROM gate.slots_from
+       AND hooks.probe_at IS NOT DISTINCT FROM gate.probe_at AND (catching_up OR EXISTS (
        SELECT FROM lanes WHERE lanes.hook_id = gate.id AND ready_at <= now() AND NOT test))
      ORDER BY id FOR NO KEY UPDATE OF hooks SKIP LOCKED
    ),

@@ -78,6 +78,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
   /** When lanes are due that were given back for less than a poll (`performance.now()`). */
   let soon: number[] = []
   const isFull = () => running.size >= maxLanes || bytes >= maxBytes
+  /** The last claim did not look. */
+  let wasFull = false
 
   /** What may be sent to right now: a change of the hook since the claim counts. */
   const targetOf = async ({ lease, kind }: Claimed, load: HookLoad) => {
@@ -141,7 +143,6 @@ export const createLanes = (options: LanesOptions): Lanes => {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
     } finally {
-      if (isFull()) wakeup.wake()
       bytes -= held.bytes
     }
   }
@@ -172,16 +173,23 @@ export const createLanes = (options: LanesOptions): Lanes => {
     for (const lease of leases) {
       const lane = run({ lease, kind, session: own, breakOff, deliveries: open.get(lease.fence) ?? [], until })
       running.add(lane)
-      void lane.then(() => running.delete(lane))
+      void lane.then(() => {
+        running.delete(lane)
+        if (wasFull) wakeup.wake()
+      })
     }
   }
 
+  /** How far the hooks have had their turn; empty at the end of a round. */
   let after = ''
+  /** What woke us up in the middle of a round may concern a hook that had its turn before. */
+  let anotherRound = false
   /** Claims and starts lanes. `cut`: others are due that it did not get to. `gated`: there are hooks whose lanes wait for more than time. */
   const claim = async (): Promise<{ cut: boolean; gated: boolean }> => {
     const own = session.current()
     const limit = Math.min(maxLanes - running.size, perClaim)
-    if (own === undefined || isFull()) return { cut: false, gated: false }
+    wasFull = isFull()
+    if (own === undefined || wasFull) return { cut: false, gated: false }
     const until = performance.now() + leaseMs - attemptTimeoutMs - storingMs
     const common = { relayId: own.id, leaseMs, perHook, room: loads.room() }
     const plain = await claimLanes(database.query, { ...common, limit, after })
@@ -198,7 +206,9 @@ export const createLanes = (options: LanesOptions): Lanes => {
         ),
       tests && claimTestLanes(database.query, common).then((leases) => begin(leases, 'test', own, until)),
     ])
-    return { cut: after !== '', gated }
+    const cut = after !== '' || anotherRound
+    if (after === '') anotherRound = false
+    return { cut, gated }
   }
 
   /** Until there is something to claim. What has no room now is claimed when lanes end, which wakes us. */
@@ -209,6 +219,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const gatedMs = gated ? await msUntilGatedDue(database.query, { catchUpRate, sinceMs }) : undefined
     const dueMs = Math.min(Math.min(...soon) - now, Math.max(gatedMs ?? pollMs, 0)) + 1
     await wakeup.wait(Math.min(dueMs, pollMs), stopping.signal)
+    anotherRound = after !== ''
   }
 
   const loop = async () => {

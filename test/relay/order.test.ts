@@ -95,6 +95,38 @@ test('two relays share the work: nothing twice, everything in order', async () =
   expect(relays).toEqual([{ events: 1_000 }])
 })
 
+test('three relays are replaced one after the other under load: five hooks get all, once, in order, though every tenth attempt fails', {
+  timeout: 60_000,
+}, async () => {
+  for (let hook = 0; hook < 5; hook += 1) await ledger.hook({ url: receiver.url })
+  const accepted: Received[] = []
+  let count = 0
+  receiver.answerWith((received, response) => {
+    count += 1
+    const fails = count % 10 === 0
+    if (!fails) accepted.push(received)
+    response.writeHead(fails ? 500 : 204).end()
+  })
+  const start = () => ledger.relay({ ownDatabase: true, config: quick })
+  const relays = await Promise.all([start(), start(), start()])
+  const recording = Promise.all(
+    entities.slice(0, 20).map(async (id) => {
+      for (const round of oneToTwenty) await ledger.record(userUpdated(id, { round }))
+    }),
+  )
+  for (const [index, old] of relays.entries()) {
+    await receiver.until((received) => received.length >= (index + 1) * 300)
+    await Promise.all([old.close(), start()])
+  }
+  await recording
+  await receiver.until(() => accepted.length >= 2_000)
+  await ledger.untilTrue(settled)
+  expect(accepted).toHaveLength(2_000)
+  const lanes = Map.groupBy(accepted, ({ body }) => `${body.hookId} ${body.data['id']}`)
+  expect(lanes.size).toBe(100)
+  for (const own of lanes.values()) expect(own.map(({ body }) => body.version)).toEqual(oneToTwenty)
+})
+
 test('a backlog from before the relay started is delivered in order', async () => {
   await ledger.hook({ url: receiver.url })
   for (const round of oneToTwenty) await ledger.record(...entities.slice(0, 25).map((id) => userUpdated(id, { round })))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { msUntilGatedDue } from '../../events/lane-claim-store.ts'
+import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -140,4 +140,23 @@ test('when a limited hook is next due is known, whatever else is overdue', async
   expect(ms).toBeLessThanOrEqual(3_601_000)
   await ledger.rows(`DELETE FROM lanes WHERE hook_id = $1`, id)
   expect(await due()).toBeUndefined()
+})
+
+test('relays that look at the same moment spend a slot or a probe once', async () => {
+  const limited = await ledger.hook({ url: receiver.url })
+  const broken = await ledger.hook({ url: receiver.url })
+  const relayId = '00000000-0000-4000-8000-000000000000'
+  await ledger.rows(`INSERT INTO relays (id, alive_until) VALUES ($1, now() + interval '1 hour')`, relayId)
+  await ledger.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+    SELECT id, 'user', 'u' || n, now() FROM hooks CROSS JOIN generate_series(1, 50) AS n`)
+  const options = { relayId, leaseMs: 30_000, perHook: 4, room: new Map(), catchUpRate: 3_000 }
+  for (let round = 0; round < 40; round += 1) {
+    await ledger.rows(`UPDATE lanes SET leased_by = NULL, ready_at = now()`)
+    await ledger.rows(`UPDATE hooks SET rate_limit = 60, slots_from = NULL WHERE id = $1`, limited.id)
+    await ledger.rows(`UPDATE hooks SET open_since = now(), probe_at = now() WHERE id = $1`, broken.id)
+    const claims = Array.from({ length: 8 }, () => claimGatedLanes(ledger.database.query, options))
+    const claimed = (await Promise.all(claims)).flat().map(({ hookId }) => hookId)
+    expect(claimed.toSorted()).toEqual([limited.id, broken.id].toSorted())
+  }
 })
