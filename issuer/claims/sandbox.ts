@@ -9,6 +9,7 @@ import type {
   FetchRequest,
   FromThread,
   SandboxLimits,
+  ScriptFailure,
   ScriptOutcome,
   ThreadStart,
   ToThread,
@@ -41,7 +42,7 @@ export interface SandboxOptions {
   workers?: number | undefined
   /** Calls waiting, at most. Default 2 000. */
   queue?: number
-  /** How long a call waits for its turn, in ms. Default 5 000. */
+  /** How long a call waits for its turn, in ms. Default 10 000. */
   patienceMs?: number
   limits?: Partial<SandboxLimits>
   /** Absent: scripts can ask nobody. Rejects with a message for the script. */
@@ -107,7 +108,7 @@ interface Lane {
 }
 
 export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox => {
-  const { queue = 2_000, patienceMs = 5_000, callsPerThread = 10_000, onThreadEnd } = options
+  const { queue = 2_000, patienceMs = 10_000, callsPerThread = 10_000, onThreadEnd } = options
   const workers = options.workers ?? Math.min(4, Math.max(2, availableParallelism() - 1))
   const limits = {
     ...defaultLimits,
@@ -127,7 +128,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   })
   const main = lane(workers, 0, queue)
   const apart = lane(1, apartNice, queueOfSuspect)
-  const suspects = new Map<string, number>()
+  const suspects = new Map<string, { level: number; until: number }>()
   let module: Promise<WebAssembly.Module> | undefined
   let closed = false
 
@@ -214,7 +215,7 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
     const { task, deadline } = thread.running
     clearTimeout(deadline)
     thread.running = undefined
-    if ('failed' in outcome && beyondLimits.has(outcome.failed)) suspect(task.owner)
+    if ('failed' in outcome) suspect(task.owner, suspicions[outcome.failed] ?? 0)
     task.resolve({ outcome, logs })
   }
 
@@ -239,6 +240,14 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   }
 
   const endOverdue = (thread: Thread) => {
+    const { running } = thread
+    // What the thread has said by now is heard first: it may be this one that was late.
+    setImmediate(() => {
+      if (running !== undefined && thread.running === running) endNow(thread)
+    })
+  }
+
+  const endNow = (thread: Thread) => {
     end(thread, { failed: 'wall', message: `It took more than ${limits.wallMs} ms.` })
     replace(thread.lane)
   }
@@ -261,17 +270,22 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   }
 
   /** What of it waits already goes where it will be served from now on. */
-  const suspect = (owner: string) => {
-    suspects.set(owner, performance.now() + suspectFor)
+  const suspect = (owner: string, suspicion: number) => {
+    if (suspicion === 0) return
+    const now = performance.now()
+    const before = suspects.get(owner)
+    const level = suspicion + (before && before.until > now ? before.level : 0)
+    if (suspects.size >= keptSuspects) suspects.clear()
+    suspects.set(owner, { level, until: now + suspectFor })
+    if (level < certain) return
     for (const task of main.queue.takeAll(owner)) enqueue(apart, task)
   }
 
   const laneOf = ({ owner, isTrial }: ScriptCall): Lane => {
     if (isTrial) return apart
-    const until = suspects.get(owner)
-    if (until === undefined) return main
-    if (until > performance.now()) return apart
-    suspects.delete(owner)
+    const suspect = suspects.get(owner)
+    if (suspect && suspect.until <= performance.now()) suspects.delete(owner)
+    else if (suspect && suspect.level >= certain) return apart
     return main
   }
 
@@ -328,7 +342,12 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   }
 }
 
-const beyondLimits = new Set(['cpu', 'wall', 'memory'])
+/** From here on an owner is served apart. */
+const certain = 2
+/** What a failure says of an owner. Time that passes may be the fault of a machine that is too busy. */
+const suspicions: Partial<Record<ScriptFailure, number>> = { cpu: 2, memory: 2, wall: 1 }
+/** Owners remembered, at most; then it begins anew. */
+const keptSuspects = 10_000
 
 const compile = async (): Promise<WebAssembly.Module> =>
   WebAssembly.compile(

@@ -97,14 +97,22 @@ describe('an allowed host', () => {
   })
 
   test('that is slow holds up nobody but who asks it', async () => {
-    const run = await startSandbox()
-    const waiting: ServerResponse[] = []
-    answer = (_request, response) => void waiting.push(response)
-    const slow = [1, 2].map(() => run('await fetch(url); return { asked: true }'))
-    await expect.poll(() => waiting.length).toBe(2)
-    expect(await run('return { asked: false }')).toEqual({ asked: false })
-    for (const response of waiting) response.end('{}')
-    expect(await Promise.all(slow)).toEqual([{ asked: true }, { asked: true }])
+    const waiting: (() => void)[] = []
+    const sandbox = createClaimsSandbox({
+      workers: 1,
+      limits: { wallMs: 30_000 },
+      fetch: () => new Promise((resolve) => waiting.push(() => resolve({ status: 200, headers: {}, body: '{}' }))),
+    })
+    onTestFinished(() => sandbox.close())
+    const run = async (body: string) => {
+      const script = `const getCustomJwtClaims = async ({ api }) => { ${body} }`
+      return (await sandbox.run({ script, input: '{}', environmentVariables: {}, owner: 'somebody' })).outcome
+    }
+    const slow = [1, 2].map(() => run('await fetch("https://users.test"); return { asked: true }'))
+    await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(2)
+    expect(await run('return { asked: false }')).toEqual({ returned: '{"asked":false}' })
+    for (const answer of waiting) answer()
+    expect(await Promise.all(slow)).toEqual([{ returned: '{"asked":true}' }, { returned: '{"asked":true}' }])
   })
 
   test('a redirect is an answer, and not followed', async () => {
