@@ -129,6 +129,8 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     if (fresh.size === 0) throw new Error('the JWK Set holds no usable key')
     const age = Math.min(Math.max(maxAgeOf(answer) ?? minAgeMs, minAgeMs), maxAgeMs)
     const merged = mergeKeys(keys, fresh)
+    // Those that have just left need not be asked about either.
+    for (const kid of keys.keys()) if (!merged.keys.has(kid)) asked.add(kid)
     keys = merged.keys
     freshUntil = now().getTime() + age
     usableUntil = freshUntil + maxStaleMs
