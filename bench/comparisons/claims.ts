@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { Comparison, Page } from '../harness/comparison.ts'
 import type { Load, LoadResult } from '../harness/load-generator.ts'
 import { type Settings, type Spread, spread } from '../harness/measure.ts'
@@ -48,7 +49,8 @@ interface World {
 /** One caller: what is measured is what it waits for, not a queue that callers make themselves. */
 const connections = 1
 const hostileConnections = 4
-const workers = 2
+/** One processor is left for the thread that hands out the calls. */
+const workers = Math.max(1, availableParallelism() - 1)
 /** Single-use tokens that are minted for a second of load. */
 const perSecond = 2_000
 const hostilePerSecond = 400
@@ -159,7 +161,7 @@ const page = (rounds: Round[]): Page => {
         ]),
       ],
       [
-        [`calls of the script, ${workers} threads`, 'calls/s'],
+        [`calls of the script, ${workers} thread${workers === 1 ? '' : 's'}`, 'calls/s'],
         [
           'bare QuickJS, a fresh context each',
           range(

@@ -72,6 +72,8 @@ const slowestRestart = 5_000
 /** A thread that takes longer to be ready than this is not going to be, in ms. */
 const startWithin = 30_000
 const apartNice = 15
+/** How long that thread rests after a call that went beyond a limit, so that it takes a third of a processor at most. In ms. */
+const restMs = 200
 /** While calls wait for answers, other threads take their place; this many to one, at most. */
 const threadsPerWorker = 4
 
@@ -221,6 +223,13 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
 
   const take = (thread: Thread, { done, logs }: Extract<FromThread, { done: ScriptOutcome }>) => {
     finish(thread, done, logs)
+    const { lane } = thread
+    const mustRest = lane === apart && 'failed' in done && (suspicions[done.failed] ?? 0) > 0
+    if (mustRest) setTimeout(goOn, restMs, thread).unref()
+    else goOn(thread)
+  }
+
+  const goOn = (thread: Thread) => {
     const { lane } = thread
     if (!lane.threads.has(thread)) return
     if (++thread.calls < callsPerThread) lane.idle.push(thread)
