@@ -59,17 +59,36 @@ const clientQuery =
     return (await client.query<Row>({ name, text, values: parametersOf(statement, values) })).rows
   }
 
-/** `$n` of a statement as knex's own placeholders, in order of appearance. */
+/** `$n` of a statement as knex's own placeholders, and which value each of them takes. */
+const translate = ({ text }: Statement): { sql: string; order: number[] } => {
+  const order: number[] = []
+  const sql = text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index) => {
+    order.push(Number(index) - 1)
+    return '?'
+  })
+  return { sql, order }
+}
+
+const translations = new WeakMap<Statement, ReturnType<typeof translate>>()
+
+const translationOf = (statement: Statement) => {
+  let known = translations.get(statement)
+  if (!known) {
+    known = translate(statement)
+    translations.set(statement, known)
+  }
+  return known
+}
+
 const knexQuery =
   (trx: Knex.Transaction): Query =>
   async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
     const parameters = parametersOf(statement, values)
-    const bindings: unknown[] = []
-    const sql = statement.text.replaceAll('?', '\\?').replace(/\$(\d+)/g, (_, index) => {
-      bindings.push(parameters[Number(index) - 1] ?? null)
-      return '?'
-    })
-    return (await trx.raw<{ rows: Row[] }>(sql, bindings as Knex.RawBinding[])).rows
+    const { sql, order } = translationOf(statement)
+    const bindings = order.map((index) => parameters[index] ?? null) as Knex.RawBinding[]
+    // Prepared once per connection, like those outside knex: planning anew takes longer than most of them run.
+    const { name } = statement
+    return (await trx.raw<{ rows: Row[] }>(sql, bindings).options({ name })).rows
   }
 
 /** The same statements inside a transaction of either kind. */

@@ -16,7 +16,7 @@ export const gatewayFlood: Comparison = {
   prepare: (stage) => prepare(stage),
 }
 
-const goodConnections = 8
+const goodConnections = 2
 const badConnections = 1
 
 const prepare = async (stage: Stage): Promise<Prepared> => {
