@@ -81,9 +81,8 @@ const listenToTheEnd = (logger: Logger, end: (code: number) => void) => {
   process.on('SIGTERM', onSignal)
   process.on('uncaughtException', onFailure)
   process.on('unhandledRejection', onFailure)
+  // Signals are heard to the very end: the second of one Ctrl-C may come when everything is released, and must not end us by itself.
   return () => {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
     process.off('uncaughtException', onFailure)
     process.off('unhandledRejection', onFailure)
   }

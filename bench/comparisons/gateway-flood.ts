@@ -44,6 +44,17 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
       // 401 once the issuer was asked about that very key.
       expected: { status: [401, 503], bodyIncludes: '"code"' },
     } satisfies Load)
+  const neighbour = (seconds: number) =>
+    attacker.call('run', {
+      ...{
+        port,
+        connections: badConnections,
+        seconds,
+        requests: [request({ method: 'GET', port, token })],
+        once: false,
+      },
+      expected: { status: 200, bodyIncludes: '"sku-9"' },
+    } satisfies Load)
   const contestant: Omit<Contestant, 'name'> = {
     server,
     connections: goodConnections,
@@ -53,9 +64,15 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
   return {
     contestants: [
       { ...contestant, name: 'alone' },
+      { ...contestant, name: 'beside a good client', beside: neighbour },
       { ...contestant, name: 'beside unknown keys', beside: flood },
     ],
-    ratios: [{ of: 'beside unknown keys', to: 'alone', cost: 'p99', atMost: 1.3 }],
+    ratios: [
+      { of: 'beside unknown keys', to: 'alone', cost: 'p99', atMost: 1.3 },
+      // What any second client at full speed costs, the process and the machine that all of them share included.
+      { of: 'beside a good client', to: 'alone', cost: 'p99' },
+      { of: 'beside unknown keys', to: 'beside a good client', cost: 'p99' },
+    ],
   }
 }
 
