@@ -28,6 +28,11 @@ const largestBody = 65_536
 const envelopeBytes = 2_048
 /** The clocks of broker and database may differ by this much, in ms. */
 const clockToleranceMs = 5_000
+/**
+ * What stood a moment ago is being deleted: a server (2.9) that is asked to make it again meanwhile takes files from under the new one, or
+ * never delivers from it. In ms.
+ */
+const deletionMs = 1_000
 
 export interface JetStreamBusOptions {
   nats: NatsLink
@@ -168,6 +173,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
 const createBroker = (nats: NatsLink) => {
   let standing: { stream?: Promise<JetStreamManager>; consumer?: Promise<JetStreamManager> } = {}
   let refusal: string | undefined
+  const seen = { stream: false, consumer: false }
 
   const kept = (part: 'stream' | 'consumer', make: () => Promise<JetStreamManager>) => {
     const where = standing
@@ -176,6 +182,7 @@ const createBroker = (nats: NatsLink) => {
     promise.then(
       () => {
         refusal = undefined
+        seen[part] = true
       },
       (error: unknown) => {
         if (where[part] === promise) delete where[part]
@@ -190,13 +197,13 @@ const createBroker = (nats: NatsLink) => {
       if (connection === undefined) throw new Error(`NATS: ${nats.trouble}`)
       requireVersion(connection)
       const manager = await jetstreamManager(connection).catch(explainAbsence)
-      await ensureStream(manager)
+      await ensureStream(manager, seen.stream ? deletionMs : 0)
       return manager
     })
   const consumer = () =>
     kept('consumer', async () => {
       const manager = await stream()
-      await ensureConsumer(manager)
+      await ensureConsumer(manager, seen.consumer ? deletionMs : 0)
       return manager
     })
   return {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -56,21 +57,36 @@ const absent = {
   consumer: ['deliver_subject', 'filter_subject', 'filter_subjects', 'headers_only', 'rate_limit_bps'],
 } as const
 
-/** Makes the stream if it is missing. Throws `StartupError` when it differs or cannot be made. */
-export const ensureStream = async ({ streams }: JetStreamManager): Promise<void> => {
+/**
+ * Makes the stream if it is missing: after `lookAgainMs`, if it is still missing then. Throws `StartupError` when it differs or cannot be
+ * made.
+ */
+export const ensureStream = async ({ streams }: JetStreamManager, lookAgainMs: number): Promise<void> => {
   const found = () => streams.info(streamName).catch(unlessMissing)
-  const made = (await found()) ?? (await streams.add(stream).catch(async (error) => (await found()) ?? refused(error)))
+  const made = (await foundAfter(found, lookAgainMs)) ?? (await streams.add(stream).catch(foundOr(found)))
   refuseDifferent(`The stream ${streamName}`, stream, absent.stream, made.config)
 }
 
 /** The same for the consumer, which only relays need. */
-export const ensureConsumer = async ({ consumers }: JetStreamManager): Promise<void> => {
+export const ensureConsumer = async ({ consumers }: JetStreamManager, lookAgainMs: number): Promise<void> => {
   const found = () => consumers.info(streamName, consumerName).catch(unlessMissing)
   const add = () => consumers.add(streamName, { ...consumer, ...consumerDefaults })
-  // Another process may have made it a moment ago.
-  const made = (await found()) ?? (await add().catch(async (error) => (await found()) ?? refused(error)))
+  const made = (await foundAfter(found, lookAgainMs)) ?? (await add().catch(foundOr(found)))
   refuseDifferent(`The consumer ${consumerName} of the stream ${streamName}`, consumer, absent.consumer, made.config)
 }
+
+const foundAfter = async <Info>(found: () => Promise<Info | undefined>, lookAgainMs: number) => {
+  const info = await found()
+  if (info !== undefined || lookAgainMs === 0) return info
+  await setTimeout(lookAgainMs)
+  return found()
+}
+
+/** Another process may have made it a moment ago. */
+const foundOr =
+  <Info>(found: () => Promise<Info | undefined>) =>
+  async (error: unknown) =>
+    (await found()) ?? refused(error)
 
 const notFound = new Set([10_014, 10_059])
 const unlessMissing = (error: unknown): undefined => {
