@@ -1,6 +1,7 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../events/lane-claim-store.ts'
 import { type Lease, type OpenDelivery, openDeliveries } from '../events/lane-store.ts'
+import { freeUnknownLanes } from '../events/relay-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -74,6 +75,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
   const wakeup = createWakeup()
   const loads = createHookLoads({ perHook, maxLanes })
   const running = new Set<Promise<void>>()
+  /** Fences of the leases that we know of. */
+  const known = new Set<number>()
   let bytes = 0
   /** When lanes are due that were given back for less than a poll (`performance.now()`). */
   let soon: number[] = []
@@ -155,6 +158,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
 
   const begin = async (leases: readonly Lease[], kind: Kind, own: Session, until: number) => {
     if (leases.length === 0) return
+    for (const { fence } of leases) known.add(fence)
     const hookIds = new Set(leases.map(({ hookId }) => hookId))
     const reading = Promise.all([
       openDeliveries(database.query, leases, {
@@ -166,7 +170,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     ])
     const [open] = await reading.catch((error: unknown) => {
       // Otherwise nobody had them until the lease ends.
-      for (const lease of leases) void recorder.release(lease)
+      for (const lease of leases) void recorder.release(lease).then(() => known.delete(lease.fence))
       throw error
     })
     const breakOff = breakOffOf(own)
@@ -175,9 +179,18 @@ export const createLanes = (options: LanesOptions): Lanes => {
       running.add(lane)
       void lane.then(() => {
         running.delete(lane)
+        known.delete(lease.fence)
         if (wasFull) wakeup.wake()
       })
     }
+  }
+
+  /** The answer to a claim may have been lost: nobody would have what it claimed until the leases end. */
+  let isUnsure = false
+  const makeSure = async (own: Session) => {
+    const lanes = await database.transaction((query) => freeUnknownLanes(query, own.id, [...known]))
+    isUnsure = false
+    if (lanes > 0) logger.warn({ lanes }, 'lanes were claimed without our knowing; they are claimed again')
   }
 
   /** How far the hooks have had their turn; empty at the end of a round. */
@@ -187,6 +200,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
   /** Claims and starts lanes. `cut`: others are due that it did not get to. `gated`: there are hooks whose lanes wait for more than time. */
   const claim = async (): Promise<{ cut: boolean; gated: boolean }> => {
     const own = session.current()
+    if (own !== undefined && isUnsure) await makeSure(own)
     const limit = Math.min(maxLanes - running.size, perClaim)
     wasFull = isFull()
     if (own === undefined || wasFull) return { cut: false, gated: false }
@@ -198,7 +212,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const byHook = Map.groupBy(plain.leases, ({ hookId }) => hookId)
     const counts = new Map([...byHook].map(([hookId, { length }]) => [hookId, length]))
     loads.claimed(counts, common.room, plain.leases.length === limit)
-    await Promise.all([
+    // Ends when all have ended: the answer to a claim that is under way is not lost.
+    const begun = await Promise.allSettled([
       begin(plain.leases, 'plain', own, until),
       gated &&
         claimGatedLanes(database.query, { ...common, catchUpRate }).then((leases) =>
@@ -206,6 +221,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
         ),
       tests && claimTestLanes(database.query, common).then((leases) => begin(leases, 'test', own, until)),
     ])
+    for (const one of begun) if (one.status === 'rejected') throw one.reason
     const cut = after !== '' || anotherRound
     if (after === '') anotherRound = false
     return { cut, gated }
@@ -234,6 +250,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
         if (early > 0) await pause(early, stopping.signal)
         backoff.reset()
       } catch (error) {
+        isUnsure = true
         logger.error({ err: error }, 'lanes could not be claimed; trying again')
         await pause(backoff.next(), stopping.signal)
       }

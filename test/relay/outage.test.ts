@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { insertTestSend } from '../../events/test-send-store.ts'
 import { verifyWebhook } from '../../events/webhooks.ts'
 import { createDatabase } from '../../platform/database.ts'
+import { uuidv7 } from '../../platform/ids.ts'
+import { silentLogger } from '../../platform/logger.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { startCountingProxy } from '../support/counting-proxy.ts'
 import { userUpdated } from '../support/event-factory.ts'
@@ -61,6 +64,87 @@ test('while its database is away a relay tries again ever more rarely, says so i
     await again?.close()
   }
 }, 40_000)
+
+/** A relay whose connections to the database a test can break. */
+const relayBehindProxy = async () => {
+  const proxy = await startCountingProxy(ledger.connection)
+  const database = createDatabase({ connection: proxy.connection, logger: silentLogger })
+  const bus = createPostgresBus({ database, logger: silentLogger })
+  return {
+    proxy,
+    async start() {
+      // Leases are longer than a test may last.
+      const relay = await ledger.relay({ database, bus, config: { ...testRelayConfig, leaseMs: 120_000 } })
+      return relay.close
+    },
+    async close() {
+      await bus.close()
+      await database.close()
+      await proxy.close()
+    },
+  }
+}
+
+/** One delivery that waits for a relay. */
+const waiting = {
+  async 'of a hook'() {
+    await ledger.hook({ url: receiver.url })
+    await ledger.rows(`UPDATE hooks SET paused_until = now() + interval '1 hour'`)
+    const first = await ledger.relay()
+    await ledger.record(userUpdated('u1'))
+    await ledger.untilTrue(`SELECT count(*) = 1 FROM lanes`)
+    await first.close()
+    await ledger.rows(`UPDATE hooks SET paused_until = NULL`)
+  },
+  async 'of a hook with a rate limit'() {
+    await waiting['of a hook']()
+    await ledger.rows(`UPDATE hooks SET rate_limit = 60`)
+  },
+  async 'that is a test'() {
+    const { id: hookId } = await ledger.hook({ url: receiver.url })
+    const eventId = uuidv7()
+    const payload = Buffer.from(`{"id":"${eventId}","test":true}`)
+    await ledger.database.transaction((query) =>
+      insertTestSend(query, { hookId, eventId, type: 'User.Created', payload, target: undefined }),
+    )
+  },
+}
+
+test.each([
+  ['of a hook', 'lanes-claim'],
+  ['of a hook with a rate limit', 'lanes-claim-gated'],
+  ['that is a test', 'lanes-claim-tests'],
+] as const)(
+  'a delivery %s whose claim is answered into the void is claimed again, and does not wait for its lease to end',
+  async (delivery, claim) => {
+    await waiting[delivery]()
+    const { proxy, start, close } = await relayBehindProxy()
+    const claimed = proxy.loseAnswer(claim)
+    const stop = await start()
+    try {
+      await claimed
+      await ledger.untilTrue(`SELECT count(*) = 1 FROM deliveries WHERE state = 'succeeded' AND attempts = 1`)
+      await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+      expect(receiver.received).toHaveLength(1)
+    } finally {
+      await stop()
+      await close()
+    }
+  },
+)
+
+test('a relay that stops frees also the lanes that it has without knowing it', async () => {
+  await waiting['of a hook']()
+  const { proxy, start, close } = await relayBehindProxy()
+  const claimed = proxy.loseAnswer('lanes-claim')
+  const stop = await start()
+  await claimed
+  await stop()
+  await close()
+  expect(await ledger.rows(`SELECT leased_by FROM lanes`)).toEqual([{ leased_by: null }])
+  await ledger.relay()
+  await receiver.until((received) => received.length === 1)
+})
 
 test.each([
   ['behind', -3_600_000],

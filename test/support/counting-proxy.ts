@@ -10,6 +10,8 @@ export interface CountingProxy {
   connection: PostgresConnection
   /** In the order they were sent, over all connections. */
   roundTrips: readonly RoundTrip[]
+  /** The next time that it is asked, PostgreSQL does it and answers, and the connection breaks before the answer is here. Resolves then. */
+  loseAnswer(roundTrip: RoundTrip): Promise<void>
   close(): Promise<void>
 }
 
@@ -23,11 +25,41 @@ export const startCountingProxy = async (
 ): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
+  let losing: { roundTrip: RoundTrip; lost: () => void } | undefined
   const server = createServer((client) => {
     const database = createConnection(join(target.host, `.s.PGSQL.${target.port}`))
-    const read = readMessages(roundTrips)
-    client.on('data', read)
-    client.pipe(database).pipe(client)
+    /** Answers to come, the one to the start-up included, and what to do when the last of them is to be lost and has come. */
+    let unanswered = 1
+    let breakOff: { after: number; lost: () => void } | undefined
+    const readRequests = readMessages({ isClient: true })
+    const readAnswers = readMessages({ isClient: false })
+    let bound = ''
+    client.on('data', (chunk) => {
+      for (const { type, body } of readRequests(chunk)) {
+        // Bind: the portal, then the statement, each ending with a zero byte.
+        if (type === 'B') bound = body.toString().split('\0')[1] ?? ''
+        if (type !== 'S' && type !== 'Q') continue
+        const roundTrip = type === 'S' ? bound : body.toString('utf8', 0, body.length - 1)
+        roundTrips.push(roundTrip)
+        unanswered += 1
+        if (losing?.roundTrip !== roundTrip) continue
+        breakOff = { after: unanswered, lost: losing.lost }
+        losing = undefined
+      }
+    })
+    client.pipe(database)
+    database.on('data', (chunk) => {
+      if (breakOff === undefined) client.write(chunk)
+      for (const { type } of readAnswers(chunk)) {
+        if (type !== 'Z') continue
+        unanswered -= 1
+        if (breakOff === undefined) continue
+        breakOff.after -= 1
+        if (breakOff.after > 0) continue
+        client.destroy()
+        breakOff.lost()
+      }
+    })
     for (const socket of [client, database]) {
       sockets.add(socket)
       socket.on('error', () => socket.destroy())
@@ -42,6 +74,10 @@ export const startCountingProxy = async (
   return {
     connection: { ...target, host: '127.0.0.1', port: (server.address() as AddressInfo).port },
     roundTrips,
+    loseAnswer: (roundTrip) =>
+      new Promise((lost) => {
+        losing = { roundTrip, lost }
+      }),
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()))
@@ -50,25 +86,21 @@ export const startCountingProxy = async (
   }
 }
 
-/** One connection, client to server. Its first message has no type; each other is a type, a length that counts itself, and a body. */
-const readMessages = (roundTrips: RoundTrip[]) => {
+/** One direction of one connection. A client's first message has no type; each other is a type, a length that counts itself, and a body. */
+const readMessages = ({ isClient }: { isClient: boolean }) => {
   let rest = Buffer.alloc(0)
-  let started = false
-  let bound = ''
+  let typed = !isClient
   return (chunk: Buffer) => {
+    const messages: { type: string; body: Buffer }[] = []
     rest = Buffer.concat([rest, chunk])
     for (;;) {
-      const head = started ? 5 : 4
-      if (rest.length < head) return
+      const head = typed ? 5 : 4
+      if (rest.length < head) return messages
       const end = rest.readInt32BE(head - 4) + head - 4
-      if (rest.length < end) return
-      const [type, body] = [started ? rest.toString('latin1', 0, 1) : '', rest.subarray(head, end)]
-      // Bind: the portal, then the statement, each ending with a zero byte.
-      if (type === 'B') bound = body.toString().split('\0')[1] ?? ''
-      if (type === 'S') roundTrips.push(bound)
-      if (type === 'Q') roundTrips.push(body.toString('utf8', 0, body.length - 1))
+      if (rest.length < end) return messages
+      messages.push({ type: typed ? rest.toString('latin1', 0, 1) : '', body: rest.subarray(head, end) })
       rest = rest.subarray(end)
-      started = true
+      typed = true
     }
   }
 }
