@@ -16,6 +16,8 @@ export default defineConfig({
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          // A condition that is waited for may take long on a machine that is busy; the default is a second.
+          expect: { poll: { timeout: 20_000, interval: 20 } },
         },
       },
     ],

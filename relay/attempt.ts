@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Connection, OutboundAgent } from '../platform/outbound.ts'
-import { brokenOff, overdue, reasonOf } from './failure-reasons.ts'
+import { brokenOff, isOwnFault, overdue, reasonOf } from './failure-reasons.ts'
 import { loggedHeaders } from './logged-headers.ts'
 
 /** One POST to a receiver and what came of it. Never throws: whatever goes wrong is the result. */
@@ -15,6 +15,8 @@ export interface AttemptResult {
   error: string | null
   address: string | null
   durationMs: number
+  /** It failed for want of something on this machine, and says nothing of the receiver. */
+  ownFault: boolean
 }
 
 export interface AttemptRequest {
@@ -54,6 +56,7 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
     error: status === null ? reasonOf(error, timeoutMs) : succeeded ? null : `The receiver answered ${status}.`,
     address: exchange.connection?.address ?? null,
     durationMs: Math.round(performance.now() - started),
+    ownFault: status === null && isOwnFault(error),
   }
 }
 

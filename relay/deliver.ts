@@ -20,7 +20,7 @@ export interface DeliverOptions {
 export type Deliver = (lease: Lease, target: Target, delivery: OpenDelivery, signal: AbortSignal) => Promise<Attempted>
 
 /** Without what only the lane knows. */
-export type Attempted = Omit<AttemptRecord, 'isNews'>
+export type Attempted = Omit<AttemptRecord, 'isNews'> & { ownFault?: true }
 
 const userAgent = 'Surrogate-Webhooks/1'
 
@@ -66,6 +66,7 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       responseBody: logged.body,
       error: result.error,
       address: result.address,
+      ...(result.ownFault ? { ownFault: true } : {}),
     }
   }
 }

@@ -23,6 +23,8 @@ const reasons: Record<string, string> = {
   CERT_HAS_EXPIRED: 'The certificate has expired.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another host.',
   CERT_NOT_YET_VALID: 'The certificate is not valid yet.',
+  // What OpenSSL says of weak ones is not among the codes that Node knows.
+  UNSPECIFIED: 'The certificate is not trusted, as one with a weak key or a weak signature.',
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver speaks no TLS that is safe.',
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver speaks no TLS that is safe.',
   ERR_SSL_WRONG_VERSION_NUMBER: 'The receiver speaks no TLS on this port.',
@@ -30,10 +32,17 @@ const reasons: Record<string, string> = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'The receiver asks for a client certificate.',
 }
 
+const ownFaults = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'ENETDOWN'])
+
+/** This machine has no sockets, ports, memory or network left: nothing that the receiver is to blame for. */
+export const isOwnFault = (error: unknown): boolean =>
+  ownFaults.has((error as NodeJS.ErrnoException | null)?.code ?? '')
+
 export const reasonOf = (error: unknown, timeoutMs: number): string => {
   if (error === overdue) return `There was no answer within ${timeoutMs} ms.`
   if (error === brokenOff) return 'The attempt was broken off.'
   const { code, name, message } = error as NodeJS.ErrnoException
   if (code === 'TARGET_NOT_ALLOWED') return message
+  if (isOwnFault(error)) return `The relay could not open a connection (${code}).`
   return reasons[code ?? name] ?? `The request failed (${code ?? 'unknown reason'}).`
 }

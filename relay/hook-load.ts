@@ -11,7 +11,7 @@ export interface HookLoads {
 }
 
 export interface HookLoad {
-  /** Grows when the receiver asks for silence or is gone; lanes claimed before are then given back unsent. */
+  /** Grows when the receiver asks for silence or is gone, or is avoided; lanes claimed before are then given back unsent. */
   readonly epoch: number
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
@@ -105,6 +105,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         return isNew
       },
       avoid(ms: number) {
+        epoch += 1
         avoidedUntil = performance.now() + ms
       },
     }

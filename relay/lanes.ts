@@ -50,6 +50,8 @@ const storingMs = 1_000
 const perClaim = 256
 /** A hook that this relay cannot serve is left to others for so long. */
 const avoidMs = 30_000
+/** And for so long when this machine is short of something. */
+const recoverMs = 5_000
 
 type Kind = 'plain' | 'gated' | 'test'
 
@@ -108,6 +110,11 @@ export const createLanes = (options: LanesOptions): Lanes => {
     // Broken off by us, not by the receiver: it counts for nothing.
     if (breakOff.aborted && !succeeded) return undefined
     if (kind === 'test') return Object.assign(result, { isNews: false })
+    if (result.ownFault) {
+      logger.error({ hookId: lease.hookId, reason: result.error }, 'nothing can be sent from here; others may')
+      load.avoid(recoverMs)
+      return undefined
+    }
     const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
     const isNew = load.learn({ succeeded, durationMs: result.durationMs, stop })
     return Object.assign(result, { isNews: isNew || found.failing })

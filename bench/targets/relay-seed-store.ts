@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { hookSecrets, newSigningKey } from '../../events/hook-secrets.ts'
 import { createNotifier } from '../../events/notifier.ts'
@@ -20,7 +21,8 @@ export const payloadBytes = 900
 
 const insertHook = statement('bench-hook', `INSERT INTO hooks (id, name, events, url) VALUES ($1, 'bench', $2, $3)`)
 const insertKey = statement('bench-key', `INSERT INTO hook_signing_keys (id, hook_id, sealed) VALUES ($1, $2, $3)`)
-const clear = `TRUNCATE outbox, entity_versions, deliveries, delivery_attempts, lanes`
+const emptied = 'outbox, entity_versions, deliveries, delivery_attempts, lanes'
+const lockNotAvailable = '55P03'
 // Five changes of each entity, spread over the whole.
 const backlog = `
   WITH numbered AS (SELECT n, 'user-' || n % ($1::int / 5) AS entity, 1 + n / ($1::int / 5) AS version FROM generate_series(0, $1::int - 1) n)
@@ -61,14 +63,19 @@ export const seedRelay = async (server: Connection) => {
         await client.query('DELETE FROM deliveries WHERE hook_id = $1', [id])
       }
     },
-    /** An empty ledger, but for the hooks. The relay may be about to give the last lanes back, which locks in another order. */
+    /**
+     * An empty ledger, but for the hooks. A relay may be storing its last results, and takes events in in another order of tables: never
+     * waits for one lock while holding another, so that neither ends in a deadlock.
+     */
     async clear() {
       for (;;) {
         try {
-          await client.query(clear)
+          await client.query(`BEGIN; LOCK TABLE ${emptied} NOWAIT; TRUNCATE ${emptied}; COMMIT`)
           return
         } catch (error) {
-          if ((error as { code?: string }).code !== '40P01') throw error
+          await client.query('ROLLBACK')
+          if ((error as { code?: string }).code !== lockNotAvailable) throw error
+          await delay(5)
         }
       }
     },

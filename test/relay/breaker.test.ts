@@ -1,19 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createMetrics } from '../../platform/metrics.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 const hour = 3_600_000
 const users = (count: number) => Array.from({ length: count }, (_, index) => userUpdated(`u${index}`))
@@ -59,24 +48,22 @@ test('the breaker is one for all relays', async () => {
   await first.close()
   const before = receiver.received.length
   await ledger.relay({ config, ownDatabase: true })
-  const other = await startWebhookReceiver()
+  const other = await anotherReceiver()
   await ledger.hook({ url: other.url })
   await ledger.record(userUpdated('later'))
   await other.until((received) => received.length === 1)
   expect(receiver.received).toHaveLength(before)
-  await other.close()
 })
 
 test('an open breaker does not hold up other hooks', async () => {
   failWith(503)
-  const other = await startWebhookReceiver()
+  const other = await anotherReceiver()
   await ledger.hook({ url: receiver.url })
   await ledger.hook({ url: other.url })
   await ledger.relay({ config: { ...testRelayConfig, retrySchedule: [hour], probeSchedule: [hour] } })
   await ledger.record(...users(40))
   await other.until((received) => received.length === 40)
   await ledger.untilTrue(`SELECT count(*) = 1 FROM hooks WHERE open_since IS NOT NULL`)
-  await other.close()
 })
 
 test('occasional failures open nothing', async () => {

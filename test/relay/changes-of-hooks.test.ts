@@ -1,22 +1,12 @@
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hookSecrets, newSigningKey, webhookSecretOf } from '../../events/hook-secrets.ts'
 import { insertTestSend } from '../../events/test-send-store.ts'
 import { newId } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { type Received, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
+import type { Received } from '../support/webhook-receiver.ts'
 
 // Read anew for every attempt: no attempt that begins after a change may know the hook as it was.
 const config = { ...testRelayConfig, freshMs: 0, retrySchedule: [10, 10] }
@@ -39,7 +29,7 @@ const verifies = ({ raw, headers }: Received, key: string) => {
 }
 
 test('a new URL holds from the next attempt on, in the middle of a lane', async () => {
-  const moved = await startWebhookReceiver()
+  const moved = await anotherReceiver()
   const hook = await ledger.hook({ url: receiver.url })
   whileFirstIsSent(() => ledger.rows('UPDATE hooks SET url = $1 WHERE id = $2', moved.url, hook.id))
   await ledger.record(...three)
@@ -68,12 +58,11 @@ test('a hook that is deleted gets nothing more, and its lane is gone', async () 
   await ledger.relay({ config })
   await receiver.until((received) => received.length === 1)
   await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
-  const other = await startWebhookReceiver()
+  const other = await anotherReceiver()
   await ledger.hook({ url: other.url })
   await ledger.record(userUpdated('u2'))
   await other.until((received) => received.length === 1)
   expect(receiver.received).toHaveLength(1)
-  await other.close()
 })
 
 test('a key that is ended at once signs nothing more, queued retries included', async () => {
@@ -112,7 +101,7 @@ test('changed headers hold from the next attempt on', async () => {
 })
 
 test('a test-send is sent at once though its hook is disabled, to where it says, once', async () => {
-  const elsewhere = await startWebhookReceiver((_received, response) => void response.writeHead(500).end('broken'))
+  const elsewhere = await anotherReceiver((_received, response) => void response.writeHead(500).end('broken'))
   const hook = await ledger.hook({ url: receiver.url, enabled: false })
   await ledger.relay({ config })
   const event = '01999999-7c1e-7d0a-9b57-3f1a6f0e2c11'
@@ -134,5 +123,4 @@ test('a test-send is sent at once though its hook is disabled, to where it says,
   expect(receiver.received).toEqual([])
   // It says nothing of the receiver.
   expect(await ledger.rows('SELECT failures, failing_since FROM hooks')).toEqual([{ failures: 0, failing_since: null }])
-  await elsewhere.close()
 })

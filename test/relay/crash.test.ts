@@ -7,16 +7,12 @@ import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
+import { ledger, receiver } from '../support/fresh-ledger.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
-let ledger: TestLedger
-let receiver: WebhookReceiver
 let processes: TestProcess[]
 beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
   processes = []
 })
 afterEach(async () => {
@@ -24,8 +20,6 @@ afterEach(async () => {
     relay.signal('SIGKILL')
     await relay.exited
   }
-  await receiver.close()
-  await ledger.close()
 })
 
 // Leases are long: what a dead relay held is taken over because it is no longer heard of.

@@ -1,22 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { ledger, receiver } from '../support/fresh-ledger.ts'
 
 const settled = `SELECT count(*) = 0 FROM lanes`
 

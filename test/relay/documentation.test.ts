@@ -7,19 +7,16 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { catalogue } from '../../events/catalogue.ts'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { userUpdated } from '../support/event-factory.ts'
+import { ledger } from '../support/fresh-ledger.ts'
 import { startProcess } from '../support/process.ts'
-import { startTestLedger, type TestLedger } from '../support/relay.ts'
 
 const page = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
 
-let ledger: TestLedger
 let folder: string
 beforeEach(async () => {
-  ledger = await startTestLedger()
   folder = await mkdtemp(join(tmpdir(), 'surrogate-recipe-'))
 })
 afterEach(async () => {
-  await ledger.close()
   await rm(folder, { recursive: true })
 })
 

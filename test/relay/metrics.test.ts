@@ -1,19 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createMetrics } from '../../platform/metrics.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 test('what became of attempts and what waits is told, for few hooks by name', async () => {
   receiver.answerWith(({ body }, response) => void response.writeHead(body.data['id'] === 'bad' ? 500 : 204).end())

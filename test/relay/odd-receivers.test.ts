@@ -1,27 +1,10 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { startRawReceiver } from '../support/raw-receiver.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
-let ledger: TestLedger
-let closers: (() => Promise<unknown>)[]
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  closers = []
-})
-afterEach(async () => {
-  await ledger.close()
-  for (const close of closers) await close()
-})
-
-const raw = async (answer: (socket: Socket, request: number) => void) => {
-  const receiver = await startRawReceiver(answer)
-  closers.push(receiver.close)
-  return receiver
-}
 const config = { ...testRelayConfig, attemptTimeoutMs: 2_000, leaseMs: 10_000, retrySchedule: [3_600_000] }
 const attempts = async (count: number) => {
   await ledger.untilTrue(`SELECT count(*) >= ${count} FROM delivery_attempts`)
@@ -31,7 +14,7 @@ const attempts = async (count: number) => {
 }
 /** What comes of one event for a receiver that answers like this. */
 const outcomeOf = async (answer: (socket: Socket, request: number) => void) => {
-  const { url } = await raw(answer)
+  const { url } = await rawReceiver(answer)
   await ledger.hook({ url })
   await ledger.relay({ config })
   await ledger.record(userUpdated('u1'))
@@ -91,12 +74,12 @@ test('a reset after the whole answer changes nothing', async () => {
 })
 
 test('a kept connection that breaks as it is used again: tried once more at once, on a new one, and counted as one attempt', async () => {
-  const receiver = await raw((socket, request) => {
+  const odd = await rawReceiver((socket, request) => {
     // Answers the first request of a connection, and is gone at the second.
     if (request === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
     else socket.resetAndDestroy()
   })
-  await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: odd.url })
   await ledger.relay({ config })
   await ledger.record(userUpdated('u1'))
   await attempts(1)
@@ -106,39 +89,38 @@ test('a kept connection that breaks as it is used again: tried once more at once
     { state: 'succeeded', attempts: 1 },
     { state: 'succeeded', attempts: 1 },
   ])
-  expect(receiver.seen).toEqual({ connections: 2, requests: 3 })
+  expect(odd.seen).toEqual({ connections: 2, requests: 3 })
 })
 
 test('a kept connection that breaks within its answer is not tried again at once: the receiver has seen the request', async () => {
-  const receiver = await raw((socket, request) => {
+  const odd = await rawReceiver((socket, request) => {
     if (request === 1) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
     else socket.write('HTTP/1.1 20', () => socket.destroy())
   })
-  await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: odd.url })
   await ledger.relay({ config })
   await ledger.record(userUpdated('u1'))
   await attempts(1)
   await ledger.record(userUpdated('u1'))
   const [, second] = await attempts(2)
   expect(second).toMatchObject({ succeeded: false, status: null })
-  expect(receiver.seen.requests).toBe(2)
+  expect(odd.seen.requests).toBe(2)
 })
 
 test('a new connection that breaks is not tried again at once', async () => {
-  const receiver = await raw((socket) => socket.resetAndDestroy())
-  await ledger.hook({ url: receiver.url })
+  const odd = await rawReceiver((socket) => socket.resetAndDestroy())
+  await ledger.hook({ url: odd.url })
   await ledger.relay({ config })
   await ledger.record(userUpdated('u1'))
   expect(await attempts(1)).toMatchObject([{ error: 'The connection was closed without an answer.' }])
-  expect(receiver.seen).toEqual({ connections: 1, requests: 1 })
+  expect(odd.seen).toEqual({ connections: 1, requests: 1 })
 })
 
 test('a receiver that answers and works on for long has taken it', async () => {
-  const receiver = await startWebhookReceiver((_received, response) => {
+  receiver.answerWith((_received, response) => {
     response.writeHead(202)
     response.write('working')
   })
-  closers.push(receiver.close)
   await ledger.hook({ url: receiver.url })
   await ledger.relay({ config: { ...config, attemptTimeoutMs: 300 } })
   await ledger.record(userUpdated('u1'))
@@ -146,8 +128,6 @@ test('a receiver that answers and works on for long has taken it', async () => {
 })
 
 test('two hooks at one URL are signed with their own keys', async () => {
-  const receiver = await startWebhookReceiver()
-  closers.push(receiver.close)
   await ledger.hook({ url: receiver.url })
   await ledger.hook({ url: receiver.url })
   await ledger.relay({ config })
@@ -160,10 +140,7 @@ test('two hooks at one URL are signed with their own keys', async () => {
 
 test('unicode, large numbers, __proto__ and the order of members arrive as they were stored, also on retries', async () => {
   let count = 0
-  const receiver = await startWebhookReceiver(
-    (_received, response) => void response.writeHead(++count < 3 ? 500 : 204).end(),
-  )
-  closers.push(receiver.close)
+  receiver.answerWith((_received, response) => void response.writeHead(++count < 3 ? 500 : 204).end())
   await ledger.hook({ url: receiver.url })
   await ledger.relay({ config: { ...config, retrySchedule: [5, 5] } })
   const data = JSON.parse('{"z":1,"a":"Zoë 🦊 \\u0000 \\u2028","__proto__":{"x":1},"n":9007199254740991}')
@@ -179,8 +156,6 @@ test('unicode, large numbers, __proto__ and the order of members arrive as they 
 })
 
 test('an event of a user who is gone by then still tells of the user', async () => {
-  const receiver = await startWebhookReceiver()
-  closers.push(receiver.close)
   await ledger.hook({ url: receiver.url, events: ['User.Created', 'User.Deleted'] })
   await ledger.record(
     { ...userUpdated('u1', { name: 'Ada' }), type: 'User.Created' },

@@ -1,18 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { type Received, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
+import type { Received } from '../support/webhook-receiver.ts'
 
 const settled = `SELECT count(*) = 0 FROM lanes`
 const quick = { ...testRelayConfig, retrySchedule: new Array(9).fill(20) }
@@ -138,17 +128,11 @@ test('a backlog from before the relay started is delivered in order', async () =
 })
 
 test('a receiver that never answers does not slow down the others', async () => {
-  const hung = await startWebhookReceiver(() => {})
-  try {
-    await ledger.hook({ url: hung.url })
-    await ledger.hook({ url: receiver.url })
-    await ledger.relay({ config: { ...testRelayConfig, maxLanes: 16, attemptTimeoutMs: 1_000, leaseMs: 10_000 } })
-    await ledger.record(...entities.map((id) => userUpdated(id)))
-    await receiver.until((received) => received.length === 100)
-    expect(hung.received.length).toBeLessThanOrEqual(8)
-  } finally {
-    await ledger.close()
-    await hung.close()
-    ledger = await startTestLedger()
-  }
+  const hung = await anotherReceiver(() => {})
+  await ledger.hook({ url: hung.url })
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: { ...testRelayConfig, maxLanes: 16, attemptTimeoutMs: 1_000, leaseMs: 10_000 } })
+  await ledger.record(...entities.map((id) => userUpdated(id)))
+  await receiver.until((received) => received.length === 100)
+  expect(hung.received.length).toBeLessThanOrEqual(8)
 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { createPostgresBus } from '../../events/postgres-bus.ts'
 import { insertTestSend } from '../../events/test-send-store.ts'
@@ -9,21 +9,11 @@ import { silentLogger } from '../../platform/logger.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { startCountingProxy } from '../support/counting-proxy.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
+import type { WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** What surrounds a relay fails: its database, its clock. */
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
 
 test('while its database is away a relay tries again ever more rarely, says so in a few lines, and goes on', async () => {
   const { logger, lines } = capturedLogger()
@@ -144,6 +134,26 @@ test('a relay that stops frees also the lanes that it has without knowing it', a
   expect(await ledger.rows(`SELECT leased_by FROM lanes`)).toEqual([{ leased_by: null }])
   await ledger.relay()
   await receiver.until((received) => received.length === 1)
+})
+
+test('what a relay cannot send for want of sockets of its own counts against nobody, and is left to another', async () => {
+  const { logger, lines } = capturedLogger()
+  const { id } = await ledger.hook({ url: `http://receiver.test:${receiver.port}/` })
+  const outOfSockets = async () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+  }
+  await ledger.relay({ logger, resolve: outOfSockets })
+  await ledger.record(userUpdated('u1'))
+  await expect
+    .poll(() => lines, { timeout: 10_000 })
+    .toContainEqual(expect.objectContaining({ hookId: id, reason: 'The relay could not open a connection (EMFILE).' }))
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM lanes WHERE leased_by IS NULL`)
+  expect(await ledger.rows('SELECT state, attempts FROM deliveries')).toEqual([{ state: 'pending', attempts: 0 }])
+  expect(await ledger.rows('SELECT failures, failing_since FROM hooks')).toEqual([{ failures: 0, failing_since: null }])
+
+  await ledger.relay({ resolve: async () => [{ address: '127.0.0.1', family: 4 }] })
+  await ledger.untilTrue(`SELECT state = 'succeeded' AND attempts = 1 FROM deliveries`)
+  expect(receiver.received).toHaveLength(1)
 })
 
 test.each([

@@ -1,19 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 const users = (count: number) => Array.from({ length: count }, (_, index) => userUpdated(`u${index}`))
 
@@ -36,7 +25,7 @@ test('a rate limit holds over all relays, and is used up to a second’s worth a
 })
 
 test('a limited hook holds nobody up, and its lanes stay in order', async () => {
-  const other = await startWebhookReceiver()
+  const other = await anotherReceiver()
   const hook = await ledger.hook({ url: receiver.url })
   await ledger.hook({ url: other.url })
   await ledger.rows(`UPDATE hooks SET rate_limit = 1200 WHERE id = $1`, hook.id)
@@ -48,7 +37,6 @@ test('a limited hook holds nobody up, and its lanes stay in order', async () => 
     const versions = receiver.received.filter(({ body }) => body.data['id'] === id).map(({ body }) => body.version)
     expect(versions).toEqual([1, 2, 3, 4, 5])
   }
-  await other.close()
 })
 
 test('what was held is caught up at a measured pace, then the hook is as any other', async () => {
@@ -74,22 +62,16 @@ test('hooks take turns: with more of them than one claim looks at, and lanes for
 })
 
 test('receivers that hang hold half of the lanes at most, however many they are', async () => {
-  const hung = await startWebhookReceiver(() => {})
-  try {
-    for (let index = 0; index < 20; index += 1) await ledger.hook({ url: hung.url })
-    await ledger.relay({
-      config: { ...testRelayConfig, maxLanes: 32, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [1] },
-    })
-    await ledger.record(...users(10))
-    await hung.until((received) => received.length >= 40)
-    await ledger.hook({ url: receiver.url })
-    for (let round = 0; round < 5; round += 1) await ledger.record(...users(10))
-    await receiver.until((received) => received.length === 50)
-  } finally {
-    await ledger.close()
-    await hung.close()
-    ledger = await startTestLedger()
-  }
+  const hung = await anotherReceiver(() => {})
+  for (let index = 0; index < 20; index += 1) await ledger.hook({ url: hung.url })
+  await ledger.relay({
+    config: { ...testRelayConfig, maxLanes: 32, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [1] },
+  })
+  await ledger.record(...users(10))
+  await hung.until((received) => received.length >= 40)
+  await ledger.hook({ url: receiver.url })
+  for (let round = 0; round < 5; round += 1) await ledger.record(...users(10))
+  await receiver.until((received) => received.length === 50)
 })
 
 test('two hooks at one host do not wait for each other', async () => {

@@ -1,42 +1,7 @@
-import type { AddressInfo } from 'node:net'
-import { createServer, type Server, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-let raw: Server[]
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-  raw = []
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-  for (const server of raw) await new Promise((resolve) => server.close(resolve))
-})
-
-/** A receiver that speaks TCP only: says and does what it is told once a request has begun to arrive. */
-const rawReceiver = async (answer: (socket: Socket) => void) => {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-    socket.once('data', () => answer(socket))
-  })
-  const close = server.close.bind(server)
-  server.close = (callback) => {
-    for (const socket of sockets) socket.destroy()
-    return close(callback)
-  }
-  raw.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-}
+import { anotherReceiver, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 const attemptsMade = (count: number) =>
   ledger
@@ -49,7 +14,7 @@ const attemptsMade = (count: number) =>
 const hurried = { ...testRelayConfig, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [3_600_000] }
 
 test('a redirect is a failure and is not followed', async () => {
-  const elsewhere = await startWebhookReceiver()
+  const elsewhere = await anotherReceiver()
   receiver.answerWith((_received, response) => void response.writeHead(307, { location: elsewhere.url }).end())
   await ledger.hook({ url: receiver.url })
   await ledger.relay({ config: hurried })
@@ -58,11 +23,10 @@ test('a redirect is a failure and is not followed', async () => {
     { succeeded: false, status: 307, error: 'The receiver answered 307.', size: 0 },
   ])
   expect(elsewhere.received).toEqual([])
-  await elsewhere.close()
 })
 
 test('a receiver that accepts and never answers is a failure when the time is up', async () => {
-  await ledger.hook({ url: await rawReceiver(() => {}) })
+  await ledger.hook(await rawReceiver(() => {}))
   await ledger.relay({ config: hurried })
   await ledger.record(userUpdated('u1'))
   expect(await attemptsMade(1)).toEqual([
@@ -71,7 +35,7 @@ test('a receiver that accepts and never answers is a failure when the time is up
 })
 
 test('dripping headers end with the deadline', async () => {
-  const url = await rawReceiver((socket) => {
+  const { url } = await rawReceiver((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     const drip = setInterval(() => socket.write('x-a: b\r\n'), 20)
     socket.on('close', () => clearInterval(drip))
@@ -84,7 +48,7 @@ test('dripping headers end with the deadline', async () => {
 
 test('a dripping body ends with the deadline; its status has decided', async () => {
   let closed = false
-  const url = await rawReceiver((socket) => {
+  const { url } = await rawReceiver((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
     const drip = setInterval(() => socket.write('.'), 20)
     socket.on('close', () => {
@@ -101,7 +65,7 @@ test('a dripping body ends with the deadline; its status has decided', async () 
 })
 
 test('an endless body is cut at 16 kB', async () => {
-  const url = await rawReceiver((socket) => {
+  const { url } = await rawReceiver((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
     const pour = () => {
       while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 'x')));
@@ -116,14 +80,12 @@ test('an endless body is cut at 16 kB', async () => {
 })
 
 test('a connection that is refused, reset, or answers nonsense is a failure with its reason', async () => {
-  const gone = await startWebhookReceiver()
+  const gone = await anotherReceiver()
   await gone.close()
   await ledger.hook({ url: gone.url })
-  await ledger.hook({ url: await rawReceiver((socket) => socket.destroy()) })
-  await ledger.hook({ url: await rawReceiver((socket) => socket.end('ERR unknown command\r\n')) })
-  await ledger.hook({
-    url: await rawReceiver((socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`)),
-  })
+  await ledger.hook(await rawReceiver((socket) => socket.destroy()))
+  await ledger.hook(await rawReceiver((socket) => socket.end('ERR unknown command\r\n')))
+  await ledger.hook(await rawReceiver((socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`)))
   await ledger.relay({ config: hurried })
   await ledger.record(userUpdated('u1'))
   const attempts = await attemptsMade(4)
@@ -223,10 +185,9 @@ test('429 with Retry-After silences the whole hook', async () => {
   await ledger.untilTrue(`SELECT paused_until > now() + interval '59 minutes' FROM hooks`)
   await ledger.record(userUpdated('u2'), userUpdated('u3'))
   await ledger.untilTrue(`SELECT count(*) = 3 FROM deliveries`)
-  const other = await startWebhookReceiver()
+  const other = await anotherReceiver()
   await ledger.hook({ url: other.url })
   await ledger.record(userUpdated('u4'))
   await other.until((received) => received.length === 1)
   expect(receiver.received).toHaveLength(1)
-  await other.close()
 })

@@ -1,20 +1,14 @@
 import { Client } from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { recordAttempts } from '../../events/attempt-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { openDeliveries } from '../../events/lane-store.ts'
 import type { Query, Statement } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 /** Many lanes and many hooks: what is asked for over and over must not grow with them. */
-
-let ledger: TestLedger
-beforeEach(async () => {
-  ledger = await startTestLedger()
-})
-afterEach(() => ledger.close())
 
 interface Plan {
   'Node Type': string
@@ -105,26 +99,18 @@ test('what a relay asks for again and again reads a few pages by index, with 100
 })
 
 test('with 1 000 hooks, ten of them dead, every other one gets its events', { timeout: 60_000 }, async () => {
-  const receiver = await startWebhookReceiver()
-  const hung = await startWebhookReceiver(() => {})
-  try {
-    const hook = await ledger.hook({ url: receiver.url, enabled: false })
-    // Copies, each with a key of its own that is sealed for it.
-    for (let index = 0; index < 10; index += 1) await ledger.hook({ url: hung.url })
-    await ledger.rows(`DELETE FROM hooks WHERE id = $1`, hook.id)
-    const ids = new Set<string>()
-    for (let index = 0; index < 990; index += 1) ids.add((await ledger.hook({ url: receiver.url })).id)
-    await ledger.relay({ config: { ...testRelayConfig, maxLanes: 64, attemptTimeoutMs: 2_000, leaseMs: 10_000 } })
-    await ledger.record(userUpdated('a'), userUpdated('b'), userUpdated('a'))
-    await receiver.until((received) => received.length === 2_970)
-    expect(new Set(receiver.received.map(({ body }) => body.hookId))).toEqual(ids)
-    const versions = Map.groupBy(receiver.received, ({ body }) => `${body.hookId} ${body.data['id']}`)
-    for (const [lane, own] of versions)
-      expect(own.map(({ body }) => body.version)).toEqual(lane.endsWith('a') ? [1, 2] : [1])
-  } finally {
-    await ledger.close()
-    await receiver.close()
-    await hung.close()
-    ledger = await startTestLedger()
-  }
+  const hung = await anotherReceiver(() => {})
+  const hook = await ledger.hook({ url: receiver.url, enabled: false })
+  // Copies, each with a key of its own that is sealed for it.
+  for (let index = 0; index < 10; index += 1) await ledger.hook({ url: hung.url })
+  await ledger.rows(`DELETE FROM hooks WHERE id = $1`, hook.id)
+  const ids = new Set<string>()
+  for (let index = 0; index < 990; index += 1) ids.add((await ledger.hook({ url: receiver.url })).id)
+  await ledger.relay({ config: { ...testRelayConfig, maxLanes: 64, attemptTimeoutMs: 2_000, leaseMs: 10_000 } })
+  await ledger.record(userUpdated('a'), userUpdated('b'), userUpdated('a'))
+  await receiver.until((received) => received.length === 2_970)
+  expect(new Set(receiver.received.map(({ body }) => body.hookId))).toEqual(ids)
+  const versions = Map.groupBy(receiver.received, ({ body }) => `${body.hookId} ${body.data['id']}`)
+  for (const [lane, own] of versions)
+    expect(own.map(({ body }) => body.version)).toEqual(lane.endsWith('a') ? [1, 2] : [1])
 })

@@ -1,20 +1,9 @@
 import type { LookupAddress } from 'node:dns'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger, testRelayConfig } from '../support/relay.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-
-let ledger: TestLedger
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  ledger = await startTestLedger()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await ledger.close()
-  await receiver.close()
-})
+import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { testRelayConfig } from '../support/relay.ts'
 
 const config = { ...testRelayConfig, retrySchedule: [5, 5, 5, 5, 5, 5, 5] }
 const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 })

@@ -4,7 +4,7 @@ import tls, { type SecureContextOptions } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAuthority, type ServerCertificate } from '../support/certificates.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { startTestLedger, type TestLedger } from '../support/relay.ts'
+import { ledger } from '../support/fresh-ledger.ts'
 
 let authority: ReturnType<typeof createAuthority>
 let trusted: ServerCertificate
@@ -19,18 +19,15 @@ afterAll(() => {
   authority.remove()
 })
 
-let ledger: TestLedger
 let servers: Server[]
 let requests: number
 let connections: number
 beforeEach(async () => {
-  ledger = await startTestLedger()
   servers = []
   requests = 0
   connections = 0
 })
 afterEach(async () => {
-  await ledger.close()
   for (const server of servers) {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
@@ -78,7 +75,13 @@ test.each([
   ['self-signed', () => authority.selfSigned('receiver.test'), {}, 'The certificate is not trusted: self-signed.'],
   ['expired', () => authority.issue('receiver.test', { expired: true }), {}, 'The certificate has expired.'],
   ['for another host', () => authority.issue('other.test'), {}, 'The certificate is for another host.'],
-  // OpenSSL offers TLS 1.1 only when it is told to take anything.
+  // OpenSSL serves weak certificates and TLS 1.1 only when it is told to take anything.
+  [
+    'signed with SHA-1',
+    () => authority.issue('receiver.test', { digest: 'sha1' }),
+    { ciphers: 'DEFAULT@SECLEVEL=0' },
+    'The certificate is not trusted, as one with a weak key or a weak signature.',
+  ],
   [
     'under TLS 1.1',
     () => trusted,

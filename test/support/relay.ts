@@ -26,6 +26,26 @@ const insertKey = statement(
    VALUES ($1, $2, $3, now() + $4 * interval '1 second', now() - $5 * interval '1 second')`,
 )
 
+/** A relay in this process that may send to it. `close` may be called twice. */
+export const startTestRelay = async (
+  options: Partial<RelayOptions> & Pick<RelayOptions, 'database' | 'bus' | 'envelope'>,
+) => {
+  const relay = await startRelay({
+    config: testRelayConfig,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    health: createHealth(),
+    ...options,
+  })
+  let closed: Promise<void> | undefined
+  return {
+    close() {
+      closed ??= relay.close()
+      return closed
+    },
+  }
+}
+
 /** A ledger of its own with the parts that run on it: changes on one side, relays on the other. */
 export const startTestLedger = async () => {
   const db = await createTestDatabase()
@@ -80,16 +100,7 @@ export const startTestLedger = async () => {
       const { ownDatabase = false, ...overrides } = options
       const own: Database = ownDatabase ? createDatabase({ connection: db.connection, logger: silentLogger }) : database
       const ownBus = ownDatabase ? createPostgresBus({ database: own, logger: silentLogger }) : bus
-      const relay = await startRelay({
-        config: testRelayConfig,
-        database: own,
-        bus: ownBus,
-        envelope,
-        logger: silentLogger,
-        metrics: createMetrics(),
-        health: createHealth(),
-        ...overrides,
-      })
+      const relay = await startTestRelay({ database: own, bus: ownBus, envelope, ...overrides })
       let closed = false
       const close = async () => {
         if (closed) return

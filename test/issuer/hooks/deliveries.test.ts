@@ -1,17 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
-import { type HookTest, startHookTest } from './hook-test.ts'
-
-let hooks: HookTest
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  hooks = await startHookTest()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await hooks.close()
-  await receiver.close()
-})
+import { expect, test } from 'vitest'
+import { hooks, receiver } from '../../support/fresh-hooks.ts'
 
 test('an attempt tells what was sent, what was answered and how long it took, without the hook’s own credentials', async () => {
   const config = { url: receiver.url, headers: { authorization: 'Bearer top-secret', 'x-team': 'crm' } }

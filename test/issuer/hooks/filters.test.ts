@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { catalogue, eventPatternOf, patternsOf, typesMatching } from '../../../events/catalogue.ts'
+import { type HookTest, startHookTest } from '../../support/hooks.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
-import { type HookTest, startHookTest } from './hook-test.ts'
 
 /** Which events a hook gets: by type, by wildcard, by organization. */
 

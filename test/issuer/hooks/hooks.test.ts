@@ -1,32 +1,15 @@
-import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { webhookSecretOf } from '../../../events/hook-secrets.ts'
-import { recordEvent } from '../../../events/outbox.ts'
-import { createPostgresBus } from '../../../events/postgres-bus.ts'
-import { createEnvelope } from '../../../platform/envelope.ts'
-import { createHealth } from '../../../platform/health.ts'
-import { silentLogger } from '../../../platform/logger.ts'
-import { createMetrics } from '../../../platform/metrics.ts'
-import { startRelay } from '../../../relay/main.ts'
-import { userUpdated } from '../../support/event-factory.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
-
-const keyEncryptionKey = Buffer.alloc(32, 7)
-const targets = { allowedNetworks: ['127.0.0.0/8'], allowHttp: true }
+import { testRelayConfig } from '../../support/relay.ts'
 
 let issuer: TestIssuer
-let receiver: WebhookReceiver
 beforeAll(async () => {
-  issuer = await startTestIssuer({ config: { keyEncryptionKey, webhookTargets: targets } })
-  receiver = await startWebhookReceiver()
+  issuer = await startTestIssuer({ config: { webhookTargets: testRelayConfig } })
 })
-afterAll(async () => {
-  await issuer.close()
-  await receiver.close()
-})
+afterAll(() => issuer.close())
 beforeEach(async () => {
-  await issuer.database.pool.query('TRUNCATE hooks, deliveries, delivery_attempts, outbox CASCADE')
+  await issuer.database.pool.query('TRUNCATE hooks CASCADE')
 })
 
 const newHook = { name: 'Audit', events: ['User.Created'], config: { url: 'http://127.0.0.1:8080/hook' } }
@@ -34,26 +17,6 @@ const create = async (members: Record<string, unknown> = {}) => {
   const { status, body } = await issuer.api('POST', '/hooks', { ...newHook, ...members })
   expect(status).toBe(201)
   return body
-}
-
-const withRelay = async (work: (wake: () => void) => Promise<void>) => {
-  const { database } = issuer
-  const bus = createPostgresBus({ database, logger: silentLogger })
-  const relay = await startRelay({
-    config: targets,
-    database,
-    bus,
-    envelope: createEnvelope({ current: keyEncryptionKey }),
-    logger: silentLogger,
-    metrics: createMetrics(),
-    health: createHealth(),
-  })
-  try {
-    await work(bus.wake)
-  } finally {
-    await relay.close()
-    await bus.close()
-  }
 }
 
 test('a hook is created, read, changed and deleted', async () => {
@@ -238,117 +201,4 @@ test('signing keys are not for holders of `read`', async () => {
     expect(await statusWith('hooks', path)).toBe(200)
   }
   expect(await statusWith('read', `/hooks/${id}/deliveries`)).toBe(200)
-})
-
-test('a replaced key signs along, two old ones at most, until it is told otherwise', async () => {
-  await withRelay(async (wake) => {
-    const hook = await create({ events: ['User.Data.Updated'], config: { url: receiver.url } })
-    const keys = [hook.signingKey]
-    const replace = async (body?: unknown) => {
-      const answer = await issuer.api('PATCH', `/hooks/${hook.id}/signing-key`, body)
-      expect(answer.status).toBe(200)
-      keys.unshift(answer.body.signingKey)
-    }
-    const verifying = async () => {
-      const before = receiver.received.length
-      await issuer.database.transaction((query) => recordEvent(query, userUpdated('u1')))
-      wake()
-      await receiver.until((received) => received.length > before)
-      const { raw, headers } = receiver.received.at(-1)!
-      return keys.filter((key) => {
-        try {
-          new Webhook(webhookSecretOf(key)).verify(raw.toString(), headers as Record<string, string>)
-          return true
-        } catch {
-          return false
-        }
-      })
-    }
-    await replace()
-    expect(await verifying()).toEqual(keys)
-    await replace({ overlapSeconds: 60 })
-    await replace({ overlapSeconds: 60 })
-    expect(new Set(keys).size).toBe(4)
-    expect(await verifying()).toEqual(keys.slice(0, 3))
-    await replace({ overlapSeconds: 0 })
-    expect(await verifying()).toEqual(keys.slice(0, 1))
-    expect(await issuer.api('PATCH', `/hooks/${hook.id}/signing-key`, { overlapSeconds: 604_801 })).toMatchObject({
-      status: 400,
-    })
-  })
-})
-
-test('a mutation through the API arrives signed, and its delivery and attempt can be read', async () => {
-  await withRelay(async (wake) => {
-    const hook = await create({ events: ['User.Created'], config: { url: receiver.url } })
-    const user = await issuer.api('POST', '/users', { username: 'ada' })
-    wake()
-    await receiver.until((received) => received.some(({ body }) => body.hookId === hook.id))
-    const arrived = receiver.received.find(({ body }) => body.hookId === hook.id)!
-    expect(arrived.body).toMatchObject({ event: 'User.Created', version: 1, data: user.body, path: '/users' })
-
-    const attempted = async () => (await issuer.api('GET', `/hooks/${hook.id}/recent-logs`)).body
-    await expect.poll(attempted, { interval: 10, timeout: 10_000 }).toHaveLength(1)
-    expect(await attempted()).toEqual([
-      {
-        tenantId: 'default',
-        id: expect.any(String),
-        key: 'TriggerHook.User.Created',
-        payload: {
-          key: 'TriggerHook.User.Created',
-          result: 'Success',
-          hookId: hook.id,
-          hookRequest: { body: arrived.body },
-          response: { statusCode: 204, body: '' },
-        },
-        createdAt: expect.any(Number),
-      },
-    ])
-    const deliveries = await issuer.api('GET', `/hooks/${hook.id}/deliveries?page=1&page_size=10`)
-    expect(deliveries.headers.get('total-number')).toBe('1')
-    expect(deliveries.body).toEqual([
-      {
-        id: expect.stringMatching(/^\d+$/),
-        hookId: hook.id,
-        eventId: arrived.headers['webhook-id'],
-        event: 'User.Created',
-        entity: { kind: 'user', id: user.body.id },
-        version: 1,
-        state: 'succeeded',
-        attempts: 1,
-        nextAttemptAt: null,
-        createdAt: expect.any(Number),
-        lastStatus: 204,
-        lastError: null,
-        test: false,
-      },
-    ])
-    const listed = await issuer.api('GET', '/hooks?includeExecutionStats=true')
-    expect(listed.body).toEqual([{ ...hook, executionStats: { successCount: 1, requestCount: 1 } }])
-  })
-})
-
-test('a disabled hook’s events are held and delivered once it is enabled; a deleted one’s are cancelled', async () => {
-  const before = receiver.received.length
-  await withRelay(async (wake) => {
-    const hook = await create({ events: ['User.Data.Updated'], config: { url: receiver.url }, enabled: false })
-    await issuer.database.transaction((query) => recordEvent(query, userUpdated('held')))
-    wake()
-    const states = async () =>
-      (await issuer.api('GET', `/hooks/${hook.id}/deliveries`)).body.map((row: { state: string }) => row.state)
-    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['held'])
-    expect(receiver.received).toHaveLength(before)
-    await issuer.api('PATCH', `/hooks/${hook.id}`, { enabled: true })
-    await receiver.until((received) => received.length === before + 1)
-    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['succeeded'])
-
-    await issuer.api('PATCH', `/hooks/${hook.id}`, { enabled: false })
-    await issuer.database.transaction((query) => recordEvent(query, userUpdated('held')))
-    wake()
-    await expect.poll(states, { interval: 10, timeout: 10_000 }).toEqual(['held', 'succeeded'])
-    await issuer.api('DELETE', `/hooks/${hook.id}`)
-    const { rows } = await issuer.database.pool.query('SELECT state FROM deliveries ORDER BY id')
-    expect(rows).toEqual([{ state: 'succeeded' }, { state: 'cancelled' }])
-    expect((await issuer.database.pool.query('SELECT * FROM lanes')).rows).toEqual([])
-  })
 })

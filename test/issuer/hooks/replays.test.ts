@@ -1,21 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../events/replay-store.ts'
 import { startReplayJob } from '../../../issuer/hooks/replay-job.ts'
 import { newId } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/logger.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
-import { type HookTest, startHookTest } from './hook-test.ts'
-
-let hooks: HookTest
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  hooks = await startHookTest()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await hooks.close()
-  await receiver.close()
-})
+import { hooks, receiver } from '../../support/fresh-hooks.ts'
 
 const finished = async (hookId: string, replayId: string) => {
   const read = async () => (await hooks.call(200, 'GET', `/hooks/${hookId}/replays/${replayId}`)).state

@@ -1,20 +1,9 @@
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../../events/catalogue.ts'
 import { createTestSend } from '../../../issuer/hooks/test-send.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
-import { type HookTest, startHookTest } from './hook-test.ts'
-
-let hooks: HookTest
-let receiver: WebhookReceiver
-beforeEach(async () => {
-  hooks = await startHookTest()
-  receiver = await startWebhookReceiver()
-})
-afterEach(async () => {
-  await hooks.close()
-  await receiver.close()
-})
+import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 
 test('a test of every event type arrives, signed as real ones are, and says that it is one', async () => {
   const hook = await hooks.create({ url: receiver.url, events: catalogue.map(({ type }) => type) })

@@ -1,23 +1,20 @@
 import { expect } from 'vitest'
-import { recordEvent } from '../../../events/outbox.ts'
-import { createPostgresBus } from '../../../events/postgres-bus.ts'
-import { createEnvelope } from '../../../platform/envelope.ts'
-import { createHealth } from '../../../platform/health.ts'
-import { silentLogger } from '../../../platform/logger.ts'
-import { createMetrics } from '../../../platform/metrics.ts'
-import type { RelayConfig } from '../../../relay/config.ts'
-import { startRelay } from '../../../relay/main.ts'
-import { userUpdated } from '../../support/event-factory.ts'
-import { startTestIssuer } from '../../support/issuer.ts'
+import { recordEvent } from '../../events/outbox.ts'
+import { createPostgresBus } from '../../events/postgres-bus.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { silentLogger } from '../../platform/logger.ts'
+import type { RelayConfig } from '../../relay/config.ts'
+import { userUpdated } from './event-factory.ts'
+import { startTestIssuer } from './issuer.ts'
+import { startTestRelay, testRelayConfig } from './relay.ts'
 
 const keyEncryptionKey = Buffer.alloc(32, 7)
-export const loopbackTargets = { allowedNetworks: ['127.0.0.0/8'], allowHttp: true }
 
 /** An issuer, its hooks API, and relays on the same ledger. */
 export const startHookTest = async () => {
   let wake = () => {}
   const issuer = await startTestIssuer({
-    config: { keyEncryptionKey, webhookTargets: loopbackTargets },
+    config: { keyEncryptionKey, webhookTargets: testRelayConfig },
     events: { wake: () => wake() },
   })
   const { database } = issuer
@@ -70,22 +67,10 @@ export const startHookTest = async () => {
       await expect.poll(open, { interval: 10, timeout: 20_000 }).toEqual([])
     },
     async relay(config: Partial<RelayConfig> = {}) {
-      const relay = await startRelay({
-        config: { ...loopbackTargets, ...config },
-        database,
-        bus,
-        envelope: createEnvelope({ current: keyEncryptionKey }),
-        logger: silentLogger,
-        metrics: createMetrics(),
-        health: createHealth(),
-      })
-      let running = true
-      const close = async () => {
-        if (running) await relay.close()
-        running = false
-      }
-      closers.push(close)
-      return { close }
+      const envelope = createEnvelope({ current: keyEncryptionKey })
+      const relay = await startTestRelay({ config: { ...testRelayConfig, ...config }, database, bus, envelope })
+      closers.push(relay.close)
+      return relay
     },
     async close() {
       for (const close of closers.splice(0).toReversed()) await close()
