@@ -77,6 +77,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'limits.keepAliveTimeout': 'How long a connection may be idle between two requests. Default 75s.',
   'limits.headersTimeout': 'Until the header fields have arrived: 408. Default 10s.',
   'limits.requestTimeout': 'Until the whole request has arrived: 408. Default 5m.',
+  'limits.refusedTokens': 'A second and client address, before the answers to refused tokens wait up to half a second.',
   drain: 'How the gateway stops.',
   'drain.delay': 'Between "not ready" and closing the listener, for balancers to notice. Default 0s.',
   'drain.timeout': 'How long running requests may take to end.',

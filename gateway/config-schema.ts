@@ -75,6 +75,8 @@ export const gatewaySchema = z.strictObject({
       keepAliveTimeout: duration(1_000, 3_600_000).default(75_000),
       headersTimeout: duration(100, 600_000).default(10_000),
       requestTimeout: duration(100, 86_400_000).default(300_000),
+      /** A second and address of a client, before answers wait. */
+      refusedTokens: z.number().int().min(1).max(1_000_000).default(100),
     })
     .prefault({}),
   drain: z

@@ -92,7 +92,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       now,
     })
 
-  const { count, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
   const { issuers, revocations } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
@@ -131,8 +131,9 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     for (const resolve of onIdle) resolve()
     onIdle = []
   }
-  const pass = createPipeline((options.stages ?? proxyStages)(parts), { logger, onFinish })
-  const run = config.forwardAuth ? decidingFor(config.forwardAuth, parts, { logger, onFinish }, pass) : pass
+  const answering = { logger, onFinish, refusals }
+  const pass = createPipeline((options.stages ?? proxyStages)(parts), answering)
+  const run = config.forwardAuth ? decidingFor(config.forwardAuth, parts, answering, pass) : pass
   const start = (exchange: Exchange) => {
     underWay++
     run(exchange)

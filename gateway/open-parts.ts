@@ -7,6 +7,7 @@ import type { TrustedIssuer } from './authenticate.ts'
 import type { GatewayConfig } from './config.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './personal-access-tokens.ts'
 import type { LimitRateParts, RateLimit, RateLimitSettings } from './rate-limit.ts'
+import { createRefusalPace } from './refusal-pace.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import type { SharedParts } from './shared-parts.ts'
@@ -30,6 +31,7 @@ export const openParts = (options: {
     return part
   }
   const closing = (part: { close(): Promise<unknown> | unknown }) => part.close()
+  const noClosing = () => {}
 
   const issuers = (): TrustedIssuer[] =>
     config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
@@ -83,18 +85,15 @@ export const openParts = (options: {
     return { rateLimits, onLimited: (route, limit) => limited.inc({ route, limit }) }
   }
 
+  const perSecond = config.limits.refusedTokens
   return {
     issuers: issuers(),
     revocations: revocations(),
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
     ...rateLimits(),
-    count: use(
-      'request metrics',
-      {},
-      () => createRequestMetrics(metrics),
-      () => {},
-    ),
+    refusals: use('refusals', { perSecond }, () => createRefusalPace({ perSecond, metrics }), noClosing),
+    count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Logger } from '../platform/logger.ts'
 import { AppError } from '../platform/problem.ts'
 import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
@@ -13,6 +14,7 @@ import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './own-docu
 import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
 import { sendProblem } from './problem-response.ts'
 import { createLimitRate, type LimitRateParts } from './rate-limit.ts'
+import type { RefusalPace } from './refusal-pace.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
 import { createUpgrade, type UpgradeParts } from './upgrade.ts'
 
@@ -77,6 +79,8 @@ export interface PipelineParts {
   onFinish: (exchange: Exchange) => void
   /** How refusals are answered. */
   send?: typeof sendProblem
+  /** Default: at once. */
+  refusals?: RefusalPace
 }
 
 /** Bodies up to this many bytes are read and dropped to keep the connection of a refused request; for longer ones it is closed. */
@@ -84,26 +88,31 @@ const worthDraining = 65_536
 
 /** Ends an exchange with a problem document, or, when the answer has begun, by breaking the connection so that nobody takes it for whole. */
 export const createFail =
-  ({ logger, send = sendProblem }: Pick<PipelineParts, 'logger' | 'send'>) =>
+  ({ logger, send = sendProblem, refusals }: Pick<PipelineParts, 'logger' | 'send' | 'refusals'>) =>
   (exchange: Exchange, thrown: unknown): void => {
-    const { response, incoming, id } = exchange
     const error = thrown instanceof AppError ? thrown : new AppError('server.error', { cause: thrown })
     exchange.error = error
     // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood along.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
       const route = exchange.route?.id
-      logger.warn({ requestId: id, route, code: error.code, err: error.cause }, 'a request failed on our side')
+      logger.warn({ requestId: exchange.id, route, code: error.code, err: error.cause }, 'a request failed on our side')
     }
-    if (response.destroyed) return
-    if (response.headersSent) return void response.destroy()
-    const length = exchange.request ? exchange.request.bodyLength : 0
-    const closing =
-      !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
-    send(response, error, id, closing, {
-      ...exchange.answerFields,
-      ...challengeFields(error, exchange.route?.resourceMetadata),
-    })
+    if (refusals) refusals.inTurn(exchange, error.code, () => refuseWith(exchange, error, send))
+    else refuseWith(exchange, error, send)
   }
+
+const refuseWith = (exchange: Exchange, error: AppError, send: typeof sendProblem): void => {
+  const { response, incoming, id } = exchange
+  if (response.destroyed) return
+  if (response.headersSent) return void response.destroy()
+  const length = exchange.request ? exchange.request.bodyLength : 0
+  const closing =
+    !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
+  send(response, error, id, closing, {
+    ...exchange.answerFields,
+    ...challengeFields(error, exchange.route?.resourceMetadata),
+  })
+}
 
 /** Runs requests through `stages`. Stages that need not wait run in one go, without a promise in between. */
 export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...answering }: PipelineParts) => {
@@ -135,6 +144,22 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
     })
     // RFC 9112 §9.3.2: of pipelined requests the next one begins when its answer has its turn. Upstream they would overtake each other.
     if (response.socket) run(exchange, 0)
-    else response.once('socket', () => run(exchange, 0))
+    else waitForTurn(exchange, () => run(exchange, 0))
   }
+}
+
+/** By connection, the requests that wait for the answers to earlier ones. */
+const queues = new WeakMap<Socket, number>()
+
+/** Nothing more is read meanwhile: whoever sends without waiting for answers would have all of it parsed and kept in memory. */
+const waitForTurn = ({ incoming: { socket }, response }: Exchange, begin: () => void): void => {
+  queues.set(socket, (queues.get(socket) ?? 0) + 1)
+  // Node resumes it with every request that it has parsed: not before all of what has come is.
+  process.nextTick(() => queues.get(socket)! > 0 && socket.pause())
+  response.once('socket', () => {
+    const left = queues.get(socket)! - 1
+    queues.set(socket, left)
+    if (left === 0) socket.resume()
+    begin()
+  })
 }

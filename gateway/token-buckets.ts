@@ -2,7 +2,7 @@
 export interface TokenBuckets {
   /** What taking one token would mean; takes nothing yet. `now` in ms. */
   ask(key: string, now: number): BucketAnswer
-  /** Takes it. Only after an `ask` at the same time that did not have to wait. */
+  /** Takes it, also one that there will only be after the `wait` of an `ask` at the same time: for whoever then waits. */
   take(key: string, now: number): void
   readonly size: number
   /** Buckets that were forgotten, before they were full again, for lack of room. */
