@@ -2,15 +2,23 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Exchange } from './exchange.ts'
 import { type LogOutput, type LogSettings, openLog } from './log-output.ts'
+import type { UnreadRequest } from './unreadable.ts'
 
 /** One short JSON line a request: who asked for what and what came of it. No query, no header that could hold a credential. */
 export interface AccessLog extends Pick<LogOutput, 'reopen' | 'close'> {
   write(exchange: Exchange): void
+  writeUnread(unread: UnreadRequest): void
 }
 
 export const createAccessLog = (options: { settings: LogSettings; logger: Logger; metrics: Metrics }): AccessLog => {
   const { write, reopen, close } = openLog({ name: 'access', ...options })
-  return { reopen, close, write: (exchange) => write(JSON.stringify(entryOf(exchange))) }
+  return {
+    reopen,
+    close,
+    write: (exchange) => write(JSON.stringify(entryOf(exchange))),
+    writeUnread: ({ id, status, code, address }) =>
+      write(JSON.stringify({ time: new Date().toISOString(), request_id: id, client_ip: address, status, code })),
+  }
 }
 
 /** In characters: clients choose it. */

@@ -11,6 +11,8 @@ export interface RequestLimits {
   targetLength: number
   /** Number of header fields. */
   headerCount: number
+  /** Bytes of their names and values. */
+  headerSize: number
 }
 
 export interface ReadRequestParts {
@@ -64,7 +66,9 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
 
 const checkLimits = (target: string, headers: RequestHeaders, limits: RequestLimits): void => {
   if (target.length > limits.targetLength) throw new AppError('uri_too_long')
-  if (headers.count > limits.headerCount) throw new AppError('header_fields_too_large')
+  if (headers.count > limits.headerCount || headers.size > limits.headerSize) {
+    throw new AppError('header_fields_too_large')
+  }
 }
 
 /** RFC 9112 §6.3. Returns the length of the body in bytes, undefined when it is chunked. */

@@ -24,6 +24,7 @@ import { protectedResourceDocuments } from './protected-resource.ts'
 import { createRequestLogs } from './request-logs.ts'
 import { createRouter } from './routes.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
+import type { UnreadRequest } from './unreadable.ts'
 import { upgradeExchange } from './upgrade.ts'
 import { createVerifiedTokenCache } from './verified-token-cache.ts'
 
@@ -49,6 +50,8 @@ export interface Gateway {
   upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => void
   /** The same for an exchange that was made elsewhere. */
   start: (exchange: Exchange) => void
+  /** Logs and counts what was refused on a bare socket. */
+  note: (unread: UnreadRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
   checks: Record<string, () => { ok: boolean; detail?: string }>
@@ -125,7 +128,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   let underWay = 0
   let onIdle: (() => void)[] = []
   const onFinish = (exchange: Exchange) => {
-    count(exchange)
+    count.finished(exchange)
     logs.write(exchange)
     if (--underWay > 0) return
     for (const resolve of onIdle) resolve()
@@ -142,6 +145,10 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   return {
     handler: (incoming, response) => start(newExchange(incoming, response)),
     upgrade: (incoming, socket, head) => start(upgradeExchange(incoming, socket, head)),
+    note(unread) {
+      count.unread(unread.status)
+      logs.writeUnread(unread)
+    },
     start,
     ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
       () => {},

@@ -21,9 +21,11 @@ export interface RequestHeaders {
   via: string | undefined
   /** Fields received, the dropped ones too. */
   count: number
+  /** Bytes of their names and values. */
+  size: number
 }
 
-type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'count'>
+type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'count' | 'size'>
 /** `field`: kept apart under that name; `once`: forwarded, but two of it could be read in two ways. */
 type Treatment = { do: 'forward' | 'drop' | 'once' | 'connection' } | { do: 'field'; field: Kept; repeatable: boolean }
 
@@ -120,12 +122,14 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     requestId: undefined,
     via: undefined,
     count: raw.length / 2,
+    size: 0,
   }
   let connection: string | undefined
   let seenOnce: Set<string> | undefined
   for (let index = 0; index < raw.length; index += 2) {
     const { lower, treatment } = namedAs(raw[index]!)
     const value = raw[index + 1]!
+    headers.size += lower.length + value.length
     switch (treatment.do) {
       case 'forward':
         headers.forwardable.push(lower, value)

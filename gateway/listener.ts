@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { listen } from '../platform/http-server.ts'
 import type { GatewayConfig } from './config.ts'
 import type { Gateway } from './gateway.ts'
-import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade } from './unreadable.ts'
+import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade, type UnreadRequest } from './unreadable.ts'
 import { opensWebSocket } from './upgrade.ts'
 
 /** The public listener: everything that Node's HTTP server must be told, and must not answer itself. */
@@ -17,6 +17,12 @@ export interface Listener {
   /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
+
+/**
+ * Node counts the target among the header fields, and cannot say which of them was too large: it reads more, so that both are refused by
+ * their own limits. In bytes; the longest target that can be allowed.
+ */
+const roomForTarget = 65_536
 
 /** Throws `StartupError` when the port is taken. */
 export const openListener = async (options: {
@@ -35,7 +41,7 @@ export const openListener = async (options: {
     port: config.listen.port,
     setting: portSetting,
     server: {
-      maxHeaderSize: config.limits.headerSize,
+      maxHeaderSize: config.limits.headerSize + roomForTarget,
       connectionsCheckingInterval: Math.min(config.limits.headersTimeout, config.limits.requestTimeout, 2_000),
       shouldUpgradeCallback: opensWebSocket,
       // Requests without Host must end as our 400, with a problem document.
@@ -57,13 +63,14 @@ export const openListener = async (options: {
   server.maxHeadersCount = 0
   server.on('checkContinue', handler)
   server.on('checkExpectation', handler)
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket as Socket))
-  server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
+  const note = (unread: UnreadRequest | undefined) => unread && gateway().note(unread)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => note(refuseUnreadable(error, socket as Socket)))
+  server.on('connect', (_request, socket) => note(refuseConnect(socket as Socket)))
   server.on('upgrade', (incoming: IncomingMessage, duplex, head) => {
     const socket = duplex as Socket
     // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to that. And Node before
     // 24.9 hands over whatever names Upgrade, its body unread.
-    if (isAnswering(socket) || !opensWebSocket(incoming)) return refuseUpgrade(socket)
+    if (isAnswering(socket) || !opensWebSocket(incoming)) return note(refuseUpgrade(socket))
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     gateway().upgrade(incoming, socket, head)

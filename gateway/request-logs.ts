@@ -4,11 +4,14 @@ import { createAccessLog } from './access-log.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import type { Exchange } from './exchange.ts'
+import type { UnreadRequest } from './unreadable.ts'
 
 /** The logs of requests that the configuration asks for. */
 export interface RequestLogs {
   /** For every finished request. */
   write(exchange: Exchange): void
+  /** For every one that could not be read: in the access log only, since nothing was decided about it. */
+  writeUnread(unread: UnreadRequest): void
   /** Opens files anew, after logrotate or the like has moved the old ones away. */
   reopen(): void
   close(): Promise<void>
@@ -24,14 +27,16 @@ export const createRequestLogs = (options: {
   const { config, policyRevision, ...parts } = options
   const { decisionLog, accessLog } = config
   const labels = { app: 'surrogate-gateway', config: config.revision }
+  const access = accessLog && createAccessLog({ settings: accessLog, ...parts })
   const logs = [
     ...(decisionLog ? [createDecisionLog({ settings: decisionLog, labels, revision: policyRevision, ...parts })] : []),
-    ...(accessLog ? [createAccessLog({ settings: accessLog, ...parts })] : []),
+    ...(access ? [access] : []),
   ]
   return {
     write(exchange) {
       for (const log of logs) log.write(exchange)
     },
+    writeUnread: (unread) => access?.writeUnread(unread),
     reopen() {
       for (const log of logs) log.reopen()
     },

@@ -1,9 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { uuidv7 } from '../platform/ids.ts'
-import { AppError } from '../platform/problem.ts'
+import { AppError, type ProblemCode } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
+import { plainAddress } from './client-address.ts'
 import { rawProblem } from './problem-response.ts'
+
+/** What is left to tell of a request that never became one. */
+export interface UnreadRequest {
+  /** As the client was told. */
+  id: string
+  /** 0: the client was told nothing. */
+  status: number
+  code: ProblemCode
+  /** The peer of the connection. */
+  address: string
+}
 
 /** By the code of Node's error; everything else is a request that is not HTTP. */
 const problems: Record<string, AppError> = {
@@ -12,22 +24,22 @@ const problems: Record<string, AppError> = {
   ERR_HTTP_REQUEST_TIMEOUT: new AppError('request_timeout'),
 }
 
-/** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. */
-export const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): void => {
+/** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody else tells of. */
+export const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): UnreadRequest | undefined => {
   if (error.code === 'ECONNRESET') return void socket.destroy()
-  refuseOn(socket, problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.'))
+  return refuseOn(socket, problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.'))
 }
 
 /** Node hands CONNECT over as a bare socket, and takes its own listeners away: an error that nobody listens to would end the process. */
-export const refuseConnect = (socket: Socket): void => {
+export const refuseConnect = (socket: Socket): UnreadRequest | undefined => {
   socket.on('error', () => socket.destroy())
-  refuseOn(socket, refuse('The method CONNECT is not served.'))
+  return refuseOn(socket, refuse('The method CONNECT is not served.'))
 }
 
 /** The same for an upgrade that cannot be a request of ours. */
-export const refuseUpgrade = (socket: Socket): void => {
+export const refuseUpgrade = (socket: Socket): UnreadRequest | undefined => {
   socket.on('error', () => socket.destroy())
-  refuseOn(socket, refuse('Another protocol cannot be spoken from here on.'))
+  return refuseOn(socket, refuse('Another protocol cannot be spoken from here on.'))
 }
 
 /** Whether an answer to an earlier request of the connection is still to come. */
@@ -38,20 +50,25 @@ export const isAnswering = (socket: Socket): boolean =>
 const lingerMs = 1_000
 
 /** The last answer on this connection. */
-const refuseOn = (socket: Socket, problem: AppError): void => {
+const refuseOn = (socket: Socket, problem: AppError): UnreadRequest | undefined => {
   // Refused before; what comes behind is of no interest.
   if (socket.writableEnded) return
+  const unread = { id: uuidv7(), status: 0, code: problem.code, address: plainAddress(socket.remoteAddress) }
   if (!socket.writable) return void socket.destroy()
   // Node keeps the answer in progress there and documents no other way to it.
   const answer = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (answer?.req.complete) {
     // What is wrong came behind that request: its client must not take our refusal for the answer to it.
     answer.shouldKeepAlive = false
-    return void answer.once('finish', () => endSoon(socket))
+    answer.once('finish', () => endSoon(socket))
+    return unread
   }
   // A second head within a body would be smuggling by ourselves.
   if (answer?.headersSent) return void socket.destroy()
-  endSoon(socket, rawProblem(problem, uuidv7()))
+  endSoon(socket, rawProblem(problem, unread.id))
+  // Nothing was asked on a connection that was only opened; and a request whose body did not come is told of as what it was.
+  if (answer || socket.bytesRead === 0) return
+  return { ...unread, status: problem.status }
 }
 
 /** Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but not for long. */

@@ -6,7 +6,7 @@ import { createDecisionLog } from '../../gateway/decision-log.ts'
 import { type Exchange, newExchange } from '../../gateway/exchange.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { sendRaw, startTestGateway } from '../support/gateway.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -254,4 +254,44 @@ test('the access log tells who asked for what, without query, token or header', 
     user_agent: 'u'.repeat(256),
   })
   expect(second).toMatchObject({ path: '/nowhere', status: 404, code: 'not_found' })
+})
+
+test('requests that cannot be read stand in the access log, without what is not known, and are counted', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'access-log-'))
+  cleanup.push(() => rm(folder, { recursive: true }))
+  const to = join(folder, 'access.jsonl')
+  const gateway = await startTestGateway({ config: () => ({ accessLog: { to }, limits: { headersTimeout: '100ms' } }) })
+  const answers = [
+    await sendRaw(gateway.port, 'nonsense\r\n\r\n'),
+    await sendRaw(gateway.port, 'CONNECT other.test:443 HTTP/1.1\r\nhost: other.test:443\r\n\r\n'),
+    await sendRaw(gateway.port, `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(200_000)}\r\n\r\n`),
+    await sendRaw(gateway.port, 'GET / HTTP/1.1\r\nhost: '),
+  ]
+  // Who only opens a connection asks for nothing.
+  await sendRaw(gateway.port, '')
+  // This one is told of as the request that it was.
+  await sendRaw(gateway.port, 'POST /public HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\ncontent-length: x\r\n\r\n')
+  const counts = (await gateway.metrics.render()).text
+  await gateway.close()
+  const entries = (await readFile(to, 'utf8'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  const ids = answers.map((answer) => /x-request-id: (\S+)/.exec(answer)?.[1])
+  const unread = (index: number, status: number, code: string) => ({
+    time: expect.any(String),
+    request_id: ids[index],
+    client_ip: '127.0.0.1',
+    status,
+    code,
+  })
+  expect(entries.slice(0, 4)).toEqual([
+    unread(0, 400, 'invalid_request'),
+    unread(1, 400, 'invalid_request'),
+    unread(2, 431, 'header_fields_too_large'),
+    unread(3, 408, 'request_timeout'),
+  ])
+  expect(entries.slice(4)).toMatchObject([{ status: 400, code: 'invalid_request' }])
+  expect(counts).toContain('surrogate_gateway_requests_total{route="",status="431"} 1')
+  expect(counts).toContain('surrogate_gateway_requests_total{route="",status="408"} 1')
 })

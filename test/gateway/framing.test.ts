@@ -191,7 +191,7 @@ describe('one request in, one request out', () => {
   test.each<[string, string[]]>([
     ['no HTTP', ['G\r /x HTTP/1.1', 'Host: a', '', '']],
     ['CONNECT', ['CONNECT a:443 HTTP/1.1', 'Host: a', '', '']],
-    ['a head that is too large', ['GET /public HTTP/1.1', 'Host: a', `x: ${'x'.repeat(9_000)}`, '', '']],
+    ['a header field that is none', ['GET /public HTTP/1.1', 'Host: a', ' : x', '', '']],
   ])('%s behind a request never answers that request, and ends the connection', async (_, lines) => {
     const asked = Promise.withResolvers<void>()
     gateway.upstream.answer = (_request, response) => void asked.promise.then(() => response.end('the real answer'))
@@ -205,6 +205,12 @@ describe('one request in, one request out', () => {
     await closed
     expect(statuses(received)).toEqual([200])
     expect(received).toContain('the real answer')
+  })
+
+  test('a head that is too large behind a request is refused in its turn', async () => {
+    const large = ['GET /public HTTP/1.1', 'Host: a', `x: ${'x'.repeat(9_000)}`, ...close]
+    expect(statuses(await send('GET /public/1 HTTP/1.1', 'Host: a', '', ...large))).toEqual([200, 431])
+    expect(gateway.upstream.seen).toHaveLength(1)
   })
 
   test('an HTTP/1.0 client gets no interim answer, which it would take for the answer', async () => {
@@ -282,6 +288,12 @@ describe('limits', () => {
   test.each<[string, number, string, string[]]>([
     ['a long target', 414, 'uri_too_long', [`GET /public/${'x'.repeat(300)} HTTP/1.1`, 'Host: a', ...close]],
     [
+      'a target longer than all fields may be',
+      414,
+      'uri_too_long',
+      [`GET /public/${'x'.repeat(60_000)} HTTP/1.1`, 'Host: a', ...close],
+    ],
+    [
       'many fields',
       431,
       'header_fields_too_large',
@@ -292,6 +304,12 @@ describe('limits', () => {
       431,
       'header_fields_too_large',
       ['GET /public HTTP/1.1', 'Host: a', `x-large: ${'x'.repeat(9000)}`, ...close],
+    ],
+    [
+      'fields too large to be read at all',
+      431,
+      'header_fields_too_large',
+      ['GET /public HTTP/1.1', 'Host: a', `x-large: ${'x'.repeat(100_000)}`, ...close],
     ],
     [
       'a large body',
@@ -325,6 +343,14 @@ describe('limits', () => {
     )
     expect(statuses(answer)).toEqual([413])
     await vi.waitFor(() => expect(gateway.upstream.seen.every(({ body }) => body === '<aborted>')).toBe(true))
+  })
+
+  test('fields of exactly the limit pass, beside a target of exactly its limit', async () => {
+    const target = `/public/${'x'.repeat(292)}`
+    // `Host`, `a`, `x-large`, `Connection`, `close` are 26 bytes of the 8192.
+    const fields = (bytes: number) => ['Host: a', `x-large: ${'x'.repeat(bytes - 27)}`, ...close]
+    expect(statuses(await send(`GET ${target} HTTP/1.1`, ...fields(8_192)))).toEqual([200])
+    expect(statuses(await send(`GET ${target} HTTP/1.1`, ...fields(8_193)))).toEqual([431])
   })
 
   test('more fields than Node keeps are refused, not cut off', async () => {
