@@ -199,7 +199,12 @@ const identify =
     const requestLogger = logger.child({ requestId })
     const started = performance.now()
     response.locals['logger'] = requestLogger
-    response.set({ [requestIdHeader]: requestId, 'Cache-Control': 'no-store' })
+    // Answers hold what others wrote (names, what receivers answered): no browser may take them for a page.
+    response.set({
+      [requestIdHeader]: requestId,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    })
     response.on('close', () => {
       const { method } = request
       const path = request.originalUrl.split('?', 1)[0]

@@ -70,6 +70,13 @@ test('while a key is replaced, the old secret, the new one and both together ver
   expect(() => verifyWebhook(body, headers, other)).toThrow(WebhookSignatureError)
 })
 
+test('signatures of other kinds beside ours are passed over, whatever stands first', () => {
+  const { body, headers } = sent([key])
+  const own = headers['webhook-signature']!
+  for (const value of [`v1a,${'A'.repeat(88)} ${own}`, `${own} v1a,AAAA v2,x`, `  ${own}`])
+    expect(verifyWebhook(body, { ...headers, 'webhook-signature': value }, secret).event).toBe('User.Created')
+})
+
 test('five minutes to either side are tolerated, no more; the tolerance is the caller’s', () => {
   const at = (offset: number, options = {}) => {
     const { body, headers } = sent([key], { timestamp: seconds + offset })

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { capturedLogger } from '../support/captured-logger.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
@@ -66,6 +67,34 @@ test('of a name with a public and a private address, only the public one is conn
   })
   await ledger.record(userUpdated('u1'))
   expect(await attempts(1)).toEqual([{ status: 204, error: null, address: '127.0.0.1' }])
+})
+
+test('of a name that is an alias of an alias, the address at the end counts', async () => {
+  const names = await startDnsServer({
+    'hooks.customer.test': 'edge.cdn.test',
+    'edge.cdn.test': 'database.internal.test',
+    'database.internal.test': '10.0.0.7',
+    'www.customer.test': 'outside.test',
+    'outside.test': '127.0.0.1',
+  })
+  onTestFinished(names.close)
+  await ledger.hook({ url: `http://hooks.customer.test:${receiver.port}/` })
+  await ledger.hook({ url: `http://www.customer.test:${receiver.port}/` })
+  // 127.0.0.1 stands for a public one.
+  await ledger.relay({
+    config: { ...config, allowedNetworks: ['127.0.0.1'], retrySchedule: [3_600_000] },
+    resolve: names.resolve,
+  })
+  await ledger.record(userUpdated('u1'))
+  expect((await attempts(2)).toSorted((left, right) => Number(left.status) - Number(right.status))).toEqual([
+    {
+      status: null,
+      error: 'The host hooks.customer.test has no address that is allowed: it is a private address.',
+      address: null,
+    },
+    { status: 204, error: null, address: '127.0.0.1' },
+  ])
+  expect(receiver.received).toHaveLength(1)
 })
 
 test('a name that turns private between attempts is refused, and taken again when it turns back', async () => {

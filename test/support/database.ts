@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { createDatabase, type Database } from '../../platform/database.ts'
+import { createDatabase, type Database, type Migration, migrate } from '../../platform/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 
 export interface PostgresConnection {
@@ -25,12 +25,22 @@ export interface TestDatabase {
 }
 
 /** A database of its own with the current schema. About 20 ms; make one per test file, or per test where data must not mix. */
-export const createTestDatabase = async ({ poolSize }: { poolSize?: number } = {}): Promise<TestDatabase> => {
+export const createTestDatabase = async ({
+  poolSize,
+  schema,
+}: {
+  poolSize?: number
+  /** Of an older version: without its last steps. */
+  schema?: readonly Migration[]
+} = {}): Promise<TestDatabase> => {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
-  await withAdmin(server, (admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`))
+  await withAdmin(server, (admin) =>
+    admin.query(`CREATE DATABASE ${name} TEMPLATE ${schema ? 'template0' : templateDatabase}`),
+  )
   const connection = { ...server, database: name }
   const database = createDatabase({ connection, logger: silentLogger, ...(poolSize ? { poolSize } : {}) })
+  if (schema) await migrate(database, schema)
   return {
     database,
     connection,

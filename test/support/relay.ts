@@ -47,8 +47,8 @@ export const startTestRelay = async (
 }
 
 /** A ledger of its own with the parts that run on it: changes on one side, relays on the other. */
-export const startTestLedger = async () => {
-  const db = await createTestDatabase()
+export const startTestLedger = async (options: Parameters<typeof createTestDatabase>[0] = {}) => {
+  const db = await createTestDatabase(options)
   const { database } = db
   const key = randomBytes(32)
   const envelope = createEnvelope({ current: key })

@@ -48,6 +48,29 @@ test('an attempt tells what was sent, what was answered and how long it took, wi
   expect(JSON.stringify(attempts)).not.toContain('top-secret')
 })
 
+test('markup in a payload and in an answer is shown as it came, as JSON that no browser takes for a page', async () => {
+  const markup = '</script><script>alert(document.domain)</script>'
+  const hook = await hooks.create({ url: receiver.url, events: ['User.Created'], name: markup })
+  receiver.answerWith(
+    (_received, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(markup),
+  )
+  await hooks.relay()
+  await hooks.call(200, 'POST', '/users', { username: 'eve', name: markup })
+  await receiver.until((received) => received.length === 1)
+  await hooks.settled(hook.id)
+  const [{ id }] = await hooks.call(200, 'GET', `/hooks/${hook.id}/deliveries`)
+  const asPage = async (path: string) => {
+    const { headers, body } = await hooks.issuer.api('GET', path)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    return body
+  }
+  expect(await asPage(`/hooks/${hook.id}`)).toMatchObject({ name: markup })
+  expect(await asPage(`/hooks/${hook.id}/deliveries/${id}`)).toMatchObject({ body: { data: { name: markup } } })
+  expect(await asPage(`/hooks/${hook.id}/deliveries/${id}/attempts`)).toMatchObject([{ responseBody: markup }])
+  expect(await asPage(`/hooks/${hook.id}/recent-logs`)).toMatchObject([{ payload: { response: { body: markup } } }])
+})
+
 test('deliveries are found by state, type, entity and time', async () => {
   const hook = await hooks.create({ url: receiver.url, events: ['*'] })
   receiver.answerWith(({ body }, response) => void response.writeHead(body.data['id'] === 'bad' ? 500 : 204).end())

@@ -1,7 +1,10 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../../events/hook-secrets.ts'
+import { verifyWebhook } from '../../../events/webhooks.ts'
 import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { fillDisk } from '../../support/full-disk.ts'
+import type { Received } from '../../support/webhook-receiver.ts'
 
 /** What is set through the API, and what relays then do. */
 
@@ -108,4 +111,43 @@ test('a disabled hook’s events are held and delivered once it is enabled; a de
     { state: 'cancelled' },
   ])
   expect(await hooks.sql('SELECT * FROM lanes')).toEqual([])
+})
+
+test('what a user may have is delivered whole; what is too large is refused where it arises, and tells nothing', async () => {
+  await hooks.relay()
+  const hook = await hooks.create({ url: receiver.url })
+  const { id } = await hooks.call(200, 'POST', '/users', { username: 'ada' })
+  const path = `/users/${id}/custom-data`
+  // 256 kB as JSON.
+  const largest = { fill: 'x'.repeat(262_144 - '{"fill":""}'.length) }
+  await hooks.call(422, 'PATCH', path, { customData: { fill: `${largest.fill}x` } })
+  await hooks.call(413, 'PATCH', path, { customData: { fill: 'x'.repeat(1_048_576) } })
+  await hooks.call(200, 'PATCH', path, { customData: largest })
+  await receiver.until((received) => received.length === 1)
+  await hooks.settled(hook.id)
+  const [{ raw, headers }] = receiver.received as [Received]
+  const { event, data } = verifyWebhook(raw, headers, hook.webhookSecret)
+  expect(event).toBe('User.Data.Updated')
+  // Not compared by `expect`, which would print both.
+  expect(JSON.stringify(data) === JSON.stringify(largest)).toBe(true)
+  expect(receiver.received).toHaveLength(1)
+})
+
+test('while the disk of the database is full, changes are refused and leave nothing; with room they go on without a gap', async () => {
+  await hooks.relay()
+  const hook = await hooks.create({ url: receiver.url })
+  const user = await hooks.call(200, 'POST', '/users', { username: 'ada', name: 'before' })
+  const path = `/users/${user.id}`
+  const disk = await fillDisk(hooks.issuer.database.pool, 'outbox')
+  const refused = await hooks.issuer.api('PATCH', path, { name: 'lost' })
+  expect(refused).toMatchObject({ status: 503, body: { code: 'server.unavailable' } })
+  expect(refused.headers.get('retry-after')).toBe('5')
+  expect(await hooks.call(200, 'GET', path)).toEqual(user)
+  expect(await disk.refusals()).toBe(1)
+
+  await disk.free()
+  await hooks.call(200, 'PATCH', path, { name: 'after' })
+  await receiver.until((received) => received.length === 1)
+  await hooks.settled(hook.id)
+  expect(receiver.received.map(({ body }) => [body.version, body.data['name']])).toEqual([[2, 'after']])
 })

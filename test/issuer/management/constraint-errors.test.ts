@@ -59,6 +59,15 @@ test('a connection ended by the server is unavailable', async () => {
   await own.destroy()
 })
 
+test.each([
+  ['a full disk', 'disk_full'],
+  ['no memory', 'out_of_memory'],
+  ['no connection left', 'too_many_connections'],
+])('a server with %s is unavailable', async (_name, condition) => {
+  const refusal = raw(`DO $$ BEGIN RAISE EXCEPTION 'short of something' USING ERRCODE = '${condition}'; END $$`)
+  expect(await problemOf(refusal)).toBe('server.unavailable')
+})
+
 test('a server that is not there, and a pool with no connection left, are unavailable', async () => {
   const nobody = knexFactory({
     client: 'pg',

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished, test } from 'vitest'
+import { migrations } from '../../migrations/index.ts'
+import { migrate } from '../../platform/database.ts'
+import { uuidv7 } from '../../platform/ids.ts'
+import { userUpdated } from '../support/event-factory.ts'
+import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { startTestLedger } from '../support/relay.ts'
+
+/** Versions of Surrogate follow each other while events wait. */
+
+test('what an older version has left in the ledger is delivered by this one: in order, the same bytes, nothing twice', async () => {
+  // Before breakers, sessions of relays, replays and test-sends.
+  const steps = migrations.findIndex(({ name }) => name === '0016-delivery-health')
+  const old = await startTestLedger({ schema: migrations.slice(0, steps) })
+  onTestFinished(old.close)
+  await old.hook({ url: receiver.url })
+  const user = (id: string) => userUpdated(id, { name: `of ${id}` })
+  await old.record(user('u1'), user('u1'), user('u1'), user('u1'), user('u2'), user('u3'))
+  // The last change of u1 is on its way through a broker; the rest is taken in.
+  await old.rows(`UPDATE outbox SET published_at = now()`)
+  await old.rows(`UPDATE outbox SET ingested_at = now() WHERE version < 4`)
+  await old.rows(`
+    INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
+    SELECT hooks.id, outbox.id, type, entity_kind, entity_id, version FROM outbox, hooks WHERE version < 4 ORDER BY seq`)
+  // Of u1 the first was delivered and the second has failed; u2 was given up; u3 was in the hands of a relay that has ended.
+  await old.rows(`UPDATE deliveries SET state = 'succeeded', attempts = 1, finished_at = now()
+    WHERE entity_id = 'u1' AND version = 1`)
+  await old.rows(`UPDATE deliveries SET state = 'retrying', attempts = 3 WHERE entity_id = 'u1' AND version = 2`)
+  await old.rows(`UPDATE deliveries SET state = 'dead', attempts = 10, finished_at = now() WHERE entity_id = 'u2'`)
+  await old.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, fence, leased_by)
+    SELECT id, 'user', 'u1', now(), 0, NULL::uuid FROM hooks
+    UNION ALL SELECT id, 'user', 'u3', now() - interval '1 second', nextval('lane_fences'), '${randomUUID()}' FROM hooks`)
+
+  await migrate(old.database, migrations)
+  await old.relay()
+  await receiver.until((received) => received.length === 4)
+  await old.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  const versionsOf = (id: string) =>
+    receiver.received.filter(({ body }) => body.data['id'] === id).map(({ body }) => body.version)
+  expect([versionsOf('u1'), versionsOf('u2'), versionsOf('u3')]).toEqual([[2, 3, 4], [], [1]])
+  const stored = await old.rows<{ id: string; payload: Buffer }>(`SELECT id, payload FROM outbox`)
+  const payloads = new Map(stored.map(({ id, payload }) => [id, payload.toString().slice(1)]))
+  for (const { raw, headers } of receiver.received)
+    expect(raw.toString().endsWith(payloads.get(String(headers['webhook-id']))!)).toBe(true)
+  expect(await old.rows(`SELECT entity_id, version, state, attempts FROM deliveries ORDER BY 1, 2`)).toEqual([
+    { entity_id: 'u1', version: 1, state: 'succeeded', attempts: 1 },
+    { entity_id: 'u1', version: 2, state: 'succeeded', attempts: 4 },
+    { entity_id: 'u1', version: 3, state: 'succeeded', attempts: 1 },
+    { entity_id: 'u1', version: 4, state: 'succeeded', attempts: 1 },
+    { entity_id: 'u2', version: 1, state: 'dead', attempts: 10 },
+    { entity_id: 'u3', version: 1, state: 'succeeded', attempts: 1 },
+  ])
+})
+
+test('an event that only a newer version knows holds nothing up: who listens to all events of users gets it', async () => {
+  const named = await anotherReceiver()
+  await ledger.hook({ url: receiver.url, events: ['User.*'] })
+  await ledger.hook({ url: named.url, events: ['User.Data.Updated'] })
+  await ledger.relay()
+  const id = uuidv7()
+  await ledger.rows(`
+    INSERT INTO entity_versions (kind, id, version) VALUES ('user', 'u1', 1);
+    INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+    VALUES ('${id}', 'user', 'u1', 1, 'User.Teleported', '${uuidv7()}', '{"id":"${id}","event":"User.Teleported","data":{}}')`)
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 2)
+  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  const events = (list: typeof receiver.received) => list.map(({ body }) => body.event)
+  expect([events(receiver.received), events(named.received)]).toEqual([
+    ['User.Teleported', 'User.Data.Updated'],
+    ['User.Data.Updated'],
+  ])
+})
