@@ -144,7 +144,8 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
     })
     // RFC 9112 §9.3.2: of pipelined requests the next one begins when its answer has its turn. Upstream they would overtake each other.
     if (response.socket) run(exchange, 0)
-    else waitForTurn(exchange, () => run(exchange, 0))
+    // Otherwise somebody before a guard has answered, and there is no turn to come.
+    else if (!response.writableEnded) waitForTurn(exchange, () => run(exchange, 0))
   }
 }
 
