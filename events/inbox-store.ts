@@ -25,16 +25,17 @@ export const inspectMessages = async (
 const lockWithEarlier = statement(
   'inbox-lock-with-earlier',
   `WITH RECURSIVE open AS (
-     SELECT entity_kind, entity_id, version FROM outbox WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
+     SELECT entity_kind, entity_id, version FROM outbox JOIN outbox_pending USING (seq) WHERE id = ANY($1::uuid[])
      UNION
      SELECT earlier.entity_kind, earlier.entity_id, earlier.version
      FROM open JOIN outbox AS earlier
        ON earlier.entity_kind = open.entity_kind AND earlier.entity_id = open.entity_id AND earlier.version = open.version - 1
-     WHERE earlier.ingested_at IS NULL
+     JOIN outbox_pending AS pending ON pending.seq = earlier.seq
    )
    SELECT event.id FROM open JOIN outbox AS event
      ON event.entity_kind = open.entity_kind AND event.entity_id = open.entity_id AND event.version = open.version
-   ORDER BY event.seq FOR UPDATE OF event`,
+   JOIN outbox_pending AS pending ON pending.seq = event.seq
+   ORDER BY event.seq FOR UPDATE OF pending`,
 )
 
 /**

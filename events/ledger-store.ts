@@ -6,21 +6,21 @@ import { patternsOf } from './catalogue.ts'
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT id, type, entity_kind || ':' || entity_id AS key, version, EXISTS (
-     SELECT FROM outbox AS earlier
+  `SELECT seq, type, entity_kind || ':' || entity_id AS key, version, version > 1 AND EXISTS (
+     SELECT FROM outbox AS earlier JOIN outbox_pending USING (seq)
      WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
-       AND earlier.version = event.version - 1 AND earlier.ingested_at IS NULL) AS follows
-   FROM outbox AS event WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
-   ORDER BY seq FOR UPDATE`,
+       AND earlier.version = event.version - 1) AS follows
+   FROM outbox AS event JOIN outbox_pending AS pending USING (seq) WHERE id = ANY($1::uuid[])
+   ORDER BY seq FOR UPDATE OF pending`,
 )
 
 // The upsert of lanes locks those that exist: whoever is releasing one waits or is waited for, so that no delivery is left without a
 // lane. The order of rows is the order of locks, the same everywhere.
 const takeIn = statement(
   'ledger-take-in',
-  `WITH taken AS (
-     UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL
-     RETURNING id, seq, type, entity_kind, entity_id, version, organization_id
+  `WITH removed AS (DELETE FROM outbox_pending WHERE seq = ANY($1::bigint[]) RETURNING seq),
+   taken AS (
+     SELECT id, seq, type, entity_kind, entity_id, version, organization_id FROM removed JOIN outbox USING (seq)
    ),
    named AS (
      SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
@@ -47,7 +47,7 @@ const takeIn = statement(
 )
 
 interface LockedEvent {
-  id: string
+  seq: number
   type: string
   key: string
   version: number
@@ -56,8 +56,9 @@ interface LockedEvent {
 }
 
 /**
- * Takes events in, once each: marks them and makes a delivery for every hook that listens. In order per entity: an event whose
- * predecessor is neither taken in nor in this call is `deferred`. Runs in a transaction of the caller's, who acknowledges after its commit.
+ * Takes events in, once each: they are pending no more, and there is a delivery for every hook that listens. In order per entity: an event
+ * whose predecessor is neither taken in nor in this call is `deferred`. Runs in a transaction of the caller's, who acknowledges after its
+ * commit.
  */
 export const takeEventsIn = async (
   query: Query,
@@ -71,13 +72,13 @@ export const takeEventsIn = async (
   return { taken: ready.length, deliveries: counted?.deliveries ?? 0, deferred: locked.length - ready.length }
 }
 
-const inOrder = (events: readonly LockedEvent[]): string[] => {
+const inOrder = (events: readonly LockedEvent[]): number[] => {
   const reached = new Map<string, number>()
-  const ready: string[] = []
-  for (const { id, key, version, follows } of events.toSorted((left, right) => left.version - right.version)) {
+  const ready: number[] = []
+  for (const { seq, key, version, follows } of events.toSorted((left, right) => left.version - right.version)) {
     if (follows && reached.get(key) !== version - 1) continue
     reached.set(key, version)
-    ready.push(id)
+    ready.push(seq)
   }
   return ready
 }
@@ -99,8 +100,10 @@ const expire = [
   statement(
     'ledger-expire-outbox',
     `WITH removed AS (
-       DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond' AND ingested_at IS NOT NULL
-         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying', 'dead'))
+       DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond'
+         AND NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = outbox.seq)
+         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying'))
+         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state = 'dead')
        RETURNING seq)
      UPDATE outbox_removed SET seq = greatest(seq, (SELECT max(seq) FROM removed))`,
   ),
@@ -120,7 +123,8 @@ export const removeExpired = async (query: Query, keepMs: number): Promise<void>
 
 const backlog = statement(
   'ledger-backlog',
-  `SELECT (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0) FROM outbox WHERE ingested_at IS NULL) AS "outboxAge",
+  `SELECT coalesce((SELECT extract(epoch FROM now() - created_at) FROM outbox_pending JOIN outbox USING (seq)
+            ORDER BY seq LIMIT 1), 0) AS "outboxAge",
           (SELECT count(*) FROM lanes) AS lanes`,
 )
 

@@ -54,11 +54,14 @@ const insert = statement(
   `WITH entity AS (
      INSERT INTO entity_versions AS known (kind, id, version) VALUES ($1, $2, 1)
      ON CONFLICT (kind, id) DO UPDATE SET version = known.version + 1
-     RETURNING version)
-   INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
-   SELECT $3::uuid, $1, $2, entity.version, $4, $5, $6::uuid, convert_to($7::text || entity.version || $8::text, 'UTF8')
-   FROM entity
-   RETURNING version`,
+     RETURNING version),
+   event AS (
+     INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
+     SELECT $3::uuid, $1, $2, entity.version, $4, $5, $6::uuid, convert_to($7::text || entity.version || $8::text, 'UTF8')
+     FROM entity
+     RETURNING seq, version),
+   pending AS (INSERT INTO outbox_pending (seq) SELECT seq FROM event)
+   SELECT version FROM event`,
 )
 
 /**
@@ -105,7 +108,9 @@ export const firstEvents = (from: string): string => `
      INSERT INTO outbox (id, entity_kind, entity_id, version, type, organization_id, correlation_id, payload)
      SELECT event_id, entity_kind, entity_id, 1, event_type, event_organization_id, event_correlation_id,
        convert_to(event_payload::text, 'UTF8')
-     FROM ${from})`
+     FROM ${from}
+     RETURNING seq),
+   pending AS (INSERT INTO outbox_pending (seq) SELECT seq FROM event)`
 
 /** The values of `firstEventColumns`. Throws TypeError as `recordEvent`. */
 export const firstEvent = (event: NewEvent): Record<keyof typeof firstEventColumns, unknown> => {

@@ -10,10 +10,10 @@ const pollMs = 1_000
 /** Until another relay has committed the events that ours come after. */
 const deferredMs = 5
 
-// By mark, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it.
+// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it.
 const take = statement(
   'bus-take',
-  `SELECT id FROM outbox WHERE ingested_at IS NULL ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED`,
+  `SELECT id FROM outbox_pending AS pending JOIN outbox USING (seq) ORDER BY seq LIMIT $1 FOR UPDATE OF pending SKIP LOCKED`,
 )
 
 /** The bus without a broker: consumers take events out of the ledger, in the transaction in which they are handled. */

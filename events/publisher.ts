@@ -24,22 +24,26 @@ const lock = statement('publisher-lock', `SELECT pg_advisory_xact_lock(7305179)`
 // event that is not published is among them. `skip locked`: a relay is just taking it in.
 const take = statement(
   'publisher-take',
-  `SELECT id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
+  `SELECT seq, id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
      CASE WHEN octet_length(payload) <= ${bigPayload.above} THEN payload END AS payload
-   FROM outbox
-   WHERE published_at IS NULL AND ingested_at IS NULL
+   FROM outbox_pending AS pending JOIN outbox USING (seq)
+   WHERE published_at IS NULL
    ORDER BY seq LIMIT ${batchSize}
-   FOR UPDATE SKIP LOCKED`,
+   FOR UPDATE OF pending SKIP LOCKED`,
 )
 const payloads = statement('publisher-payloads', `SELECT id, payload FROM outbox WHERE id = ANY($1::uuid[])`)
-const mark = statement('publisher-mark', `UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])`)
+const mark = statement('publisher-mark', `UPDATE outbox_pending SET published_at = now() WHERE seq = ANY($1::bigint[])`)
 const oldest = statement(
   'publisher-oldest',
-  `SELECT extract(epoch FROM now() - created_at)::float8 AS age FROM outbox
-   WHERE published_at IS NULL AND ingested_at IS NULL ORDER BY seq LIMIT 1`,
+  `SELECT extract(epoch FROM now() - created_at)::float8 AS age FROM outbox_pending JOIN outbox USING (seq)
+   WHERE published_at IS NULL ORDER BY seq LIMIT 1`,
 )
 
-interface Row extends Omit<BusEvent, 'payload'> {
+interface PendingEvent extends BusEvent {
+  seq: number
+}
+
+interface Row extends Omit<PendingEvent, 'payload'> {
   bytes: number
   payload: Buffer | null
 }
@@ -68,9 +72,9 @@ export const createPublisher = (options: {
       const events = await withPayloads(query, await query<Row>(take, []))
       if (events.length === 0) return { published: 0, failed: 0 }
       const results = await bus.publish(events)
-      const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error').map(({ id }) => id)
-      if (confirmed.length > 0) await query(mark, [confirmed])
-      flow.published(confirmed)
+      const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error')
+      if (confirmed.length > 0) await query(mark, [confirmed.map(({ seq }) => seq)])
+      flow.published(confirmed.map(({ id }) => id))
       const failed = results.find((result) => result.outcome === 'error')
       if (failed?.outcome === 'error')
         logger.warn({ reason: failed.error.message }, 'the broker refused events; trying again')
@@ -110,7 +114,7 @@ export const createPublisher = (options: {
 }
 
 /** As many from the beginning as memory is meant for; at least one. */
-const withPayloads = async (query: Query, rows: readonly Row[]): Promise<BusEvent[]> => {
+const withPayloads = async (query: Query, rows: readonly Row[]): Promise<PendingEvent[]> => {
   let bytes = 0
   const kept = rows.filter(({ payload, bytes: size }, index) => {
     if (payload === null) bytes += size
@@ -119,7 +123,8 @@ const withPayloads = async (query: Query, rows: readonly Row[]): Promise<BusEven
   const big = kept.filter(({ payload }) => payload === null).map(({ id }) => id)
   const read = big.length === 0 ? [] : await query<{ id: string; payload: Buffer }>(payloads, [big])
   const found = new Map(read.map(({ id, payload }) => [id, payload]))
-  return kept.map(({ id, key, version, type, payload }) => ({
+  return kept.map(({ seq, id, key, version, type, payload }) => ({
+    seq,
     id,
     key,
     version,

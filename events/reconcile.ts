@@ -27,14 +27,13 @@ const lastResort = 20
 const unmark = statement(
   'reconcile-unmark',
   `WITH lost AS (
-     SELECT id FROM outbox
-     WHERE ingested_at IS NULL AND (
-       published_at < least(now() - $1 * interval '1 millisecond', $2::timestamptz)
-       OR published_at < now() - $1 * ${lastResort} * interval '1 millisecond')
+     SELECT seq FROM outbox_pending
+     WHERE published_at < least(now() - $1 * interval '1 millisecond', $2::timestamptz)
+       OR published_at < now() - $1 * ${lastResort} * interval '1 millisecond'
      ORDER BY seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
    )
-   UPDATE outbox SET published_at = NULL FROM lost WHERE outbox.id = lost.id
-   RETURNING outbox.id`,
+   UPDATE outbox_pending SET published_at = NULL FROM lost WHERE outbox_pending.seq = lost.seq
+   RETURNING lost.seq`,
 )
 
 /** Runs in every relay. What the bus may still bring is not repeated, so a long backlog does not grow by itself. */

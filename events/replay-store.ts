@@ -42,7 +42,7 @@ export interface Replay {
 }
 
 // Not before they were taken in: until then their deliveries are still to come.
-const matching = `event.ingested_at IS NOT NULL AND coalesce(delivery.state, 'missing') = ANY($2::text[])
+const matching = `NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = event.seq) AND coalesce(delivery.state, 'missing') = ANY($2::text[])
      AND ($3::timestamptz IS NULL OR event.created_at >= $3) AND ($4::timestamptz IS NULL OR event.created_at < $4)
      AND ($5::text[] IS NULL OR event.type = ANY($5)) AND ($6::text IS NULL OR event.entity_kind = $6)
      AND ($7::text IS NULL OR event.entity_id = $7) AND ($8::text[] IS NULL OR event.organization_id = ANY($8))

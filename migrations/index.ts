@@ -16,6 +16,7 @@ import { deliveryHealth } from './0016-delivery-health.ts'
 import { hooksAndReplays } from './0017-hooks-and-replays.ts'
 import { userSearch } from './0018-user-search.ts'
 import { claimsScripts } from './0019-claims-scripts.ts'
+import { outboxPending } from './0020-outbox-pending.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   hooksAndReplays,
   userSearch,
   claimsScripts,
+  outboxPending,
 ]

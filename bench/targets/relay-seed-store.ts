@@ -21,15 +21,17 @@ export const payloadBytes = 900
 
 const insertHook = statement('bench-hook', `INSERT INTO hooks (id, name, events, url) VALUES ($1, 'bench', $2, $3)`)
 const insertKey = statement('bench-key', `INSERT INTO hook_signing_keys (id, hook_id, sealed) VALUES ($1, $2, $3)`)
-const emptied = 'outbox, entity_versions, deliveries, delivery_attempts, lanes'
+const emptied = 'outbox, outbox_pending, entity_versions, deliveries, delivery_attempts, lanes'
 const lockNotAvailable = '55P03'
 // Five changes of each entity, spread over the whole.
 const backlog = `
-  WITH numbered AS (SELECT n, 'user-' || n % ($1::int / 5) AS entity, 1 + n / ($1::int / 5) AS version FROM generate_series(0, $1::int - 1) n)
-  INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
-  SELECT gen_random_uuid(), 'user', entity, version, ($2::text[])[1 + n % 4], gen_random_uuid(),
-    convert_to('{"id":"' || n || '","event":"x","version":' || version || ',"data":{"fill":"' || repeat('x', $3) || '"}}', 'UTF8')
-  FROM numbered ORDER BY version, n`
+  WITH numbered AS (SELECT n, 'user-' || n % ($1::int / 5) AS entity, 1 + n / ($1::int / 5) AS version FROM generate_series(0, $1::int - 1) n),
+  event AS (
+    INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+    SELECT gen_random_uuid(), 'user', entity, version, ($2::text[])[1 + n % 4], gen_random_uuid(),
+      convert_to('{"id":"' || n || '","event":"x","version":' || version || ',"data":{"fill":"' || repeat('x', $3) || '"}}', 'UTF8')
+    FROM numbered ORDER BY version, n RETURNING seq)
+  INSERT INTO outbox_pending (seq) SELECT seq FROM event ORDER BY seq`
 
 export const seedRelay = async (server: Connection) => {
   const connection = await addDatabase(server, 'relay')
@@ -82,7 +84,7 @@ export const seedRelay = async (server: Connection) => {
     /** Commits so many events, a multiple of 5, at once. Tells nobody: `wake`. */
     async addBacklog(events: number) {
       await client.query(backlog, [events, types, payloadBytes - 60])
-      await client.query('VACUUM ANALYZE outbox')
+      await client.query('VACUUM ANALYZE outbox, outbox_pending')
     },
     wake: notifier.notify,
     /** Records one event of one of 500 users as an issuer does. Returns its id and when it was committed, in ms since the epoch. */

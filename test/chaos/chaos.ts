@@ -96,7 +96,7 @@ export const runChaos = async (options: ChaosOptions): Promise<ChaosReport> => {
 const byEntity = (paths: ReadonlyMap<string, number>) =>
   new Map([...paths].map(([path, count]) => [path.replace(/^\/(\w+)s\//, '$1 '), count]))
 
-const openWork = `SELECT (SELECT count(*) FROM outbox WHERE ingested_at IS NULL)::int AS events,
+const openWork = `SELECT (SELECT count(*) FROM outbox_pending)::int AS events,
   (SELECT count(*) FROM deliveries WHERE state IN ('pending', 'retrying'))::int AS deliveries`
 
 /** Waits until nothing is open, or nothing moves any more; in seconds. */

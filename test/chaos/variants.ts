@@ -46,18 +46,19 @@ const acknowledgeFirst =
   (database: Database): BusHandler =>
   async ({ eventIds }) => {
     const { rows } = await database.pool.query<{ id: string }>(
-      'UPDATE outbox SET ingested_at = now() WHERE id = ANY($1::uuid[]) AND ingested_at IS NULL RETURNING id',
+      `DELETE FROM outbox_pending USING outbox
+       WHERE outbox.seq = outbox_pending.seq AND outbox.id = ANY($1::uuid[]) RETURNING outbox.id`,
       [eventIds],
     )
     const taken = rows.map(({ id }) => id)
     void delay(afterwardsMs)
       .then(() =>
         database.transaction(async (query) => {
-          const unmark = {
-            name: 'chaos-unmark',
-            text: 'UPDATE outbox SET ingested_at = NULL WHERE id = ANY($1::uuid[])',
+          const pendingAgain = {
+            name: 'chaos-pending-again',
+            text: 'INSERT INTO outbox_pending (seq) SELECT seq FROM outbox WHERE id = ANY($1::uuid[])',
           }
-          await query(unmark, [taken])
+          await query(pendingAgain, [taken])
           await takeEventsIn(query, taken)
         }),
       )

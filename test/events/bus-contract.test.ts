@@ -83,7 +83,7 @@ describe.each([
       // As when the publisher dies between the confirmation and its mark.
       if (broker) {
         await expect.poll(flow.unpublished).toBe(0)
-        await db.database.pool.query('UPDATE outbox SET published_at = NULL')
+        await db.database.pool.query('UPDATE outbox_pending SET published_at = NULL')
         publisher.wake()
         await expect.poll(flow.unpublished).toBe(0)
       }
@@ -128,9 +128,12 @@ describe.each([
     test('a backlog of thousands is worked off in order', async () => {
       await flow.listen()
       await db.database.pool.query(
-        `INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
-         SELECT gen_random_uuid(), 'user', 'u' || entity, version, 'User.Data.Updated', gen_random_uuid(), '{}'
-         FROM generate_series(1, 20) AS version, generate_series(1, 250) AS entity ORDER BY version, entity`,
+        `WITH event AS (
+           INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+           SELECT gen_random_uuid(), 'user', 'u' || entity, version, 'User.Data.Updated', gen_random_uuid(), '{}'
+           FROM generate_series(1, 20) AS version, generate_series(1, 250) AS entity ORDER BY version, entity
+           RETURNING seq)
+         INSERT INTO outbox_pending (seq) SELECT seq FROM event`,
       )
       await flow.openConsumer()
       await flow.openConsumer()
@@ -145,9 +148,12 @@ describe.each([
     test('payloads from empty to huge travel', async () => {
       await flow.listen()
       await db.database.pool.query(
-        `INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
-         SELECT gen_random_uuid(), 'user', 'u' || size, 1, 'User.Data.Updated', gen_random_uuid(), convert_to(repeat('x', size), 'UTF8')
-         FROM unnest('{0,1,16384,16385,65536,65537,1048576,3000000}'::int[]) AS size`,
+        `WITH event AS (
+           INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+           SELECT gen_random_uuid(), 'user', 'u' || size, 1, 'User.Data.Updated', gen_random_uuid(), convert_to(repeat('x', size), 'UTF8')
+           FROM unnest('{0,1,16384,16385,65536,65537,1048576,3000000}'::int[]) AS size
+           RETURNING seq)
+         INSERT INTO outbox_pending (seq) SELECT seq FROM event`,
       )
       await flow.openConsumer()
       const publisher = await flow.openPublisher()

@@ -188,7 +188,7 @@ describe.skipIf(natsMissing() !== undefined)('JetStream', () => {
     await flow.recordMany(50, 4)
     publisher.wake()
     await allPublished(200)
-    await db.database.pool.query(`UPDATE outbox SET published_at = now() - interval '1 minute'`)
+    await db.database.pool.query(`UPDATE outbox_pending SET published_at = now() - interval '1 minute'`)
     const blocked = Promise.withResolvers<void>()
     const { bus } = await flow.openConsumer({ patienceMs: 6_000, before: () => blocked.promise })
     // Everything was published after the oldest message that is still open, less what clocks may differ.

@@ -15,11 +15,14 @@ test('what an older version has left in the ledger is delivered by this one: in 
   const old = await startTestLedger({ schema: migrations.slice(0, steps) })
   onTestFinished(old.close)
   await old.hook({ url: receiver.url })
-  const user = (id: string) => userUpdated(id, { name: `of ${id}` })
-  await old.record(user('u1'), user('u1'), user('u1'), user('u1'), user('u2'), user('u3'))
   // The last change of u1 is on its way through a broker; the rest is taken in.
-  await old.rows(`UPDATE outbox SET published_at = now()`)
-  await old.rows(`UPDATE outbox SET ingested_at = now() WHERE version < 4`)
+  await old.rows(`
+    INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload, published_at, ingested_at)
+    SELECT id, 'user', entity, version, 'User.Data.Updated', gen_random_uuid(), convert_to(format(
+      '{"id":"%s","event":"User.Data.Updated","version":%s,"data":{"id":"%s"}}', id, version, entity), 'UTF8'),
+      now(), CASE WHEN version < 4 THEN now() END
+    FROM (VALUES ('u1', 1), ('u1', 2), ('u1', 3), ('u1', 4), ('u2', 1), ('u3', 1)) AS event (entity, version),
+      LATERAL (SELECT gen_random_uuid() AS id WHERE version > 0) AS made`)
   await old.rows(`
     INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
     SELECT hooks.id, outbox.id, type, entity_kind, entity_id, version FROM outbox, hooks WHERE version < 4 ORDER BY seq`)
@@ -63,7 +66,8 @@ test('an event that only a newer version knows holds nothing up: who listens to 
   await ledger.rows(`
     INSERT INTO entity_versions (kind, id, version) VALUES ('user', 'u1', 1);
     INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
-    VALUES ('${id}', 'user', 'u1', 1, 'User.Teleported', '${uuidv7()}', '{"id":"${id}","event":"User.Teleported","data":{}}')`)
+    VALUES ('${id}', 'user', 'u1', 1, 'User.Teleported', '${uuidv7()}', '{"id":"${id}","event":"User.Teleported","data":{}}');
+    INSERT INTO outbox_pending (seq) SELECT seq FROM outbox`)
   await ledger.record(userUpdated('u1'))
   await receiver.until((received) => received.length === 2)
   await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)

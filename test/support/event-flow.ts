@@ -30,9 +30,12 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
     return bus
   }
   const count = async (condition: string) => {
-    const { rows } = await database.pool.query(`SELECT count(*) AS count FROM outbox WHERE ${condition}`)
+    const { rows } = await database.pool.query(
+      `SELECT count(*) AS count FROM outbox LEFT JOIN outbox_pending AS pending USING (seq) WHERE ${condition}`,
+    )
     return rows[0].count as number
   }
+  const unpublished = 'pending.seq IS NOT NULL AND published_at IS NULL'
 
   return {
     metrics,
@@ -87,9 +90,9 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
       database.pool.query(
         `INSERT INTO hooks (id, name, events, url) VALUES ('h1', '', '{User.Data.Updated}', 'https://receiver.test')`,
       ),
-    takenIn: () => count('ingested_at IS NOT NULL'),
-    published: () => count('published_at IS NOT NULL'),
-    unpublished: () => count('published_at IS NULL AND ingested_at IS NULL'),
+    takenIn: () => count('pending.seq IS NULL'),
+    published: () => count(`NOT (${unpublished})`),
+    unpublished: () => count(unpublished),
     /** The versions of each entity in the order in which their deliveries were made. */
     async deliveredVersions() {
       const { rows } = await database.pool.query(

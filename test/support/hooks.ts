@@ -32,7 +32,7 @@ export const startHookTest = async () => {
 
   /** Resolves once relays have taken in everything. */
   const ingested = () => {
-    const left = async () => (await database.pool.query('SELECT FROM outbox WHERE ingested_at IS NULL')).rowCount
+    const left = async () => (await database.pool.query('SELECT FROM outbox_pending')).rowCount
     return expect.poll(left, { interval: 10, timeout: 20_000 }).toBe(0)
   }
 

@@ -195,7 +195,9 @@ test('a reader that stayed away for longer than events are kept is told that it 
   await record(userUpdated('one'), userUpdated('two'))
   const { cursor } = await pull('?limit=1')
   const { cursor: last } = await pull(`?after=${cursor}`)
-  await issuer.database.pool.query(`UPDATE outbox SET ingested_at = now(), created_at = now() - interval '20 days'`)
+  await issuer.database.pool.query(
+    `DELETE FROM outbox_pending; UPDATE outbox SET created_at = now() - interval '20 days'`,
+  )
   await issuer.database.transaction((query) => removeExpired(query, 14 * 86_400_000))
   const [recent] = await record(userUpdated('three'))
 

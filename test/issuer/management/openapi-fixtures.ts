@@ -62,8 +62,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
 
   const hook = await create('/hooks', { events: ['User.Created'], config: { url: 'https://192.88.98.1/hook' } })
   const entity = { entity_kind: 'user', entity_id: user, version: 1 }
-  const [event] = await api.database.knex('outbox').where(entity).select('id')
-  await api.database.knex('outbox').where(entity).update({ ingested_at: new Date() })
+  const [event] = await api.database.knex('outbox').where(entity).select('id', 'seq')
+  await api.database.knex('outbox_pending').where({ seq: event.seq }).delete()
   const [delivery] = await api.database
     .knex('deliveries')
     .insert({
