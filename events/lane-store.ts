@@ -23,7 +23,7 @@ const heads = statement(
      SELECT *, sum(octet_length(payload)) OVER (ORDER BY place, fence) - octet_length(payload) AS before FROM (
        SELECT lane.fence, open.place, open.id, open.event_id AS "eventId", open.type, open.version, open.attempts, open.test,
               coalesce(outbox.created_at, open.created_at) AS "occurredAt", coalesce(open.payload, outbox.payload) AS payload,
-              coalesce((
+              open.version > 1 AND coalesce((
                 SELECT earlier.state IN ('dead', 'cancelled') FROM deliveries AS earlier
                 WHERE earlier.hook_id = lane.hook_id AND earlier.entity_kind = lane.entity_kind
                   AND earlier.entity_id = lane.entity_id AND earlier.version < open.version
