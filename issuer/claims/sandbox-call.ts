@@ -2,7 +2,14 @@ import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-e
 import { maxResultBytes } from './claims-result.ts'
 import { type Redact, redactor } from './redact.ts'
 import { describeError, fetchInside, showValue } from './sandbox-code.ts'
-import type { CallMessage, FetchedAnswer, FetchRequest, SandboxLimits, ScriptOutcome } from './sandbox-messages.ts'
+import type {
+  CallMessage,
+  CallResult,
+  FetchedAnswer,
+  FetchRequest,
+  SandboxLimits,
+  ScriptOutcome,
+} from './sandbox-messages.ts'
 
 /**
  * One call of a script in a JavaScript engine of its own, made for this call and thrown away after it: nothing that a script leaves behind
@@ -10,9 +17,7 @@ import type { CallMessage, FetchedAnswer, FetchRequest, SandboxLimits, ScriptOut
  */
 export interface SandboxCall {
   /** Never rejects. Once only. */
-  run(call: CallMessage): Promise<ScriptOutcome>
-  /** What the script wrote to its console, without the values of its environment variables. */
-  logs(): readonly string[]
+  run(call: CallMessage): Promise<CallResult>
   dispose(): void
 }
 
@@ -237,10 +242,8 @@ export const prepareCall = (
         })
       }
       const redact = redactor(message.environmentVariables)
-      for (const [at, line] of logged.entries()) logged[at] = redact(line)
-      return redacted(outcome!, redact)
+      return { outcome: redacted(outcome!, redact), logs: logged.map(redact), cpuMs: limits.cpuMs - left }
     },
-    logs: () => logged,
     dispose() {
       for (const handle of handles) handle.dispose()
       context.dispose()

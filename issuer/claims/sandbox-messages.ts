@@ -33,10 +33,15 @@ export interface CallMessage {
   environmentVariables: Readonly<Record<string, string>>
 }
 
-export type FromThread =
-  | { ready: true }
-  | { fetch: number; request: FetchRequest }
-  | { done: ScriptOutcome; logs: readonly string[] }
+export type FromThread = { ready: true } | { fetch: number; request: FetchRequest } | { done: CallResult }
+
+export interface CallResult {
+  outcome: ScriptOutcome
+  /** What the script wrote to its console, without the values of its environment variables. */
+  logs: readonly string[]
+  /** Processor time that the script took. */
+  cpuMs: number
+}
 
 /** As the script wrote it. */
 export interface FetchRequest {

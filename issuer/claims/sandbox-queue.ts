@@ -5,12 +5,18 @@
 export interface FairQueue<Item> {
   /** False when it is full. */
   add(item: Item): boolean
-  /** The next in turn. */
+  /** The next in turn; undefined when there is none, or none whose owner may have one. */
   take(): Item | undefined
+  /** Its owner gets no turn until `resume`. */
+  pause(owner: string): void
+  resume(owner: string): void
   /** Those of one owner, which do not wait here any more. */
   takeAll(owner: string): Item[]
   remove(item: Item): boolean
-  readonly length: number
+  /** All of them. */
+  drain(): Item[]
+  /** Whether `take` would answer one. */
+  readonly isReady: boolean
 }
 
 export const createFairQueue = <Item extends { owner: string; size: number }>(most: {
@@ -20,8 +26,14 @@ export const createFairQueue = <Item extends { owner: string; size: number }>(mo
 }): FairQueue<Item> => {
   // Owners in the order of their turns; none is empty.
   const owners = new Map<string, Item[]>()
+  const paused = new Set<string>()
   let length = 0
   let size = 0
+
+  const nextOwner = (): string | undefined => {
+    for (const owner of owners.keys()) if (!paused.has(owner)) return owner
+    return undefined
+  }
 
   const left = (item: Item) => {
     length--
@@ -40,14 +52,16 @@ export const createFairQueue = <Item extends { owner: string; size: number }>(mo
       return true
     },
     take() {
-      const [first] = owners
-      if (!first) return undefined
-      const [owner, waiting] = first
+      const owner = nextOwner()
+      if (owner === undefined) return undefined
+      const waiting = owners.get(owner)!
       owners.delete(owner)
       const item = waiting.shift()!
       if (waiting.length > 0) owners.set(owner, waiting)
       return left(item)
     },
+    pause: (owner) => void paused.add(owner),
+    resume: (owner) => void paused.delete(owner),
     takeAll(owner) {
       const waiting = owners.get(owner) ?? []
       owners.delete(owner)
@@ -62,8 +76,13 @@ export const createFairQueue = <Item extends { owner: string; size: number }>(mo
       left(item)
       return true
     },
-    get length() {
-      return length
+    drain() {
+      const all = [...owners.values()].flat().map(left)
+      owners.clear()
+      return all
+    },
+    get isReady() {
+      return nextOwner() !== undefined
     },
   }
 }

@@ -66,10 +66,10 @@ const renew = async (used: SandboxCall, isSpoilt: boolean) => {
 const run = async (message: CallMessage) => {
   const call = next ?? prepare()
   next = undefined
-  const outcome = await call.run(message)
-  say({ done: outcome, logs: call.logs() })
+  const done = await call.run(message)
+  say({ done })
   fetching.clear()
-  await renew(call, 'failed' in outcome && spoiling.has(outcome.failed))
+  await renew(call, 'failed' in done.outcome && spoiling.has(done.outcome.failed))
 }
 
 /** On Linux that is of this thread alone, elsewhere of the whole process. Best effort: a sandbox may not allow it. */
