@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { parseNetwork } from '../../platform/address-guard.ts'
 import { setting } from '../../platform/config.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve, TargetNotAllowed } from '../../platform/outbound.ts'
@@ -53,6 +53,14 @@ const maxRequestBytes = 65_536
 
 const methods = ['GET', 'POST']
 
+/** A script can make anything of what `fetch` sends here. */
+const asWritten = z.object({
+  url: z.string(),
+  method: z.string(),
+  headers: z.record(z.string(), z.string()),
+  body: z.string().optional(),
+})
+
 /** What the connection is made of belongs to us (RFC 9110 §7.6.1); the host is that of the URL. */
 const ownHeaders = new Set([
   'connection',
@@ -92,7 +100,10 @@ export const createClaimsFetch = (options: ClaimsFetchOptions): ClaimsFetch => {
   }
 
   return {
-    async fetch({ url: text, method, headers, body }) {
+    async fetch(request) {
+      const { success, data } = asWritten.safeParse(request)
+      if (!success) return refuse('The request cannot be read.')
+      const { url: text, method, headers, body } = data
       const url = targetOf(text)
       if (!methods.includes(method)) refuse(`The method must be ${methods.join(' or ')}.`)
       if (body !== undefined && Buffer.byteLength(body) > maxRequestBytes) refuse('The body is too large.')

@@ -1,14 +1,14 @@
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten-core'
 import { maxResultBytes } from './claims-result.ts'
 import { type Redact, redactor } from './redact.ts'
-import { describeError, fetchInside, showValue } from './sandbox-code.ts'
-import type {
-  CallMessage,
-  CallResult,
-  FetchedAnswer,
-  FetchRequest,
-  SandboxLimits,
-  ScriptOutcome,
+import { describeError, showValue } from './sandbox-code.ts'
+import { lengthOf, type OfferFetch, offerFetch, type ScriptFetch } from './sandbox-fetch.ts'
+import {
+  beyondCpu,
+  type CallMessage,
+  type CallResult,
+  type SandboxLimits,
+  type ScriptOutcome,
 } from './sandbox-messages.ts'
 
 /**
@@ -21,8 +21,6 @@ export interface SandboxCall {
   dispose(): void
 }
 
-export type ScriptFetch = (request: FetchRequest) => Promise<FetchedAnswer>
-
 /** Processor time of this thread where Node tells it, else time. In ms. */
 const cpuNow: () => number =
   typeof process.threadCpuUsage === 'function'
@@ -33,6 +31,10 @@ const cpuNow: () => number =
     : () => performance.now()
 
 const maxLogs = 20
+/** Values of a line. */
+const maxLogged = 20
+/** Of a text that is shown to somebody, in characters. */
+const maxText = 65_536
 /** Jobs that are run before the clock is looked at: each may be too short for the engine to ask. */
 const jobsAtOnce = 64
 const beyondMemory: ScriptOutcome = { failed: 'memory', message: 'It took more memory than a script may have.' }
@@ -47,7 +49,7 @@ export const prepareCall = (
   limits: SandboxLimits,
   fetch: ScriptFetch | undefined,
 ): SandboxCall => {
-  const beyondCpu: ScriptOutcome = { failed: 'cpu', message: `It took more than ${limits.cpuMs} ms of processor time.` }
+  const tooSlow = beyondCpu(limits.cpuMs)
   let deadline = Number.POSITIVE_INFINITY
   const isOver = () => cpuNow() > deadline
   const runtime = engine.newRuntime({
@@ -62,12 +64,13 @@ export const prepareCall = (
     return handle
   }
 
+  let redact: Redact = redactor()
   const logged: string[] = []
+  let lines = 0
   let denied: string | undefined
   let outcome: ScriptOutcome | undefined
   let settled: (() => void) | undefined
   let returned: QuickJSHandle | undefined
-  let underWay = 0
 
   const settle = (found: ScriptOutcome) => {
     // A refusal stands, whatever the script does then; otherwise what came first.
@@ -86,7 +89,7 @@ export const prepareCall = (
 
   const failureOf = (error: QuickJSHandle): ScriptOutcome => {
     const message = isOver() ? undefined : evaluated(describeError, error)
-    if (isOver()) return beyondCpu
+    if (isOver()) return tooSlow
     if (message === undefined || /\bout of memory\b/.test(message)) return beyondMemory
     return { failed: 'error', message }
   }
@@ -97,8 +100,12 @@ export const prepareCall = (
 
   const log = own(
     context.newFunction('log', (...values) => {
-      if (logged.length >= maxLogs) return
-      logged.push(values.map((value) => textOf(context, value) ?? evaluated(showValue, value) ?? '?').join(' '))
+      if (lines++ >= maxLogs) return
+      const shown = values
+        .slice(0, maxLogged)
+        .map((value) => textOf(context, value) ?? evaluated(showValue, value) ?? '?')
+      // Shortened at once: a script is not to fill the memory of its thread.
+      logged.push(redact(shown.join(' ')))
     }),
   )
   const console = own(context.newObject())
@@ -121,50 +128,24 @@ export const prepareCall = (
       work()
     } catch {
       // What the engine throws when it has no memory left to answer with.
-      settle(isOver() ? beyondCpu : beyondMemory)
+      settle(isOver() ? tooSlow : beyondMemory)
     }
     left = deadline - cpuNow()
+    // Many short steps may each end before the engine asks.
+    if (left < 0) settle(tooSlow)
   }
 
-  const offerFetch = (ask: ScriptFetch) => {
-    let requests = 0
-    const begin = context.newFunction('begin', (number, request) => {
-      const asked =
-        ++requests > limits.fetches
-          ? Promise.reject(new Error(`No more than ${limits.fetches} requests can be made.`))
-          : ask(JSON.parse(textOf(context, request!)!))
-      underWay++
-      const key = context.getNumber(number!)
-      void asked.then(
-        (answer) => end(key, answer),
-        (error: Error) => end(key, { failed: error.message }),
-      )
+  const answered: OfferFetch['answered'] = (deliver) => {
+    if (outcome) return
+    timed(() => {
+      const result = deliver()
+      if (result.error) return result.error.consume((error) => settle(failureOf(error)))
+      result.value.dispose()
+      goOn()
     })
-    const made = context.unwrapResult(context.evalCode(fetchInside, 'sandbox.js')).consume((factory) => {
-      const parts = context.unwrapResult(context.callFunction(factory, context.undefined, begin))
-      begin.dispose()
-      return parts
-    })
-    const ended = own(context.getProp(made, 'ended'))
-    made.consume((parts) => {
-      const offered = own(context.getProp(parts, 'fetch'))
-      context.setProp(api, 'fetch', offered)
-      context.setProp(context.global, 'fetch', offered)
-    })
-    const end = (number: number, answer: object) => {
-      underWay--
-      if (outcome) return
-      timed(() => {
-        const values = [context.newNumber(number), context.newString(JSON.stringify(answer))]
-        const result = context.callFunction(ended, context.undefined, ...values)
-        for (const value of values) value.dispose()
-        if (result.error) return result.error.consume((error) => settle(failureOf(error)))
-        result.value.dispose()
-        goOn()
-      })
-    }
   }
-  if (fetch) offerFetch(fetch)
+  const offered = fetch && offerFetch({ context, own, most: limits.fetches, ask: fetch, answered })
+  if (offered) for (const object of [api, context.global]) context.setProp(object, 'fetch', offered.fetch)
 
   /** The script's function. */
   const load = (script: string): QuickJSHandle | undefined => {
@@ -175,7 +156,7 @@ export const prepareCall = (
     if (found.error) found.error.dispose()
     else if (context.typeof(own(found.value)) === 'function') return found.value
     return void settle(
-      isOver() ? beyondCpu : { failed: 'error', message: 'It does not define the function getCustomJwtClaims.' },
+      isOver() ? tooSlow : { failed: 'error', message: 'It does not define the function getCustomJwtClaims.' },
     )
   }
 
@@ -204,7 +185,7 @@ export const prepareCall = (
       const ran = runtime.executePendingJobs(jobsAtOnce)
       if (ran.error) return ran.error.consume((error) => settle(failureOf(error)))
       ran.dispose()
-      if (denied !== undefined || isOver()) return settle(beyondCpu)
+      if (denied !== undefined || isOver()) return settle(tooSlow)
     }
     const state = context.getPromiseState(returned!)
     if (state.type === 'rejected') return state.error.consume((error) => settle(failureOf(error)))
@@ -213,7 +194,7 @@ export const prepareCall = (
       if (!state.notAPromise) own(state.value)
       return settle(resultOf(state.value))
     }
-    if (underWay === 0 || denied !== undefined) {
+    if (!offered?.isWaiting() || denied !== undefined) {
       settle({ failed: 'unsettled', message: 'It waits for a promise that nothing settles.' })
     }
   }
@@ -228,21 +209,20 @@ export const prepareCall = (
     }
     return text.value.consume((json) => {
       if (context.typeof(json) !== 'string') return { returned: undefined }
-      const length = context.getProp(json, 'length').consume((number) => context.getNumber(number))
-      return length > maxResultBytes ? tooLong : { returned: context.getString(json) }
+      return lengthOf(context, json) > maxResultBytes ? tooLong : { returned: context.getString(json) }
     })
   }
 
   return {
     async run(message) {
+      redact = redactor(message.environmentVariables)
       timed(() => begin(message))
       if (!outcome) {
         await new Promise<void>((resolve) => {
           settled = resolve
         })
       }
-      const redact = redactor(message.environmentVariables)
-      return { outcome: redacted(outcome!, redact), logs: logged.map(redact), cpuMs: limits.cpuMs - left }
+      return { outcome: redacted(outcome!, redact), logs: logged, cpuMs: limits.cpuMs - left }
     },
     dispose() {
       for (const handle of handles) handle.dispose()
@@ -252,8 +232,12 @@ export const prepareCall = (
   }
 }
 
-const textOf = (context: QuickJSContext, handle: QuickJSHandle): string | undefined =>
-  context.typeof(handle) === 'string' ? context.getString(handle) : undefined
+/** Undefined when it is none. One that is too long is not cut: half a secret could not be recognised. */
+const textOf = (context: QuickJSContext, handle: QuickJSHandle): string | undefined => {
+  if (context.typeof(handle) !== 'string') return undefined
+  const length = lengthOf(context, handle)
+  return length > maxText ? `(a text of ${length} characters)` : context.getString(handle)
+}
 
 const redacted = (outcome: ScriptOutcome, redact: Redact): ScriptOutcome => {
   if ('denied' in outcome) return { denied: redact(outcome.denied) }

@@ -16,12 +16,17 @@ export const showValue = `(value) => {
 export const fetchInside = `(begin) => {
   const { parse, stringify } = JSON
   const { entries, fromEntries } = Object
-  const waiting = []
+  const waiting = {}
+  let begun = 0
   const fetch = (url, options) => new Promise((resolve, reject) => {
     const { method = 'GET', headers = {}, body } = options ?? {}
     const sent = fromEntries(entries(headers).map(([name, value]) => [name, String(value)]))
     const text = body === undefined || body === null ? undefined : String(body)
-    begin(waiting.push({ resolve, reject }) - 1, stringify({ url: String(url), method: String(method), headers: sent, body: text }))
+    const request = stringify({ url: String(url), method: String(method), headers: sent, body: text })
+    const number = begun++
+    waiting[number] = { resolve, reject }
+    const refused = begin(number, request)
+    if (refused !== undefined) reject(new TypeError(refused))
   })
   const ended = (number, answer) => {
     const { failed, status, headers, body } = parse(answer)

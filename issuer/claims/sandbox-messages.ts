@@ -69,3 +69,8 @@ export type ScriptOutcome =
  * `unsettled`: it waits for something that never comes. `stopped`: its thread ended, not through its fault. `busy`: it was not begun.
  */
 export type ScriptFailure = 'error' | 'result' | 'cpu' | 'wall' | 'memory' | 'unsettled' | 'stopped' | 'busy'
+
+export const beyondCpu = (cpuMs: number): ScriptOutcome => ({
+  failed: 'cpu',
+  message: `It took more than ${cpuMs} ms of processor time.`,
+})

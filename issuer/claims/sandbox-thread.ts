@@ -7,7 +7,8 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
-import { prepareCall, type SandboxCall, type ScriptFetch } from './sandbox-call.ts'
+import { prepareCall, type SandboxCall } from './sandbox-call.ts'
+import type { ScriptFetch } from './sandbox-fetch.ts'
 import type { CallMessage, FetchedAnswer, FromThread, ThreadStart, ToThread } from './sandbox-messages.ts'
 
 /** The thread side of `sandbox.ts`: one call after another, the next one's engine made as soon as the last one is thrown away. */

@@ -1,14 +1,15 @@
 import { Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
-import type {
-  CallMessage,
-  CallResult,
-  FetchedAnswer,
-  FetchRequest,
-  FromThread,
-  ScriptOutcome,
-  ThreadStart,
-  ToThread,
+import {
+  beyondCpu,
+  type CallMessage,
+  type CallResult,
+  type FetchedAnswer,
+  type FetchRequest,
+  type FromThread,
+  type ScriptOutcome,
+  type ThreadStart,
+  type ToThread,
 } from './sandbox-messages.ts'
 
 /** A thread of the sandbox, seen from outside: it runs one call after another. One that misses its deadline takes the thread with it. */
@@ -34,13 +35,21 @@ export interface WorkerOptions {
   onThread: ((worker: Worker) => void) | undefined
 }
 
+interface Running {
+  deadline: NodeJS.Timeout | undefined
+  check: NodeJS.Timeout | undefined
+  /** Of the thread, when the call was first looked at. In ms. */
+  cpuBefore: number | undefined
+  resolve(result: CallResult): void
+}
+
 /** A thread that takes longer to be ready than this is not going to be, in ms. */
 const startWithin = 30_000
 
 export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerOptions): SandboxWorker => {
-  const { wallMs } = start.limits
+  const { cpuMs, wallMs } = start.limits
   const { promise: ready, resolve: isReady, reject: failStart } = Promise.withResolvers<void>()
-  let running: { deadline: NodeJS.Timeout; resolve(result: CallResult): void } | undefined
+  let running: Running | undefined
   let asking = 0
   let ended = false
 
@@ -59,6 +68,7 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
     const call = running
     running = undefined
     clearTimeout(call?.deadline)
+    clearTimeout(call?.check)
     call?.resolve(result)
   }
 
@@ -79,15 +89,26 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
   // Whoever does not wait for it is told by `onEnd`.
   ready.catch(() => {})
 
-  const endOverdue = () => {
-    const overdue = running
-    // What the thread has said by now is heard first: it may be this one that was late.
-    setImmediate(() => {
-      if (overdue === undefined || running !== overdue) return
-      // How much of that was processor time nobody can tell any more.
-      void end({ failed: 'wall', message: `It took more than ${wallMs} ms.` }, wallMs)
-      onEnd(undefined)
-    })
+  const endFor = (call: Running, outcome: ScriptOutcome, cpuMs: number) => {
+    if (running !== call) return
+    void end(outcome, cpuMs)
+    onEnd(undefined)
+  }
+
+  const endOverdue = (call: Running) => {
+    const outcome: ScriptOutcome = { failed: 'wall', message: `It took more than ${wallMs} ms.` }
+    // What the thread has said by now is heard first: it may be this one that was late. How much was processor time is not known.
+    setImmediate(endFor, call, outcome, wallMs)
+  }
+
+  /** The engine looks at the clock between its steps; one step, such as the search of a text in another, can take for ever. */
+  const check = async (call: Running) => {
+    const now = await cpuOf(worker)
+    if (now === undefined || running !== call) return
+    call.cpuBefore ??= now
+    const used = now - call.cpuBefore
+    if (used > cpuMs) endFor(call, beyondCpu(cpuMs), used)
+    else call.check = setTimeout(check, cpuMs - used + 1, call)
   }
 
   const ask = async (request: FetchRequest): Promise<FetchedAnswer | { failed: string }> => {
@@ -123,9 +144,23 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
     isAsking: () => asking > 0,
     run: ({ script, input, environmentVariables }) =>
       new Promise((resolve) => {
-        running = { deadline: setTimeout(endOverdue, wallMs), resolve }
+        const call: Running = { deadline: undefined, check: undefined, cpuBefore: undefined, resolve }
+        call.deadline = setTimeout(endOverdue, wallMs, call)
+        call.check = setTimeout(check, cpuMs / 2, call)
+        running = call
         worker.postMessage({ call: { script, input, environmentVariables } } satisfies ToThread)
       }),
     end: (outcome) => end(outcome),
+  }
+}
+
+/** Processor time of a thread so far, in ms. Undefined when it cannot be had. */
+const cpuOf = async (worker: Worker): Promise<number | undefined> => {
+  try {
+    const { user, system } = await worker.cpuUsage()
+    return (user + system) / 1000
+  } catch {
+    // It has ended, or Node is older than 24.6: then the time that passes has to do.
+    return undefined
   }
 }

@@ -151,6 +151,39 @@ describe('bounds', () => {
     expect(await run('await fetch(url)')).toEqual(failed('There was no whole answer within 500 ms.'))
   })
 
+  test('requests without end are refused inside, and use up the time of the script', async () => {
+    const run = await startSandbox()
+    expect(await run('for (;;) fetch(url).catch(() => {})')).toMatchObject({
+      failed: expect.stringMatching(/^(cpu|memory)$/),
+    })
+    const many = 'await Promise.allSettled(Array.from({ length: 5000 }, () => fetch(url))); return { done: true }'
+    expect([{ done: true }, expect.objectContaining({ failed: 'cpu' })]).toContainEqual(await run(many))
+    expect(asked.length).toBeLessThanOrEqual(4)
+  })
+
+  test('a request that is too large does not leave the thread', async () => {
+    const run = await startSandbox()
+    const large = 'The request is too large.'
+    expect(await run(`await fetch(url, { method: 'POST', body: 'x'.repeat(1e6) })`)).toEqual(failed(large))
+    const headers = 'Object.fromEntries(Array.from({ length: 1e4 }, (_, n) => ["x-" + n, "a value"]))'
+    expect(await run(`await fetch(url, { headers: ${headers} })`)).toEqual(failed(large))
+    expect(await run(`await fetch(url, { method: 'POST', body: 'x'.repeat(1e5) })`)).toEqual(
+      failed('The body is too large.'),
+    )
+    expect(asked).toEqual([])
+  })
+
+  test('a request that the script forged is none', async () => {
+    const run = await startSandbox()
+    const unreadable = 'The request cannot be read.'
+    const forged = ['undefined', 'null', '7', '{}', '{ url, method: "GET", headers: { host: ["a", "b"] } }', '[url]']
+    for (const value of forged) {
+      const once = `let first = true; Object.prototype.toJSON = function () { if (!first || !this.url) return this; first = false; return ${value} }`
+      expect(await run(`${once}; await fetch(url)`)).toEqual(failed(unreadable))
+    }
+    expect(asked).toEqual([])
+  })
+
   test('the connection is ours: no other method, host or framing', async () => {
     const run = await startSandbox()
     expect(await run(`await fetch(url, { method: 'CONNECT' })`)).toEqual(failed('The method must be GET or POST.'))

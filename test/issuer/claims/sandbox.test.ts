@@ -78,6 +78,33 @@ describe('what a script finds', () => {
     )
   })
 
+  test.each([
+    [
+      'finalizers',
+      'globalThis.r = new FinalizationRegistry(() => { for (;;); }); const o = {}; o.o = o; r.register(o); globalThis.o = o',
+    ],
+    ['generators', 'globalThis.g = (function* () { try { yield 1 } finally { for (;;); } })(); g.next()'],
+    ['promises', 'globalThis.p = (async () => { try { await new Promise(() => {}) } finally { for (;;); } })()'],
+    ['deep objects', 'let o = {}; for (let i = 0; i < 3e4; i++) o = { o }; globalThis.o = o'],
+    [
+      'deep functions',
+      'let f = () => 1; for (let i = 0; i < 1e4; i++) { const g = f; f = () => g() } globalThis.f = f',
+    ],
+  ])('%s that are left behind run no more, and the next call has its thread', async (_, leave) => {
+    const own = await ownSandbox({ workers: 1 })
+    expect(await run(`${leave}; return {}`, own)).toEqual({ returned: '{}' })
+    expect(await run('return { next: 1 }', own)).toEqual({ returned: '{"next":1}' })
+  })
+
+  test('what the language does when it makes the input is the script’s own affair', async () => {
+    const call = callOf('')
+    const script = `Object.defineProperty(Object.prototype, 'api', { set() { throw 1 } })
+      const getCustomJwtClaims = (given) => ({ given: Object.keys(given) })`
+    expect((await sandbox.run({ ...call, script })).outcome).toEqual({
+      returned: '{"given":["token","context","environmentVariables"]}',
+    })
+  })
+
   test('its own changes of the language fool only itself', async () => {
     const forge = `JSON.stringify = () => '{"forged":1}'; JSON.parse = null; Promise.prototype.then = null; Object.prototype.toJSON = () => ({ forged: 2 });`
     expect(await run(`${forge} return { a: 1 }`)).toEqual({ returned: '{"forged":2}' })
@@ -130,6 +157,28 @@ describe('what it returns', () => {
     const levels = (count: number) => `let a = {}; for (let n = 1; n < ${count}; n++) a = { a }; return a`
     expect(await wrong(levels(8))).toHaveProperty('claims')
     expect(await wrong(levels(9))).toBe('It returned something nested more than 8 deep.')
+  })
+
+  test.each([
+    ['a thenable is waited for', 'return { then: (resolve) => resolve({ a: 1 }) }', { claims: { a: 1 }, dropped: [] }],
+    [
+      'a proxy is what it shows',
+      'return new Proxy({}, { ownKeys: () => ["a"], getOwnPropertyDescriptor: () => ({ value: 1, enumerable: true, configurable: true }), get: () => 1 })',
+      { claims: { a: 1 }, dropped: [] },
+    ],
+    [
+      'numbers that JSON has not are null',
+      'return { a: NaN, b: Infinity, c: -0 }',
+      { claims: { a: null, b: null, c: 0 }, dropped: [] },
+    ],
+    [
+      'an array that says it is an object is one',
+      'const a = [1]; a.toJSON = () => ({ a: 1 }); return a',
+      { claims: { a: 1 }, dropped: [] },
+    ],
+  ])('%s', async (_, body, expected) => {
+    const outcome = await run(body)
+    expect('returned' in outcome ? checkResult(outcome.returned) : { wrong: JSON.stringify(outcome) }).toEqual(expected)
   })
 
   test('names that would reach into objects are left out, at every level', async () => {
@@ -190,15 +239,18 @@ describe('limits', () => {
     expect(await run('JSON.parse("[".repeat(1e5))')).toMatchObject({ failed: expect.any(String) })
   })
 
-  test('what cannot be interrupted is ended with its thread, and fails nobody else', async () => {
-    const own = await ownSandbox({ limits: { cpuMs: 100, wallMs: 300 } })
-    const native = run(
-      'let n = 3n ** 600000n; for (let i = 0; i < 50; i++) n = (n * n) % (7n ** 300000n); return {}',
-      own,
-    )
+  test.each([
+    ['numbers', 'let n = 3n ** 600000n; for (let i = 0; i < 50; i++) n = (n * n) % (7n ** 300000n)'],
+    ['texts', 'const text = "a".repeat(3e6); for (;;) text.includes("a".repeat(1e6) + "b")'],
+    ['arrays', 'const all = []; all.length = 4294967295; all.includes(1)'],
+    ['objects', 'let a = []; for (let n = 0; n < 1e5; n++) a = [a]; return { a }'],
+  ])('one long step with %s is ended with its thread, and fails nobody else', async (_, body) => {
+    // Time alone would not end it.
+    const own = await ownSandbox({ limits: { wallMs: 60_000 } })
+    const native = run(`${body}; return {}`, own)
     const honest = await Promise.all(Array.from({ length: 20 }, () => run('return { a: 1 }', own)))
     expect(honest).toEqual(Array(20).fill({ returned: '{"a":1}' }))
-    expect(await native).toMatchObject({ failed: expect.stringMatching(/^(wall|cpu)$/) })
+    expect(await native).toEqual(cpu)
     expect(await run('return { a: 2 }', own)).toEqual({ returned: '{"a":2}' })
   })
 
@@ -243,11 +295,58 @@ describe('one owner and the others', () => {
       order.push(owner)
     }
     await call('hostile', 'for (;;);')
-    const hostile = Array.from({ length: 5 }, () => call('hostile', 'for (;;);'))
+    const hostile = Array.from({ length: 2 }, () => call('hostile', 'for (;;);'))
     const honest = Array.from({ length: 50 }, () => call('honest', 'return {}'))
     await Promise.all([...hostile, ...honest])
     // One thread for those who stay within the limits: had it been given a single runaway, all would have waited for it.
     expect(order.slice(1, 40)).toEqual(Array(39).fill('honest'))
+  })
+
+  test('after a call that ran away, calls of its owner wait; a trial and another owner apart do not', async () => {
+    // It rests for 20 times as long as it may take: 6 s.
+    const own = await ownSandbox({ workers: 1, limits: { cpuMs: 300, wallMs: 30_000 }, patienceMs: 60_000 })
+    const cpu = expect.objectContaining({ failed: 'cpu' })
+    for (const owner of ['one', 'other']) expect(await run('for (;;);', own, owner)).toEqual(cpu)
+    expect(await run('for (;;);', own, 'one')).toEqual(cpu)
+    const order: string[] = []
+    const resting = run('return {}', own, 'one').finally(() => order.push('one'))
+    expect(await run('return { a: 1 }', own, 'other')).toEqual({ returned: '{"a":1}' })
+    const trial = await own.run({ ...callOf('return { a: 2 }'), isTrial: true })
+    expect(trial.outcome).toEqual({ returned: '{"a":2}' })
+    expect(order).toEqual([])
+    await own.close()
+    expect(await resting).toMatchObject({ failed: 'busy' })
+  })
+
+  test('an owner apart has one call at a time', async () => {
+    let waiting = 0
+    let most = 0
+    const own = await ownSandbox({
+      workers: 4,
+      fetch: async () => {
+        most = Math.max(most, ++waiting)
+        await new Promise((resolve) => setImmediate(resolve))
+        waiting--
+        return { status: 200, headers: {}, body: '' }
+      },
+    })
+    expect(await run('for (;;);', own, 'suspect')).toMatchObject({ failed: 'cpu' })
+    const calls = Array.from({ length: 10 }, () => run('await fetch("https://users.test"); return {}', own, 'suspect'))
+    expect(await Promise.all(calls)).toEqual(Array(10).fill({ returned: '{}' }))
+    expect(most).toBe(1)
+  })
+
+  test('an owner whose calls are slow, though they stay within the limits, is served apart and told of once', async () => {
+    const apart: string[] = []
+    const own = await ownSandbox({
+      slowMs: 5,
+      limits: { cpuMs: 10_000, wallMs: 20_000 },
+      onApart: (owner) => apart.push(owner),
+    })
+    const slow = 'for (let n = 0; n < 1e6; n++); return {}'
+    for (let n = 0; n < 6; n++) expect(await run(slow, own, 'slow')).toEqual({ returned: '{}' })
+    expect(await run('return {}', own, 'quick')).toEqual({ returned: '{}' })
+    expect(apart).toEqual(['slow'])
   })
 
   test('many calls of one owner do not make another owner wait for all of them', async () => {
@@ -280,6 +379,21 @@ describe('what it tells', () => {
     expect(outcome).toEqual({ failed: 'error', message: 'Error: of [KEY] on (line 2)' })
     expect(logs).toEqual(['with {"KEY":"[KEY]","SHORT":"on"} 1'])
     expect(await run('api.denyAccess(environmentVariables.KEY)')).toEqual({ denied: '[KEY]' })
+  })
+
+  test('the console takes twenty lines of it, also of values that write to it themselves, and no text without end', async () => {
+    const { logs } = await sandbox.run(
+      callOf('const all = { toJSON() { console.log(all); return 1 } }; console.log(all); return {}'),
+    )
+    expect(logs).toEqual(Array(20).fill('1'))
+    const long = await sandbox.run(callOf('console.log("x".repeat(1e6)); throw new Error("x".repeat(1e6))'))
+    expect(long).toMatchObject({
+      outcome: { failed: 'error', message: '(a text of 1000016 characters)' },
+      logs: ['(a text of 1000000 characters)'],
+    })
+    // More than its thread may hold.
+    const much = 'const text = "ä€".repeat(3e4); for (;;) console.log(...Array(1e3).fill(text))'
+    expect(await run(much)).toEqual({ failed: 'cpu', message: 'It took more than 100 ms of processor time.' })
   })
 
   test('long messages are cut after the values are out of them', async () => {
