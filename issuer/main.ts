@@ -123,13 +123,21 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
 type OnStop = (name: string, release: () => Promise<unknown> | unknown) => void
 
 /** Where scripts run, with what they may reach. There are no threads until there is a script. */
-const openSandbox = ({ config, logger }: IssuerOptions, onStop: OnStop): ClaimsSandbox => {
+const openSandbox = ({ config, logger, metrics }: IssuerOptions, onStop: OnStop): ClaimsSandbox => {
   const { workers, fetch = claimsFetchDefaults } = config.claims ?? {}
   const claimsFetch = fetch.hosts.length > 0 ? createClaimsFetch(fetch) : undefined
   if (claimsFetch) onStop('requests of scripts', () => claimsFetch.close())
+  const apart = metrics.counter(
+    'surrogate_claims_served_apart_total',
+    'Times that a client came to be served apart because its scripts are slow or go beyond limits.',
+  )
   const sandbox = createClaimsSandbox({
     workers,
     fetch: claimsFetch?.fetch,
+    onApart(clientId) {
+      apart.inc()
+      logger.warn({ clientId }, 'custom claims scripts of a client are slow or go beyond limits: it is served apart')
+    },
     onThreadEnd: (reason) => logger.warn({ reason }, 'a thread of the custom claims sandbox ended'),
   })
   onStop('custom claims sandbox', () => sandbox.close())

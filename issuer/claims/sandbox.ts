@@ -59,8 +59,10 @@ export const defaultLimits: SandboxLimits = {
 
 const callsPerInstance = 1_000
 const queueOfOwnerApart = 32
-/** Of 0 to 19: what the threads apart leave to others that want the processor. */
-const apartNice = 19
+/** Of 0 to 19: how far the threads apart step back for others that want the processor; on a busy machine this makes them about ten times slower. */
+const apartNice = 10
+/** So their calls may take longer by the clock. */
+const apartWall = 4
 /** Who tries out a script that runs away does not wait as long for the next try. */
 const trialShare = 0.3
 /** While calls wait for answers, other threads take their place; this many to one, at most. */
@@ -79,7 +81,12 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
   const standing = createStanding({ slowMs, now: () => performance.now() })
   let module: Promise<WebAssembly.Module> | undefined
 
-  const lane = (nice: number, wanted: number, own: Pick<LaneOptions<ScriptCall>, 'queueOfOwner' | 'restAfter'>) =>
+  const lane = (
+    nice: number,
+    limits: SandboxLimits,
+    wanted: number,
+    own: Pick<LaneOptions<ScriptCall>, 'queueOfOwner' | 'restAfter'>,
+  ) =>
     createLane<ScriptCall>({
       wanted,
       most: fetch ? wanted * threadsPerWorker : wanted,
@@ -100,8 +107,9 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
     return Math.max(result.cpuMs, slowMs) / (call.isTrial ? trialShare : slowShare)
   }
 
-  const main = lane(0, workers, { queueOfOwner: queue })
-  const apart = lane(apartNice, Math.ceil(workers / 2), { queueOfOwner: queueOfOwnerApart, restAfter })
+  const main = lane(0, limits, workers, { queueOfOwner: queue })
+  const patient = { ...limits, wallMs: apartWall * limits.wallMs }
+  const apart = lane(apartNice, patient, Math.ceil(workers / 2), { queueOfOwner: queueOfOwnerApart, restAfter })
 
   const note = ({ owner, isTrial }: ScriptCall, result: CallResult) => {
     if (isTrial || !standing.note(owner, result)) return

@@ -1,6 +1,8 @@
 import { toSeconds } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database.ts'
+import { OAuthError } from '../../platform/problem.ts'
 import type { CustomClaims } from '../claims/claims.ts'
+import type { AuditEntry } from '../logs/log-store.ts'
 import type { Audience } from '../oauth/resource.ts'
 import { newTokenId } from '../tokens/access-token.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
@@ -28,6 +30,21 @@ export const clientCredentialsGrant = ({
     return { audience, held: [...clientScopes, ...granted] }
   }
 
+  /** That a script refused a token belongs into the trail as well. */
+  const audited = async <Result>(request: TokenRequest, asked: Promise<Result>): Promise<Result> => {
+    try {
+      return await asked
+    } catch (error) {
+      if (error instanceof OAuthError)
+        audit.record(
+          entryOf(request, 'Error', {
+            error: { code: error.error, reason: error.reason, message: error.message },
+          }),
+        )
+      throw error
+    }
+  }
+
   return grant({
     type: 'client_credentials',
     allows: ({ type }) => type === 'MachineToMachine',
@@ -50,28 +67,28 @@ export const clientCredentialsGrant = ({
       }
       const asked = claims.of(request.claimsScripts, () => ({ kind: 'client-credentials', ...own }))
       return {
-        token: { claims: asked ? { ...own, custom: await asked } : own },
+        token: { claims: asked ? { ...own, custom: await audited(request, asked) } : own },
         scope,
         expiresIn: accessTokenTtl,
       }
     },
-    issued({ token, scope }, { client, resource, organizationId, scopes, origin }) {
-      audit.record({
-        key: 'ExchangeTokenBy.ClientCredentials',
-        result: 'Success',
-        applicationId: client.id,
-        payload: {
-          ...origin,
-          params: {
-            grant_type: 'client_credentials',
-            resource,
-            organization_id: organizationId,
-            scope: scopes.join(' '),
-          },
-          scope,
-          tokenId: 'claims' in token ? token.claims.jti : undefined,
-        },
-      })
+    issued({ token, scope }, request) {
+      audit.record(entryOf(request, 'Success', { scope, tokenId: 'claims' in token ? token.claims.jti : undefined }))
     },
   })
 }
+
+const entryOf = (
+  { client, resource, organizationId, scopes, origin }: TokenRequest,
+  result: AuditEntry['result'],
+  particulars: Record<string, unknown>,
+): AuditEntry => ({
+  key: 'ExchangeTokenBy.ClientCredentials',
+  result,
+  applicationId: client.id,
+  payload: {
+    ...origin,
+    params: { grant_type: 'client_credentials', resource, organization_id: organizationId, scope: scopes.join(' ') },
+    ...particulars,
+  },
+})

@@ -236,6 +236,20 @@ test('a machine-to-machine token has a script of its own', async () => {
   await put('api.denyAccess("Not today.")', {}, 'client-credentials')
   const denied = await issuer.token(machine, { grant_type: 'client_credentials', resource, scope: 'read:orders' })
   expect(denied).toMatchObject({ status: 400, body: { error: 'access_denied', error_description: 'Not today.' } })
+
+  const trail = async () =>
+    issuer.sql(
+      `SELECT payload FROM logs WHERE key = 'ExchangeTokenBy.ClientCredentials' AND result = 'Error' AND application_id = $1`,
+      [machine.id],
+    )
+  await expect.poll(async () => (await trail()).length).toBe(1)
+  expect((await trail())[0]).toMatchObject({
+    payload: {
+      params: { grant_type: 'client_credentials', resource, scope: 'read:orders' },
+      ip: '127.0.0.1',
+      error: { code: 'access_denied', reason: 'custom_claims', message: 'Not today.' },
+    },
+  })
 })
 
 test('an exchange of an access token and of a personal access token tells of the grant too', async () => {

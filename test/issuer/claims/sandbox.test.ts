@@ -8,14 +8,15 @@ import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '..
 let sandbox: ClaimsSandbox
 
 beforeAll(async () => {
-  sandbox = createClaimsSandbox({ workers: 2 })
+  // No script is ended by the clock because the machine is busy with something else.
+  sandbox = createClaimsSandbox({ workers: 2, limits: { wallMs: 60_000 } })
   await sandbox.start()
 })
 
 afterAll(() => sandbox?.close())
 
 const ownSandbox = async (options: SandboxOptions = {}) => {
-  const own = createClaimsSandbox({ workers: 2, ...options })
+  const own = createClaimsSandbox({ workers: 2, ...options, limits: { wallMs: 60_000, ...options.limits } })
   onTestFinished(() => own.close())
   await own.start()
   return own
@@ -245,8 +246,7 @@ describe('limits', () => {
     ['arrays', 'const all = []; all.length = 4294967295; all.includes(1)'],
     ['objects', 'let a = []; for (let n = 0; n < 1e5; n++) a = [a]; return { a }'],
   ])('one long step with %s is ended with its thread, and fails nobody else', async (_, body) => {
-    // Time alone would not end it.
-    const own = await ownSandbox({ limits: { wallMs: 60_000 } })
+    const own = await ownSandbox()
     const native = run(`${body}; return {}`, own)
     const honest = await Promise.all(Array.from({ length: 20 }, () => run('return { a: 1 }', own)))
     expect(honest).toEqual(Array(20).fill({ returned: '{"a":1}' }))
@@ -254,11 +254,21 @@ describe('limits', () => {
     expect(await run('return { a: 2 }', own)).toEqual({ returned: '{"a":2}' })
   })
 
+  test('waiting without end is ended by the clock, and its thread replaced', async () => {
+    const own = await ownSandbox({ workers: 1, limits: { wallMs: 300 }, fetch: () => new Promise(() => {}) })
+    expect(await run('await fetch("https://users.test")', own)).toEqual({
+      failed: 'wall',
+      message: 'It took more than 300 ms.',
+    })
+    const again = async () => run('return { a: 2 }', own)
+    await expect.poll(again, { timeout: 20_000 }).toEqual({ returned: '{"a":2}' })
+  })
+
   test('a thread that is killed in mid-call fails that call alone', async () => {
     const workers: Worker[] = []
     const own = await ownSandbox({
       workers: 1,
-      limits: { cpuMs: 60_000, wallMs: 60_000 },
+      limits: { cpuMs: 60_000 },
       onThread: (worker) => workers.push(worker),
     })
     const killed = run('for (;;);', own)
@@ -279,7 +289,7 @@ describe('limits', () => {
   })
 
   test('who waits too long is told so', async () => {
-    const own = await ownSandbox({ workers: 1, patienceMs: 50, limits: { cpuMs: 400, wallMs: 2_000 } })
+    const own = await ownSandbox({ workers: 1, patienceMs: 50, limits: { cpuMs: 400 } })
     const slow = run('for (;;);', own)
     expect(await run('return {}', own)).toMatchObject({ failed: 'busy' })
     expect(await slow).toMatchObject({ failed: 'cpu' })
@@ -304,7 +314,7 @@ describe('one owner and the others', () => {
 
   test('after a call that ran away, calls of its owner wait; a trial and another owner apart do not', async () => {
     // It rests for 20 times as long as it may take: 6 s.
-    const own = await ownSandbox({ workers: 1, limits: { cpuMs: 300, wallMs: 30_000 }, patienceMs: 60_000 })
+    const own = await ownSandbox({ workers: 1, limits: { cpuMs: 300 }, patienceMs: 60_000 })
     const cpu = expect.objectContaining({ failed: 'cpu' })
     for (const owner of ['one', 'other']) expect(await run('for (;;);', own, owner)).toEqual(cpu)
     expect(await run('for (;;);', own, 'one')).toEqual(cpu)
@@ -340,7 +350,7 @@ describe('one owner and the others', () => {
     const apart: string[] = []
     const own = await ownSandbox({
       slowMs: 5,
-      limits: { cpuMs: 10_000, wallMs: 20_000 },
+      limits: { cpuMs: 10_000 },
       onApart: (owner) => apart.push(owner),
     })
     const slow = 'for (let n = 0; n < 1e6; n++); return {}'
