@@ -129,6 +129,9 @@ export const createDatabase = ({
   }
   pool.on('error', onBroken)
   const pipelined = createPipelinedQuery({ settings, connections: pipelinedConnections, onBroken })
+  const sayOfKnex = (message: unknown) => {
+    if (!closing) logger.warn({ reason: String(message) }, 'a database connection of knex broke')
+  }
   const knex = knexFactory({
     client: 'pg',
     connection: settings as Knex.PgConnectionConfig,
@@ -136,6 +139,8 @@ export const createDatabase = ({
     acquireConnectionTimeout: 10_000,
     // Otherwise the message of an error quotes the statement with its values, and so logs them.
     compileSqlOnError: false,
+    // By itself knex writes to the console, between our lines of JSON.
+    log: { warn: sayOfKnex, error: sayOfKnex },
   })
 
   return {

@@ -1,3 +1,4 @@
+import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
 import { AppError, type ProblemCode } from '../../platform/problem.ts'
 
 /**
@@ -36,24 +37,12 @@ const postgresError = (error: unknown): { code: string; constraint: string | und
 
 /** The problem behind a database error, or the error itself when it is neither the caller's doing nor a database that cannot serve now. */
 export const constraintError = (error: unknown): unknown => {
-  if (cannotServe(error)) return new AppError('server.unavailable', { headers: { 'Retry-After': '5' }, cause: error })
+  if (isDatabaseUnavailable(error))
+    return new AppError('server.unavailable', { headers: { 'Retry-After': '5' }, cause: error })
   const violation = postgresError(error)
   if (violation === undefined) return error
   const code = constraints[violation.constraint ?? ''] ?? states[violation.code]
   return code === undefined ? error : new AppError(code, { cause: error })
-}
-
-/**
- * The server is not there, refuses, ends or drops connections (class 08, 57P01 to 57P03), or has no connection, disk or memory left (class 53);
- * or the pool has no connection left.
- */
-const cannotServe = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false
-  if ('syscall' in error && error.syscall === 'connect') return true
-  // What pg and knex say without a code; knex puts the statement in front.
-  if (error.name === 'KnexTimeoutError' || /(^| - )(Connection terminated|timeout exceeded)/.test(error.message))
-    return true
-  return 'code' in error && /^(08...|53...|57P0[123]|ECONNRESET|EPIPE)$/.test(String(error.code))
 }
 
 /** 40P01: two transactions waited for each other. 40001: they cannot be put in an order. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { OAuthError } from '../../platform/problem.ts'
 
@@ -44,12 +45,18 @@ const errorBody = ({ error, message, reason }: OAuthError) => {
   }
 }
 
-/** Answers with an error. What we did not throw on purpose is our fault: 500, logged with its cause, told without it. */
+/** What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it. */
+const unforeseen = (cause: unknown, requestId: string): OAuthError =>
+  isDatabaseUnavailable(cause)
+    ? new OAuthError('temporarily_unavailable', 'This cannot be done at this moment.', {
+        headers: { 'Retry-After': '5' },
+        cause,
+      })
+    : new OAuthError('server_error', `Something went wrong on our side (request ${requestId}).`, { cause })
+
+/** Answers with an error; see `unforeseen` for what is not an `OAuthError`. */
 export const sendError = (response: ServerResponse, cause: unknown, logger: Logger, requestId: string): OAuthError => {
-  const error =
-    cause instanceof OAuthError
-      ? cause
-      : new OAuthError('server_error', `Something went wrong on our side (request ${requestId}).`, { cause })
+  const error = cause instanceof OAuthError ? cause : unforeseen(cause, requestId)
   if (error.status >= 500) logger.error({ err: error.cause ?? error, requestId }, 'a token request failed')
   if (response.headersSent || response.destroyed) response.destroy()
   else sendJson(response, error.status, errorBody(error), error.headers)

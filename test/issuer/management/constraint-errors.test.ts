@@ -68,6 +68,18 @@ test.each([
   expect(await problemOf(refusal)).toBe('server.unavailable')
 })
 
+test('a connection that has broken in the middle of a transaction is unavailable for its next statement too', async () => {
+  const own = knexFactory({ client: 'pg', connection: database.connection, pool: { min: 0, max: 1 }, log: quiet })
+  const work = own.transaction(async (trx) => {
+    const { rows } = await trx.raw('SELECT pg_backend_pid() AS pid')
+    await raw(`SELECT pg_terminate_backend(${rows[0].pid})`)
+    await trx.raw('SELECT 1').catch(() => {})
+    await trx.raw('SELECT 1')
+  })
+  expect(await problemOf(work)).toBe('server.unavailable')
+  await own.destroy()
+})
+
 test('a server that is not there, and a pool with no connection left, are unavailable', async () => {
   const nobody = knexFactory({
     client: 'pg',
@@ -76,6 +88,15 @@ test('a server that is not there, and a pool with no connection left, are unavai
   })
   expect(await problemOf(nobody.raw('SELECT 1'))).toBe('server.unavailable')
   await nobody.destroy()
+
+  // As of a container that is being replaced. Longer than a label may be (RFC 1035 §2.3.4), so nobody is asked for its address.
+  const nameless = knexFactory({
+    client: 'pg',
+    connection: { host: 'x'.repeat(64), user: 'x', database: 'x' },
+    log: quiet,
+  })
+  expect(await problemOf(nameless.raw('SELECT 1'))).toBe('server.unavailable')
+  await nameless.destroy()
 
   const full = knexFactory({
     client: 'pg',
