@@ -33,6 +33,7 @@ import { createSigningKeys } from './keys/signing-keys.ts'
 import { createIdempotency } from './management/idempotency.ts'
 import { createManagementApi, managementRoutes } from './management/mount.ts'
 import { createMutate } from './management/mutate.ts'
+import { sendJson } from './oauth/answers.ts'
 import { createAuthenticateClient } from './oauth/authenticate-client.ts'
 import { createCors } from './oauth/cors.ts'
 import { createIntrospectionEndpoint } from './oauth/introspection.ts'
@@ -86,7 +87,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
   // Stops after the listener: requests that are under way still need it.
   const sandbox = openSandbox(options, lifecycle.onStop)
   // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
-  let handler: RequestListener = (_request, response) => void response.writeHead(503, { 'Retry-After': '1' }).end()
+  let handler: RequestListener = starting
   const server = await listen({
     name: 'the issuer',
     host: config.host,
@@ -118,6 +119,13 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
     await lifecycle.stop()
     throw error
   }
+}
+
+/** In the words of the token endpoint and of the Management API. */
+const starting: RequestListener = (_request, response) => {
+  const message = 'The issuer is starting.'
+  const body = { error: 'temporarily_unavailable', error_description: message, code: 'server.unavailable', message }
+  sendJson(response, 503, body, { 'Retry-After': '1' })
 }
 
 type OnStop = (name: string, release: () => Promise<unknown> | unknown) => void

@@ -29,6 +29,9 @@ const stages = stagesOf(dockerfile)
 
 interface ComposeService {
   image: string
+  build?: object
+  logging?: { options: Record<string, string> }
+  healthcheck?: { test: string[] }
   command?: string[]
   environment?: Record<string, string>
   volumes?: string[]
@@ -43,7 +46,7 @@ interface ComposeService {
 }
 const compose = parse(read('deploy/compose.yaml'), { merge: true }) as {
   services: Record<string, ComposeService>
-  networks: Record<string, { internal?: boolean }>
+  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string; gateway: string }[] } }>
   volumes: Record<string, object>
 }
 const exampleNames = [...read('deploy/.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name!)
@@ -135,7 +138,27 @@ describe('the compose file', () => {
     expect(compose.services['postgres']!.networks).toEqual(['data'])
     expect(compose.services['nats']!.networks).toEqual(['data'])
     expect(compose.services['relay']!.deploy).toMatchObject({ replicas: 2, resources: { limits: { memory: '320M' } } })
-    for (const [, service] of ours) expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+    for (const [, service] of [...ours, ['nats', compose.services['nats']!] as const])
+      expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+  })
+
+  test('builds the image once, bounds every log, and waits for the database that stays', () => {
+    expect(ours.filter(([, { build }]) => build !== undefined).map(([name]) => name)).toEqual(['issuer'])
+    for (const [name, { logging }] of Object.entries(compose.services))
+      expect([name, logging?.options]).toEqual([
+        name,
+        { 'max-size': expect.any(String), 'max-file': expect.any(String) },
+      ])
+    // The server of its first start listens on the socket only, and is stopped again.
+    expect(compose.services['postgres']!.healthcheck!.test.join(' ')).toContain('--host 127.0.0.1')
+  })
+
+  test('the proxy on this machine is believed at the address by which containers see it', () => {
+    const [{ subnet, gateway }] = compose.networks['services']!.ipam!.config as [{ subnet: string; gateway: string }]
+    expect(gateway).toBe(subnet.replace('.0/24', '.1'))
+    expect(read('deploy/.env.example')).toMatch(new RegExp(`^TRUSTED_PROXIES=${gateway}$`, 'm'))
+    expect(parse(read('deploy/gateway.yaml'))).toMatchObject({ trustedProxies: [gateway] })
+    expect(read('docs/operations.md')).toContain(gateway)
   })
 })
 
@@ -277,7 +300,10 @@ describe('the page for operators', () => {
     const there = new Set(
       files.flatMap((text) => [...text.matchAll(/'(surrogate_[a-z_]+)'/g)].map(([, name]) => name!)),
     )
-    const named = [...page.matchAll(/\bsurrogate_[a-z_]+/g)].map(([name]) => name)
+    const volumes = Object.keys(compose.volumes).map((volume) => `surrogate_${volume}`)
+    const named = [...page.matchAll(/\bsurrogate_[a-z_]+/g)]
+      .map(([name]) => name)
+      .filter((name) => !volumes.includes(name))
     expect(named.length).toBeGreaterThan(15)
     expect(named.filter((name) => !there.has(name))).toEqual([])
   })
@@ -285,7 +311,14 @@ describe('the page for operators', () => {
   test('shows the commands that the compose file has services, profiles and files for', () => {
     expect(page).toContain('cp deploy/.env.example deploy/.env')
     expect(existsSync(join(root, 'deploy/.env.example'))).toBe(true)
-    expect(page).toContain('exec issuer node /app/deploy/gateway-client.mjs')
+    expect(page).toContain('exec -T issuer node /app/deploy/gateway-client.mjs >> deploy/.env')
+    // The next line runs something in the issuer.
+    expect(page).toContain('up --build --detach --wait\n')
+    const named = [...page.matchAll(/^docker compose .* (?:exec -T|run --rm|--no-deps --wait|--wait) ([a-z]\w*)/gm)]
+    expect(named.length).toBeGreaterThan(5)
+    for (const [, name] of named) expect(compose.services).toHaveProperty(name!)
+    for (const [, volume] of page.matchAll(/surrogate_(postgres|nats)\b/g))
+      expect(compose.volumes).toHaveProperty(volume!)
     expect(compose.services['gateway']!.profiles).toEqual(['gateway'])
     expect(page).toContain('--profile gateway')
   })
