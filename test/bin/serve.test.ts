@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const running: TestProcess[] = []
 afterEach(async () => {
@@ -44,13 +45,10 @@ test('a second signal ends what does not want to stop', async () => {
   void child.exited.then(() => {
     ended = true
   })
-  await vi.waitFor(
-    () => {
-      child.signal('SIGINT')
-      expect(ended).toBe(true)
-    },
-    { timeout: 10_000 },
-  )
+  await until(() => {
+    child.signal('SIGINT')
+    expect(ended).toBe(true)
+  })
   expect(await child.exited).toEqual({ code: 130, signal: null })
 })
 

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { chown, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { freePort } from '../support/free-port.ts'
 import { isRunning, startProcess, type TestProcess } from '../support/process.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -42,7 +42,7 @@ export const createSettings = async (
   checkout: string,
   { ordinary = false, env = {} }: { ordinary?: boolean; env?: Record<string, string> } = {},
 ): Promise<Settings> => {
-  const [gateway, issuer, demo, admin] = await freePorts(4)
+  const [gateway, issuer, demo, admin] = [await freePort(), await freePort(), await freePort(), await freePort()]
   const home = await mkdtemp(join(tmpdir(), 'surrogate-home-'))
   const dataDir = join(home, 'data folder')
   await mkdir(dataDir)
@@ -104,21 +104,4 @@ export const cleanUp = async (settings: Settings, ...processes: TestProcess[]) =
   const pid = await databasePid(settings).catch(() => undefined)
   if (pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGQUIT')
   await rm(join(settings.dataDir, '..'), { recursive: true, force: true, maxRetries: 10 })
-}
-
-const freePorts = async (count: number): Promise<number[]> => {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  return Promise.all(
-    servers.map(async (server) => {
-      const { port } = server.address() as { port: number }
-      await new Promise((resolve) => server.close(resolve))
-      return port
-    }),
-  )
 }

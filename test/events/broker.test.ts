@@ -58,7 +58,7 @@ const allTakenIn = async (count: number) => {
     )
     return `${rows[0].open} of ${rows[0].total}`
   }
-  await expect.poll(left, { interval: 10, timeout: 20_000 }).toBe(`0 of ${count}`)
+  await expect.poll(left).toBe(`0 of ${count}`)
 }
 const versionsByKey = (events: readonly BusEvent[]) =>
   [...Map.groupBy(events, ({ key }) => key).values()].map((group) => group.map(({ version }) => version))

@@ -24,7 +24,7 @@ describe.each([
       await nats?.close()
       await db.close()
     })
-    const allTakenIn = (count: number) => expect.poll(flow.takenIn, { interval: 10, timeout: 25_000 }).toBe(count)
+    const allTakenIn = (count: number) => expect.poll(flow.takenIn).toBe(count)
 
     test('carries events in order per entity, with several publishers and several consumers', async () => {
       await flow.listen()

@@ -30,8 +30,8 @@ describe.skipIf(natsMissing() !== undefined)('JetStream', () => {
     others.push(connection)
     return { manager: await jetstreamManager(connection), js: jetstream(connection) }
   }
-  const allTakenIn = (count: number) => expect.poll(flow.takenIn, { interval: 10, timeout: 25_000 }).toBe(count)
-  const allPublished = (count: number) => expect.poll(flow.published, { interval: 10, timeout: 25_000 }).toBe(count)
+  const allTakenIn = (count: number) => expect.poll(flow.takenIn).toBe(count)
+  const allPublished = (count: number) => expect.poll(flow.published).toBe(count)
   const streams = { name: 'SURROGATE_EVENTS', subjects: ['surrogate.events.>'] }
 
   test('the stream and the consumer are made as documented; messages are the events as receivers get them', async () => {
@@ -196,9 +196,7 @@ describe.skipIf(natsMissing() !== undefined)('JetStream', () => {
     expect((await bus.settledBefore())!.getTime()).toBeLessThan(rows[0].first.getTime())
     blocked.resolve()
     await allTakenIn(200)
-    await expect
-      .poll(async () => (await bus.settledBefore())!.getTime(), { timeout: 25_000 })
-      .toBeGreaterThan(rows[0].first.getTime())
+    await expect.poll(async () => (await bus.settledBefore())!.getTime()).toBeGreaterThan(rows[0].first.getTime())
     expect((await flow.metrics.render()).text).toMatch(/surrogate_events_republished_total 0/)
   })
 
@@ -243,7 +241,7 @@ describe.skipIf(natsMissing() !== undefined)('JetStream', () => {
     nats.signal('SIGSTOP')
     await flow.record('u2')
     publisher.wake()
-    await expect.poll(flow.log, { timeout: 20_000 }).toMatch(/the broker refused events|the connection to NATS is lost/)
+    await expect.poll(flow.log).toMatch(/the broker refused events|the connection to NATS is lost/)
     nats.signal('SIGCONT')
     await allTakenIn(2)
   })

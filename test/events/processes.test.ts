@@ -1,7 +1,8 @@
 import { connect } from '@nats-io/transport-node'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { freePort, natsMissing, startTestNats, type TestNats } from '../support/nats.ts'
+import { freePort } from '../support/free-port.ts'
+import { natsMissing, startTestNats, type TestNats } from '../support/nats.ts'
 import { type SurrogateProcess, startSurrogateProcess, testClient } from '../support/surrogate-process.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 

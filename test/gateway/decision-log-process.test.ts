@@ -2,10 +2,11 @@ import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { startUpstream } from '../support/gateway.ts'
 import { startProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
 
@@ -42,7 +43,7 @@ test('logs rotated by renaming and SIGHUP lose no line, and what is left is writ
   for (const name of ['decisions', 'access']) await rename(file(`${name}.jsonl`), file(`${name}.1.jsonl`))
   await call(10, 15)
   child.signal('SIGHUP')
-  await vi.waitFor(async () => {
+  await until(async () => {
     for (const name of ['decisions.jsonl', 'access.jsonl']) expect(await linesOf(name)).toEqual([])
   })
   await call(15, 30)

@@ -1,10 +1,11 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { type LogOutput, openLog } from '../../gateway/log-output.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { type LogCollector, startLogCollector } from '../support/log-collector.ts'
+import { until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -38,7 +39,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 test('events arrive in order, gzipped, in batches, with the token', async () => {
   const { collector, log } = await start({ batchSize: 1_000 })
   write(log, ...upTo(25))
-  await vi.waitFor(() => expect(numbersOf(collector)).toEqual(upTo(25)))
+  await until(() => expect(numbersOf(collector)).toEqual(upTo(25)))
   expect(collector.received.every(({ events }) => events.length <= 10)).toBe(true)
   expect(collector.received[0]!.headers).toMatchObject({
     authorization: 'Bearer s3cret',
@@ -52,7 +53,7 @@ test('a collector that fails is asked again until it takes them; nothing is lost
   let failures = 0
   collector.answer = () => ({ status: failures++ < 2 ? 503 : 200, headers: { 'retry-after': '0' } })
   write(log, ...upTo(25))
-  await vi.waitFor(() => expect(numbersOf(collector)).toEqual(upTo(25)), { timeout: 10_000 })
+  await until(() => expect(numbersOf(collector)).toEqual(upTo(25)))
   expect(await metric(/uploads_total\{log="decision",outcome="failed"\} (\d+)/)).toBe('2')
   expect(await metric(/log_dropped_total\{log="decision"\} (\d+)/)).toBe('0')
 })
@@ -61,14 +62,14 @@ test('an event that the collector cannot take does not keep the others from it',
   const { collector, log, metric } = await start()
   collector.answer = ({ events }) => ({ status: events.some(({ n }) => n === 6) ? 413 : 200 })
   write(log, ...upTo(10))
-  await vi.waitFor(() => expect(numbersOf(collector)).toEqual(upTo(10).filter((n) => n !== 6)), { timeout: 10_000 })
+  await until(() => expect(numbersOf(collector)).toEqual(upTo(10).filter((n) => n !== 6)))
   expect(await metric(/log_dropped_total\{log="decision"\} (\d+)/)).toBe('1')
 })
 
 test('when there is no room left the oldest that are not on their way go first, and are counted', async () => {
   const { collector, log, metric } = await start({ bufferSize: 65_536, batchSize: 1_024 })
   write(log, ...upTo(2_000))
-  await vi.waitFor(() => expect(numbersOf(collector).at(-1)).toBe(1_999))
+  await until(() => expect(numbersOf(collector).at(-1)).toBe(1_999))
   const onTheirWay = collector.received[0]!.events.length
   const kept = collector.taken.length
   const all = upTo(2_000)
@@ -80,7 +81,7 @@ test('a collector that does not answer costs no more memory than the buffer', as
   const { collector, log, metric } = await start({ bufferSize: 65_536, batchSize: 1_024 })
   collector.answer = () => 'hang'
   write(log, ...upTo(100))
-  await vi.waitFor(() => expect(collector.received).toHaveLength(1))
+  await until(() => expect(collector.received).toHaveLength(1))
   write(log, ...upTo(2_000))
   expect(Number(await metric(/waiting_bytes\{log="decision"\} (\d+)/))).toBeLessThanOrEqual(65_536)
   await log.close()
@@ -104,6 +105,6 @@ test('requests do not wait for a collector that does not answer', async () => {
   })
   cleanup.push(collector.close, gateway.close)
   for (let round = 0; round < 20; round++) expect((await gateway.call('/orders')).status).toBe(200)
-  await vi.waitFor(() => expect(collector.received).toHaveLength(1))
+  await until(() => expect(collector.received).toHaveLength(1))
   expect(collector.received[0]!.events[0]).toMatchObject({ http: { status: 200 }, result: { allow: true } })
 })

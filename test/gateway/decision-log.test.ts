@@ -1,12 +1,13 @@
 import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createDecisionLog } from '../../gateway/decision-log.ts'
 import { type Exchange, newExchange } from '../../gateway/exchange.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { sendRaw, startTestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -21,7 +22,7 @@ const start = async (settings: object = {}) => {
   cleanup.push(() => gateway.close())
   const lines = async (count: number) => {
     const events: Record<string, unknown>[] = []
-    await vi.waitFor(async () => {
+    await until(async () => {
       const text = await readFile(file, 'utf8')
       events.splice(
         0,
@@ -214,7 +215,7 @@ test('a file that was moved away is opened anew', async () => {
   await lines(1)
   await rename(file, `${file}.1`)
   gateway.reopenLogs()
-  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe(''))
+  await until(async () => expect(await readFile(file, 'utf8')).toBe(''))
   await gateway.call('/orders/2')
   expect(await lines(1)).toMatchObject([{ input: { request: { path: '/orders/2' } } }])
   expect((await readFile(`${file}.1`, 'utf8')).split('\n')).toHaveLength(2)

@@ -4,10 +4,11 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { startUpstream } from '../support/gateway.ts'
 import { startProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
 
@@ -48,7 +49,7 @@ test('SIGHUP reads gateway.yaml at once; SIGTERM lets a running request end, and
   expect((await fetch(`${url}/one`)).status).toBe(404)
 
   const outgoing = request(`${url}/two`).end()
-  await vi.waitFor(() => expect(waiting).toHaveLength(1))
+  await until(() => expect(waiting).toHaveLength(1))
   child.signal('SIGTERM')
   await child.waitFor(/stopping/)
   waiting[0]!.end('whole')

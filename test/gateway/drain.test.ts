@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { startTestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -36,7 +37,7 @@ describe('a gateway that stops', () => {
     const waiting: ServerResponse[] = []
     const gateway = await start({}, (response) => void waiting.push(response))
     const first = ask(gateway.url, '/1')
-    await vi.waitFor(() => expect(waiting).toHaveLength(1))
+    await until(() => expect(waiting).toHaveLength(1))
     const closing = gateway.close()
     await expect(ask(gateway.url, '/2')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     waiting[0]!.end('whole')
@@ -67,7 +68,7 @@ describe('a gateway that stops', () => {
     reading.catch(() => {})
     await gateway.close()
     await expect(reading).rejects.toMatchObject({ code: 'ECONNRESET' })
-    await vi.waitFor(() => expect(upstream[0]!.destroyed).toBe(true))
+    await until(() => expect(upstream[0]!.destroyed).toBe(true))
   })
 
   test('still takes requests during drain.delay, on connections that it asks to leave', async () => {
@@ -78,7 +79,7 @@ describe('a gateway that stops', () => {
       closed = true
     })
     const late = ask(gateway.url, '/1')
-    await vi.waitFor(() => expect(waiting).toHaveLength(1))
+    await until(() => expect(waiting).toHaveLength(1))
     waiting[0]!.end('served')
     const answer = await late
     expect([answer.headers.connection, await textOf(answer), closed]).toEqual(['close', 'served', false])

@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type ProtectOptions, protect } from '../../gateway/express.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { orders } from '../support/gateway.ts'
 import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/until.ts'
 
 /** Guards of an Express application before our own issuer: what is revoked, personal access tokens, several issuers, logs. */
 
@@ -91,7 +92,7 @@ test('a token that was revoked is refused within seconds, and the guard says whe
   const token = answer.body.access_token
   expect((await call(token)).status).toBe(200)
   await issuer.api('PATCH', `/users/${suspended}/is-suspended`, { isSuspended: true })
-  await vi.waitFor(async () => expect((await call(token)).status).toBe(401), { timeout: 20_000, interval: 20 })
+  await until(async () => expect((await call(token)).status).toBe(401))
 })
 
 test('a personal access token gets in where it may, and handlers see the access token in its place', async () => {

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { settled, until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -71,7 +72,7 @@ describe('streaming', () => {
     })
     const outgoing = request(gateway.url, { method: 'POST' })
     outgoing.write('one')
-    await vi.waitFor(() => expect(received).toBe('one'))
+    await until(() => expect(received).toBe('one'))
     outgoing.end('two')
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
     answer.resume()
@@ -103,15 +104,7 @@ describe('streaming', () => {
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
     answer.pause()
     // Settled: everything on the way is full, and that is far less than the whole.
-    let before = -1
-    await vi.waitFor(
-      () => {
-        const same = written === before
-        before = written
-        expect(same).toBe(true)
-      },
-      { interval: 200, timeout: 10_000 },
-    )
+    await settled(() => written)
     expect(written).toBeLessThan(50_000_000)
     answer.destroy()
   })
@@ -129,15 +122,7 @@ describe('streaming', () => {
       outgoing.once('drain', more)
     }
     more()
-    let before = -1
-    await vi.waitFor(
-      () => {
-        const same = written === before
-        before = written
-        expect(same).toBe(true)
-      },
-      { interval: 200, timeout: 10_000 },
-    )
+    await settled(() => written)
     expect(written).toBeLessThan(50_000_000)
   })
 })
@@ -160,10 +145,10 @@ describe('a client that goes away', () => {
       if (when === 'within its body') outgoing.write('x'.repeat(20_000))
       else outgoing.end()
       if (when === 'within the answer') await once(outgoing, 'response')
-      else await vi.waitFor(async () => expect(await runningUpstream(gateway)).toBe(1))
+      else await until(async () => expect(await runningUpstream(gateway)).toBe(1))
       outgoing.destroy()
       await closed.promise
-      await vi.waitFor(async () => expect(await runningUpstream(gateway)).toBe(0))
+      await until(async () => expect(await runningUpstream(gateway)).toBe(0))
     },
   )
 })
@@ -222,7 +207,7 @@ describe('an upstream that fails', () => {
     )
     const outgoing = request(gateway.url, { method: 'POST' })
     outgoing.write('one ')
-    await vi.waitFor(() => expect(received).toBe('one '))
+    await until(() => expect(received).toBe('one '))
     // Another request runs into the timeout meanwhile, twice: the upload has been waiting for longer than that.
     for (let round = 0; round < 2; round++) expect((await fetch(gateway.url)).status).toBe(504)
     outgoing.end('two')
@@ -261,12 +246,12 @@ describe('an upstream that fails', () => {
     const waiting: ServerResponse[] = []
     const gateway = await gatewayBefore((_, response) => void waiting.push(response), { maxRequests: 2 })
     const first = [fetch(gateway.url), fetch(gateway.url)]
-    await vi.waitFor(() => expect(waiting).toHaveLength(2))
+    await until(() => expect(waiting).toHaveLength(2))
     expect(await problemOf(await fetch(gateway.url))).toEqual([503, 'server.unavailable'])
     for (const response of waiting) response.end('ok')
     for (const response of first) expect((await response).status).toBe(200)
     const later = fetch(gateway.url)
-    await vi.waitFor(() => expect(waiting).toHaveLength(3))
+    await until(() => expect(waiting).toHaveLength(3))
     waiting[2]!.end('ok')
     expect((await later).status).toBe(200)
   })
@@ -381,9 +366,9 @@ test('stopping lets the running request finish, and takes no new connection', as
     }),
   })
   const running = fetch(gateway.url)
-  await vi.waitFor(() => expect(waiting).toHaveLength(1))
+  await until(() => expect(waiting).toHaveLength(1))
   const closing = gateway.close()
-  await vi.waitFor(() => expect(fetch(gateway.url)).rejects.toThrow())
+  await until(() => expect(fetch(gateway.url)).rejects.toThrow())
   waiting[0]!.end('finished')
   expect(await (await running).text()).toBe('finished')
   await closing

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -200,7 +201,7 @@ describe('one request in, one request out', () => {
     socket.on('data', (chunk) => (received += chunk))
     const closed = new Promise((resolve) => socket.once('close', resolve))
     socket.write(['GET /public/1 HTTP/1.1', 'Host: a', '', ...lines].join('\r\n'))
-    await vi.waitFor(() => expect(gateway.upstream.seen).toHaveLength(1))
+    await until(() => expect(gateway.upstream.seen).toHaveLength(1))
     asked.resolve()
     await closed
     expect(statuses(received)).toEqual([200])
@@ -266,7 +267,7 @@ describe('one request in, one request out', () => {
     let received = ''
     socket.on('data', (chunk) => (received += chunk))
     socket.write('POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n')
-    await vi.waitFor(() => expect(received).toContain('404'))
+    await until(() => expect(received).toContain('404'))
     expect(received).not.toContain('100 Continue')
     socket.destroy()
 
@@ -276,9 +277,9 @@ describe('one request in, one request out', () => {
     allowed.write(
       'POST /public HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\n',
     )
-    await vi.waitFor(() => expect(received).toContain('100 Continue'))
+    await until(() => expect(received).toContain('100 Continue'))
     allowed.write('abc')
-    await vi.waitFor(() => expect(received).toContain('200 OK'))
+    await until(() => expect(received).toContain('200 OK'))
     expect(gateway.upstream.seen[0]).toMatchObject({ body: 'abc' })
     expect(gateway.upstream.seen[0]!.headers).not.toHaveProperty('expect')
   })
@@ -342,7 +343,7 @@ describe('limits', () => {
       chunk + chunk + chunk,
     )
     expect(statuses(answer)).toEqual([413])
-    await vi.waitFor(() => expect(gateway.upstream.seen.every(({ body }) => body === '<aborted>')).toBe(true))
+    await until(() => expect(gateway.upstream.seen.every(({ body }) => body === '<aborted>')).toBe(true))
   })
 
   test('fields of exactly the limit pass, beside a target of exactly its limit', async () => {

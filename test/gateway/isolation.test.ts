@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ruleFolder, writeFiles } from '../policies/rule-folder.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { orders, startTestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 /** Never returns for some callers: OPA's `contains` compares every place of one long text with another. */
 const rules = `package test
@@ -86,7 +87,7 @@ test('an edited rule is in force in the threads too', async () => {
   })
   expect((await gateway.call('/a')).status).toBe(200)
   await writeFiles(path, { 'test.rego': rule('{"allow": false, "reason": "closed"}') })
-  await vi.waitFor(async () => expect((await gateway.call('/a')).status).toBe(403), { timeout: 20_000, interval: 20 })
+  await until(async () => expect((await gateway.call('/a')).status).toBe(403))
 })
 
 test('shadow policies are compared and never enforced', async () => {
@@ -100,7 +101,6 @@ test('shadow policies are compared and never enforced', async () => {
     policies: { path, shadow, entrypoint: 'test/decision' },
     routes: [{ id: 'a', path: '/a' }],
   })
-  const until = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
   const counted = (outcome: string) =>
     gateway.metric(`surrogate_gateway_shadow_decisions_total{route="a",outcome="${outcome}"}`)
 

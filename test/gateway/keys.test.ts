@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type Logger, silentLogger } from '../../platform/logger.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/until.ts'
 
 const running: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -39,7 +40,7 @@ test('before there are keys: not ready, and 503 for tokens but not for routes wi
   expect((await gateway.health.ready()).ok).toBe(false)
 
   silent.answer = {}
-  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true), { timeout: 10_000 })
+  await until(async () => expect((await gateway.health.ready()).ok).toBe(true))
   expect((await gateway.call('/orders', { token })).status).toBe(200)
 })
 

@@ -1,11 +1,12 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createLogger } from '../../platform/logger.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
 import type { TestApplication } from '../support/issuer-data.ts'
+import { until } from '../support/until.ts'
 
 let issuer: TestIssuer
 let client: TestApplication
@@ -70,7 +71,7 @@ const start = async (issuerSettings: object = {}): Promise<TestGateway & { later
     }),
   })
   stops.push(gateway.close)
-  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true), { timeout: 20_000 })
+  await until(async () => expect((await gateway.health.ready()).ok).toBe(true))
   return Object.assign(gateway, {
     later(ms: number) {
       ahead += ms
@@ -127,10 +128,7 @@ test('a deleted one is refused as soon as the feed tells', async () => {
   const token = await make()
   expect((await gateway.call('/orders/1', { token })).status).toBe(200)
   expect((await remove()).status).toBe(204)
-  await vi.waitFor(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(401), {
-    timeout: 20_000,
-    interval: 20,
-  })
+  await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(401))
 })
 
 test('where the feed is not followed a deleted one is refused after a minute', async () => {
@@ -151,10 +149,7 @@ test('suspending its user ends it at once, although the exchange is remembered',
   const token = await make()
   expect((await gateway.call('/orders/1', { token })).status).toBe(200)
   await issuer.api('PATCH', `/users/${user}/is-suspended`, { isSuspended: true })
-  await vi.waitFor(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(401), {
-    timeout: 20_000,
-    interval: 20,
-  })
+  await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(401))
   expect(await exchanges()).toBe(1)
 })
 
@@ -270,7 +265,7 @@ test('a proxy that asks for decisions is told the access token that takes its pl
     }),
   })
   stops.push(gateway.close)
-  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true), { timeout: 20_000 })
+  await until(async () => expect((await gateway.health.ready()).ok).toBe(true))
   const token = await make()
   const ask = (uri: string) => {
     const headers = {

@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { PolicyInput } from '../../policies/decide.ts'
 import { orders, sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { recordingPolicies } from '../support/recording-policies.ts'
+import { until } from '../support/until.ts'
 
 /**
  * What got past other gateways, proxies and middleware, one test a class; the numbers name where it happened. Bytes on a socket, since no
@@ -263,7 +264,7 @@ describe('slow clients', () => {
       `POST /public/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(50_000)}`,
     )
     expect(statusOf(answer)).toBe(408)
-    await vi.waitFor(() => expect(seen()).toMatchObject([{ body: '<aborted>' }]))
+    await until(() => expect(seen()).toMatchObject([{ body: '<aborted>' }]))
   })
 
   test('a chunked body that never ends: 408', async () => {

@@ -5,7 +5,7 @@ import { request, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, fetch as fetchWith } from 'undici'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { fileSource, parseGatewayConfig } from '../../gateway/config.ts'
 import { createReloads } from '../../gateway/reload.ts'
@@ -13,15 +13,13 @@ import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { startTestGateway, startUpstream, type TestGateway } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/until.ts'
 import { openWebSocket, startWebSocketApi } from '../support/websocket-api.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
-
-const eventually = <Result>(check: () => Promise<Result> | Result) =>
-  vi.waitFor(check, { timeout: 15_000, interval: 20 })
 
 const newFolder = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'surrogate-gateway-'))
@@ -57,7 +55,7 @@ describe('a changed gateway.yaml', () => {
     const gateway = await start()
     expect([await statusOf(gateway, '/a/1'), await statusOf(gateway, '/b/1')]).toEqual([200, 404])
     await gateway.write({ routes: [publicRoute('b', '/b/**')] })
-    await eventually(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
+    await until(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
     expect(await statusOf(gateway, '/a/1')).toBe(404)
     expect(await metric(gateway, 'surrogate_gateway_config_reloads_total{outcome="ok"}')).toMatch(/ 1$/)
   })
@@ -80,7 +78,7 @@ describe('a changed gateway.yaml', () => {
     await symlink('second.yaml', `${file}.new`)
     await rename(`${file}.new`, file)
     expect(await readlink(file)).toBe('second.yaml')
-    await eventually(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
+    await until(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
   })
 
   test.each<[string, string, string]>([
@@ -148,7 +146,7 @@ routes: [{ id: one, path: /x, auth: none, upstream: u, entrypoint: no/such }]
       metrics: createMetrics(),
     })
     cleanup.push(() => reloads.close())
-    await eventually(() => expect(applied).toEqual(['/late']))
+    await until(() => expect(applied).toEqual(['/late']))
   })
 
   test('includes the key file that it names, changed alone: the new keys count, unusable ones change nothing', async () => {
@@ -170,21 +168,21 @@ routes: [{ id: one, path: /x, auth: none, upstream: u, entrypoint: no/such }]
     }
     expect(await kids()).toEqual(['first'])
     await put(`{"keys":[${newKey('second')}]}`)
-    await eventually(async () => expect(await kids()).toEqual(['second']))
+    await until(async () => expect(await kids()).toEqual(['second']))
     await put('{"keys":[]}')
-    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('not usable'))
+    await until(async () => expect((await configurationCheck(gateway)).detail).toContain('not usable'))
     expect(await kids()).toEqual(['second'])
     await put(newKey('third'))
-    await eventually(async () => expect(await kids()).toEqual(['third']))
+    await until(async () => expect(await kids()).toEqual(['third']))
   })
 
   test('that is gone changes nothing', async () => {
     const gateway = await start()
     await rm(gateway.file)
-    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('cannot be read'))
+    await until(async () => expect((await configurationCheck(gateway)).detail).toContain('cannot be read'))
     expect(await statusOf(gateway, '/a/1')).toBe(200)
     await gateway.write({ routes: [publicRoute('b', '/b/**')] })
-    await eventually(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
+    await until(async () => expect(await statusOf(gateway, '/b/1')).toBe(200))
   })
 
   test('drops no request under load', async () => {
@@ -221,7 +219,7 @@ describe('what has begun ends as it began', () => {
     const waiting: ServerResponse[] = []
     const gateway = await start({ upstream: (_request, response) => void waiting.push(response) })
     const outgoing = request(`${gateway.url}/a/1`).end()
-    await eventually(() => expect(waiting).toHaveLength(1))
+    await until(() => expect(waiting).toHaveLength(1))
     waiting[0]!.writeHead(200).write('first ')
     const [answer] = await once(outgoing, 'response')
     const other = await startUpstream()
@@ -248,7 +246,7 @@ describe('what has begun ends as it began', () => {
     await gateway.write({ upstreams: { orders: { url: api.url } }, routes: [publicRoute('b', '/b/**')] })
     await gateway.reload()
     socket.send('still here')
-    await eventually(() => expect(received).toEqual(['still here']))
+    await until(() => expect(received).toEqual(['still here']))
     // A stop ends those of before too.
     const closing = gateway.close()
     expect(await ended).toBe('1001 the gateway is going away')
@@ -278,13 +276,13 @@ test('callers of a rate limit are counted once, however many configurations know
   await gateway.write({ routes: [publicRoute('b', '/b/**')] })
   await gateway.reload()
   socket.close()
-  await eventually(async () => expect(await metric(gateway, buckets)).toMatch(/ 0$/))
+  await until(async () => expect(await metric(gateway, buckets)).toMatch(/ 0$/))
 })
 
 describe('a new configuration takes over when it is ready', () => {
   test('an issuer that was there before is not asked again', async () => {
     const gateway = await start()
-    await eventually(() => expect(gateway.issuer.requests).toHaveLength(2))
+    await until(() => expect(gateway.issuer.requests).toHaveLength(2))
     await gateway.write({ routes: [publicRoute('b', '/b/**')] })
     await gateway.reload()
     expect(await statusOf(gateway, '/b/1')).toBe(200)
@@ -299,7 +297,7 @@ describe('a new configuration takes over when it is ready', () => {
     const issuers = [{ issuer: gateway.issuer.issuer }, { issuer: late.issuer }]
     await gateway.write({ issuers, routes: [publicRoute('b', '/b/**')] })
     const reloading = gateway.reload()
-    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
+    await until(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
     expect([await statusOf(gateway, '/a/1'), await statusOf(gateway, '/b/1')]).toEqual([200, 404])
     late.answer = {}
     await reloading
@@ -312,7 +310,7 @@ describe('a new configuration takes over when it is ready', () => {
     const silent = { issuer: 'http://127.0.0.1:1/oidc' }
     await gateway.write({ issuers: [{ issuer: gateway.issuer.issuer }, silent], routes: [publicRoute('b', '/b/**')] })
     const first = gateway.reload()
-    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
+    await until(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
     await gateway.write({ routes: [publicRoute('c', '/c/**')] })
     await gateway.reload()
     await first
@@ -324,7 +322,7 @@ describe('a new configuration takes over when it is ready', () => {
     const gateway = await start()
     await gateway.write({ issuers: [{ issuer: 'http://127.0.0.1:1/oidc' }] })
     void gateway.reload()
-    await eventually(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
+    await until(async () => expect((await configurationCheck(gateway)).detail).toContain('waits for its issuers'))
     await gateway.close()
   })
 })

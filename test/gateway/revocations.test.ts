@@ -1,14 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createRevocationIndex } from '../../gateway/revocation-index.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { basic, formOf, request, startTestIssuer, type TestIssuer } from '../support/issuer.ts'
 import type { TestApplication } from '../support/issuer-data.ts'
-
-const eventually = <Result>(check: () => Promise<Result> | Result, timeout = 20_000) =>
-  vi.waitFor(check, { timeout, interval: 20 })
+import { until } from '../support/until.ts'
 
 describe('a gateway that follows its issuer', () => {
   let issuer: TestIssuer
@@ -29,7 +27,7 @@ describe('a gateway that follows its issuer', () => {
       }),
     })
     // Keys and feed are each asked for again after up to 5 s without an answer, which a busy machine can need more than once.
-    await eventually(async () => expect(await gateway.health.ready()).toMatchObject({ ok: true }), 50_000)
+    await until(async () => expect(await gateway.health.ready()).toMatchObject({ ok: true }), 50_000)
   })
   afterAll(async () => {
     await gateway.close()
@@ -62,7 +60,7 @@ describe('a gateway that follows its issuer', () => {
     // Verified and cached by now.
     expect([await statusOf(ended), await statusOf(other)]).toEqual([200, 200])
     expect((await issuer.api('POST', `/impersonations/${await sidOf(ended)}/end`)).status).toBe(204)
-    await eventually(async () => expect(await statusOf(ended)).toBe(401))
+    await until(async () => expect(await statusOf(ended)).toBe(401))
     const answer = await gateway.call('/orders/1', { token: ended })
     expect(answer.headers.get('www-authenticate')).toContain(
       'Bearer error="invalid_token", error_description="The token was revoked."',
@@ -76,7 +74,7 @@ describe('a gateway that follows its issuer', () => {
     const [acting, own] = [await impersonate(subject, actor), await impersonate(subject)]
     expect([await statusOf(acting), await statusOf(own)]).toEqual([200, 200])
     await issuer.api('PATCH', `/users/${actor}/is-suspended`, { isSuspended: true })
-    await eventually(async () => expect(await statusOf(acting)).toBe(401))
+    await until(async () => expect(await statusOf(acting)).toBe(401))
     expect(await statusOf(own)).toBe(200)
   })
 
@@ -85,7 +83,7 @@ describe('a gateway that follows its issuer', () => {
     const token = await impersonate(user)
     expect(await statusOf(token)).toBe(200)
     await issuer.api('DELETE', `/users/${user}`)
-    await eventually(async () => expect(await statusOf(token)).toBe(401))
+    await until(async () => expect(await statusOf(token)).toBe(401))
   })
 
   test('a client that revokes its token (RFC 7009) can use it no more', async () => {
@@ -95,7 +93,7 @@ describe('a gateway that follows its issuer', () => {
     expect(await statusOf(token)).toBe(200)
     const url = `${issuer.url}/oidc/token/revocation`
     await request(url, { method: 'POST', headers: { authorization: basic(machine) }, body: formOf({ token }) })
-    await eventually(async () => expect(await statusOf(token)).toBe(401))
+    await until(async () => expect(await statusOf(token)).toBe(401))
   })
 
   test('deleting an application ends its tokens', async () => {
@@ -104,7 +102,7 @@ describe('a gateway that follows its issuer', () => {
     const token = await issuer.clientToken(machine, api, 'read:orders')
     expect(await statusOf(token)).toBe(200)
     await issuer.api('DELETE', `/applications/${machine.id}`)
-    await eventually(async () => expect(await statusOf(token)).toBe(401))
+    await until(async () => expect(await statusOf(token)).toBe(401))
   })
 })
 
@@ -179,10 +177,10 @@ describe('a feed that fails', () => {
   test('the gateway is not ready, and serves no token, before it has read all that is revoked', async () => {
     const feed = await startFeed()
     const { gateway, token, revocationCheck } = await start(feed)
-    await eventually(() => expect(feed.asked).toEqual(['wait=0']))
+    await until(() => expect(feed.asked).toEqual(['wait=0']))
     expect(feed.authorization).toEqual([`Basic ${Buffer.from('gate+way:se%3Acret').toString('base64')}`])
     expect(await revocationCheck()).toMatchObject({ ok: false })
-    const early = await eventually(async () => {
+    const early = await until(async () => {
       const answer = await gateway.call('/orders/1', { token })
       expect(await answer.clone().json()).toMatchObject({ code: 'revocations_unavailable' })
       return answer
@@ -198,8 +196,8 @@ describe('a feed that fails', () => {
       return undefined
     }
     feed.changed()
-    await eventually(async () => expect(await revocationCheck()).toEqual({ ok: true }))
-    await eventually(() => expect(feed.asked).toEqual(['wait=0', 'wait=0&since=1', 'wait=25&since=2']))
+    await until(async () => expect(await revocationCheck()).toEqual({ ok: true }))
+    await until(() => expect(feed.asked).toEqual(['wait=0', 'wait=0&since=1', 'wait=25&since=2']))
     expect((await gateway.call('/orders/1', { token })).status).toBe(200)
     for (const jti of ['first', 'second']) {
       const revoked = await gateway.issuer.sign({ scope: 'read:orders', jti })
@@ -211,7 +209,7 @@ describe('a feed that fails', () => {
     const feed = await startFeed()
     feed.answer = () => ({ status: 403, body: {} })
     const { gateway, revocationCheck } = await start(feed)
-    await eventually(async () =>
+    await until(async () =>
       expect(await revocationCheck()).toEqual({
         ok: false,
         detail: `the revocations of ${gateway.issuer.issuer} have not been read yet: the client lacks the management permission "revocations"`,
@@ -223,12 +221,12 @@ describe('a feed that fails', () => {
     const feed = await startFeed()
     feed.answer = (query) => (query.get('wait') === '0' ? nothing(7) : undefined)
     const { gateway, token, revocationCheck, passTime } = await start(feed)
-    await eventually(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
+    await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
 
     feed.answer = () => ({ status: 500, body: {} })
     feed.changed()
     const { issuer } = gateway.issuer
-    await eventually(async () =>
+    await until(async () =>
       expect(await revocationCheck()).toEqual({
         ok: true,
         detail: `the revocations of ${issuer} cannot be followed now: it answered 500`,
@@ -253,7 +251,7 @@ describe('a feed that fails', () => {
       const revoked = { seq: 8, kind: 'jti', value: 'meanwhile', issuedBefore: null, expiresAt: inADay() }
       return { body: { entries: [revoked], cursor: 8, more: false } }
     }
-    await eventually(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
+    await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
     const meanwhile = await gateway.issuer.sign({ scope: 'read:orders', jti: 'meanwhile', exp: inADay() })
     expect((await gateway.call('/orders/1', { token: meanwhile })).status).toBe(401)
     expect(await revocationCheck()).toEqual({ ok: true })
@@ -265,7 +263,7 @@ describe('a feed that fails', () => {
     feed.answer = (query) =>
       query.get('wait') === '0' ? { body: { entries: [revoked], cursor: 1, more: false } } : undefined
     const { gateway, token, revocationCheck, passTime } = await start(feed, { whenStale: 'serve' })
-    await eventually(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
+    await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
     passTime(3_600_000 / 2)
     expect((await gateway.call('/orders/1', { token })).status).toBe(200)
     const bad = await gateway.issuer.sign({ scope: 'read:orders', jti: 'bad', exp: inADay() })
@@ -280,7 +278,7 @@ describe('a feed that fails', () => {
     const feed = await startFeed()
     feed.answer = () => ({ body })
     const { revocationCheck } = await start(feed)
-    await eventually(async () =>
+    await until(async () =>
       expect((await revocationCheck()).detail).toContain('its answer is no page of a revocation feed'),
     )
     expect((await revocationCheck()).ok).toBe(false)

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -48,7 +49,7 @@ describe('server-sent events', () => {
     const ended = once(streams[0]!, 'close')
     answer.destroy()
     await ended
-    await vi.waitFor(async () => expect(await runningAt(gateway)).toBe('0'))
+    await until(async () => expect(await runningAt(gateway)).toBe('0'))
   })
 })
 
@@ -109,13 +110,10 @@ describe('clients that leave', () => {
       'POST /none HTTP/1.1\r\nHost: a.test\r\nContent-Length: 50\r\n\r\nhello',
     ]
     await Promise.all(Array.from({ length: 300 }, (_, index) => leave(heads[index % heads.length]!, index % 17)))
-    await vi.waitFor(
-      async () => {
-        expect(await runningAt(gateway)).toBe('0')
-        expect(open.size).toBe(0)
-      },
-      { timeout: 15_000 },
-    )
+    await until(async () => {
+      expect(await runningAt(gateway)).toBe('0')
+      expect(open.size).toBe(0)
+    })
     // And it still serves.
     const answer = await fetch(`${gateway.url}/part`)
     expect(answer.status).toBe(200)

@@ -2,9 +2,10 @@ import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, type
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { newSigningKey, startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
+import { until } from '../support/until.ts'
 
 /** Tokens that must not get through, each by what it tries; made by hand where no library makes them. */
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
   issuer = await startTokenIssuer()
   issuer.published.push({ ...(await exportJWK(pair.publicKey)), kid: 'hand', alg: 'ES256', use: 'sig' })
   gateway = await startTestGateway({ config: () => ({ issuers: [{ issuer: issuer.issuer }] }) })
-  await vi.waitFor(async () => expect((await gateway.health.ready()).ok).toBe(true))
+  await until(async () => expect((await gateway.health.ready()).ok).toBe(true))
 })
 afterAll(async () => {
   await gateway.close()
@@ -244,7 +245,7 @@ describe('several issuers', () => {
     cleanup.push(one.close, other.close)
     const at = await startTestGateway({ config: () => config(one, other) })
     cleanup.push(at.close)
-    await vi.waitFor(async () => expect((await at.health.ready()).ok).toBe(true))
+    await until(async () => expect((await at.health.ready()).ok).toBe(true))
     return { one, other, at }
   }
 
@@ -280,7 +281,7 @@ describe('several issuers', () => {
     cleanup.push(down.close, up.close)
     const at = await startTestGateway({ config: () => ({ issuers: [{ issuer: down.issuer }, { issuer: up.issuer }] }) })
     cleanup.push(at.close)
-    await vi.waitFor(async () => expect(await statusOf(await up.sign({ scope: 'read:orders' }), at)).toBe(200))
+    await until(async () => expect(await statusOf(await up.sign({ scope: 'read:orders' }), at)).toBe(200))
     expect(await statusOf(await down.sign({ scope: 'read:orders' }), at)).toBe(503)
   })
 })
@@ -294,7 +295,7 @@ describe('keys that are published but not usable', () => {
     issuer.published.push(jwk(good as JsonWebKey) as never, (await newSigningKey()).jwk)
     const at = await startTestGateway({ config: () => ({ issuers: [{ issuer: issuer.issuer }] }) })
     cleanup.push(at.close)
-    await vi.waitFor(async () => expect((await at.health.ready()).ok).toBe(true))
+    await until(async () => expect((await at.health.ready()).ok).toBe(true))
     return statusOf(await issuer.sign({ scope: 'read:orders' }), at)
   }
 
@@ -317,7 +318,7 @@ describe('keys that are published but not usable', () => {
     issuer.published.push(jwk as never)
     const at = await startTestGateway({ config: () => ({ issuers: [{ issuer: issuer.issuer }] }) })
     cleanup.push(at.close)
-    await vi.waitFor(async () => expect((await at.health.ready()).ok).toBe(true))
+    await until(async () => expect((await at.health.ready()).ok).toBe(true))
     const input = `${encode(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: 'weak' }))}.${encode(
       JSON.stringify({ ...claims(), iss: issuer.issuer }),
     )}`

@@ -2,17 +2,15 @@ import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { orders, sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { settled, until } from '../support/until.ts'
 import { openWebSocket, refusalOf, startWebSocketApi, type WebSocketApi } from '../support/websocket-api.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
-
-const eventually = <Result>(check: () => Promise<Result> | Result, timeout = 15_000) =>
-  vi.waitFor(check, { timeout, interval: 20 })
 
 /** A gateway before an API with WebSockets at `/live/**`. */
 const start = async (
@@ -63,11 +61,11 @@ describe('a WebSocket through the gateway', () => {
     expect(socket.protocol).toBe('orders.v1')
     const messages = ['', 'hello', 'x'.repeat(126), 'y'.repeat(70_000), 'z'.repeat(3_000_000)]
     for (const message of messages) socket.send(message)
-    await eventually(() => expect(received).toHaveLength(messages.length))
+    await until(() => expect(received).toHaveLength(messages.length))
     expect(received).toEqual(messages)
     expect(api.handshakes[0]!.url).toBe('/live/1?x=%41')
     socket.close(4001, 'done here')
-    await eventually(() => expect(api.closed).toEqual(['4001 done here']))
+    await until(() => expect(api.closed).toEqual(['4001 done here']))
   })
 
   test('tells the upstream who is there, whatever the client says about itself', async () => {
@@ -104,7 +102,7 @@ describe('a WebSocket through the gateway', () => {
     const { socket } = await openWebSocket(live, bearer(token))
     expect((await gateway.metrics.render()).text).toContain('surrogate_gateway_websockets 1')
     socket.close()
-    await eventually(async () => {
+    await until(async () => {
       const { text } = await gateway.metrics.render()
       expect(text).toContain('surrogate_gateway_requests_total{route="live",status="101"} 1')
       expect(text).toContain('surrogate_gateway_websockets 0')
@@ -244,7 +242,7 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     const { status, body } = await refusalOf(openWebSocket(`${gateway.url}/open/1`))
     expect([status, JSON.parse(body).code]).toEqual([502, 'upstream_protocol_error'])
     expect(body).not.toContain('secret')
-    await eventually(() => expect(api.connections.size).toBe(0))
+    await until(() => expect(api.connections.size).toBe(0))
   })
 
   test.each([
@@ -256,7 +254,7 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     api.onUpgrade = (_request, socket) => void socket.write(bytes)
     const { status, body } = await refusalOf(openWebSocket(`${gateway.url}/open/1`))
     expect([status, JSON.parse(body).code]).toEqual([502, 'upstream_protocol_error'])
-    await eventually(() => expect(api.connections.size).toBe(0))
+    await until(() => expect(api.connections.size).toBe(0))
   })
 
   test('an upstream that answers instead is heard', async () => {
@@ -302,23 +300,21 @@ describe('when the other side fails', () => {
     const { gateway, api } = await start()
     const first = await openWebSocket(`${gateway.url}/open/1`)
     first.socket.terminate()
-    await eventually(() => expect(api.connections.size).toBe(0))
+    await until(() => expect(api.connections.size).toBe(0))
 
     const second = await openWebSocket(`${gateway.url}/open/1`)
     for (const connection of api.connections) connection.resetAndDestroy()
     expect(await second.ended).toBe('1006 ')
-    await eventually(async () =>
-      expect((await gateway.metrics.render()).text).toContain('surrogate_gateway_websockets 0'),
-    )
+    await until(async () => expect((await gateway.metrics.render()).text).toContain('surrogate_gateway_websockets 0'))
   })
 
   test('a client that leaves while the upstream is being asked takes that request with it', async () => {
     const { gateway, api } = await start()
     api.onUpgrade = () => {}
     const client = connect(gateway.port, '127.0.0.1', () => client.write(handshake('/open/1', version13)))
-    await eventually(() => expect(api.connections.size).toBe(1))
+    await until(() => expect(api.connections.size).toBe(1))
     client.destroy()
-    await eventually(() => expect(api.connections.size).toBe(0))
+    await until(() => expect(api.connections.size).toBe(0))
   })
 
   test('only so many at once: 503, until one has left', async () => {
@@ -326,7 +322,7 @@ describe('when the other side fails', () => {
     const first = await openWebSocket(`${gateway.url}/open/1`)
     expect((await refusalOf(openWebSocket(`${gateway.url}/open/1`))).status).toBe(503)
     first.socket.terminate()
-    const next = await eventually(() => openWebSocket(`${gateway.url}/open/1`))
+    const next = await until(() => openWebSocket(`${gateway.url}/open/1`))
     next.socket.terminate()
   })
 
@@ -334,20 +330,12 @@ describe('when the other side fails', () => {
     const { gateway, api } = await start()
     const { socket } = await openWebSocket(`${gateway.url}/open/1`)
     socket.pause()
-    await eventually(() => expect(api.sockets).toHaveLength(1))
+    await until(() => expect(api.sockets).toHaveLength(1))
     const sender = api.sockets[0]!
     const message = Buffer.alloc(1_000_000)
     for (let sent = 0; sent < 200; sent++) sender.send(message)
     // What is not on its way waits in the memory of the sender, whose business it is.
-    let before = -1
-    await vi.waitFor(
-      () => {
-        const same = sender.bufferedAmount === before
-        before = sender.bufferedAmount
-        expect(same).toBe(true)
-      },
-      { interval: 200, timeout: 10_000 },
-    )
+    await settled(() => sender.bufferedAmount)
     expect(sender.bufferedAmount).toBeGreaterThan(150_000_000)
     socket.terminate()
   })
@@ -368,9 +356,9 @@ describe('a WebSocket ends with what let it in', () => {
     ]
     ahead = 180_000
     expect(await ending.ended).toBe('1008 the token has expired')
-    await eventually(() => expect(api.closed).toEqual(['1008 the token has expired']))
+    await until(() => expect(api.closed).toEqual(['1008 the token has expired']))
     staying.socket.send('still here')
-    await eventually(() => expect(staying.received).toEqual(['still here']))
+    await until(() => expect(staying.received).toEqual(['still here']))
     staying.socket.terminate()
   })
 
@@ -384,13 +372,13 @@ describe('a WebSocket ends with what let it in', () => {
     const sign = (jti: string) => gateway.issuer.sign({ scope: 'read:orders', jti })
     const open = async (jti: string) => {
       const token = await sign(jti)
-      return eventually(() => openWebSocket(`${gateway.url}/live/1`, bearer(token)))
+      return until(() => openWebSocket(`${gateway.url}/live/1`, bearer(token)))
     }
     const [ending, staying] = [await open('bad'), await open('good')]
     feed.revoke('bad')
     expect(await ending.ended).toBe('1008 the token was revoked')
     staying.socket.send('still here')
-    await eventually(() => expect(staying.received).toEqual(['still here']))
+    await until(() => expect(staying.received).toEqual(['still here']))
     staying.socket.terminate()
   })
 
@@ -406,13 +394,13 @@ describe('a WebSocket ends with what let it in', () => {
         }),
       })
       const token = await gateway.issuer.sign({ scope: 'read:orders', exp: Math.floor(Date.now() / 1000) + 86_400 })
-      return eventually(() => openWebSocket(`${gateway.url}/live/1`, bearer(token)))
+      return until(() => openWebSocket(`${gateway.url}/live/1`, bearer(token)))
     }
     const [denied, served] = [await open('deny'), await open('serve')]
     ahead = 301_000
     expect(await denied.ended).toBe('1013 it cannot be known whether the token was revoked')
     served.socket.send('still here')
-    await eventually(() => expect(served.received).toEqual(['still here']))
+    await until(() => expect(served.received).toEqual(['still here']))
     served.socket.terminate()
   })
 
@@ -421,7 +409,7 @@ describe('a WebSocket ends with what let it in', () => {
     const { ended } = await openWebSocket(live, bearer(token))
     await gateway.issuer.rotate({ drop: true })
     // A token of the new key makes the gateway look.
-    await eventually(async () => expect((await gateway.call('/live/1')).status).toBe(200), 20_000)
+    await until(async () => expect((await gateway.call('/live/1')).status).toBe(200))
     expect(await ended).toBe('1008 the key of the token was withdrawn')
   })
 
@@ -439,9 +427,7 @@ describe('a WebSocket ends with what let it in', () => {
     const closing = gateway.close()
     expect(await one.ended).toBe('1001 the gateway is going away')
     await closing
-    await eventually(() =>
-      expect(api.closed).toEqual(['1001 the gateway is going away', '1001 the gateway is going away']),
-    )
+    await until(() => expect(api.closed).toEqual(['1001 the gateway is going away', '1001 the gateway is going away']))
     other.socket.terminate()
   })
 

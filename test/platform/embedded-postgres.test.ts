@@ -22,9 +22,10 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { until } from '../support/until.ts'
 
 const asRoot = process.getuid?.() === 0
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
@@ -111,7 +112,7 @@ const startOwner = (
   onTestFinished(async () => {
     child.kill('SIGKILL')
     if (pid && alive(pid)) process.kill(pid, 'SIGQUIT')
-    await vi.waitUntil(() => !pid || !alive(pid), { timeout: 10_000 })
+    await until(() => expect(pid !== undefined && alive(pid)).toBe(false))
     if (socketFolder) await rm(socketFolder, { recursive: true, force: true })
   })
   return {
@@ -209,7 +210,7 @@ describe('when our process ends', () => {
     await query(lost, 'CREATE TABLE committed ()')
     owner.process.kill('SIGKILL')
     process.kill(lost.pid, 'SIGKILL')
-    await vi.waitUntil(() => !alive(lost.pid))
+    await until(() => expect(alive(lost.pid)).toBe(false))
 
     const server = await start(dataDir)
     expect(server.adopted).toBe(false)
@@ -221,7 +222,7 @@ describe('when our process ends', () => {
     const owner = startOwner(newDataDir())
     const server = await owner.ready()
     owner.process.stdin?.end('exit\n')
-    await vi.waitUntil(() => !alive(server.pid), { timeout: 10_000 })
+    await until(() => expect(alive(server.pid)).toBe(false))
   })
 
   test('Ctrl-C in the terminal, which signals the whole process group: the database outlives the draining', async () => {
@@ -275,7 +276,7 @@ test('a stop while PostgreSQL recovers from the crash of one of its processes do
   await ended
   // Its socket is closed by the kernel; PostgreSQL itself hears of it later, on a busy machine much later.
   const log = join(server.folder, 'postgres.log')
-  await vi.waitFor(async () => expect(await readFile(log, 'utf8')).toContain('terminating any other active server'))
+  await until(async () => expect(await readFile(log, 'utf8')).toContain('terminating any other active server'))
   await server.stop()
   expect(alive(server.pid)).toBe(false)
   expect(await readFile(log, 'utf8')).not.toContain('immediate shutdown')
@@ -307,7 +308,7 @@ describe('one owner at a time', () => {
     process.kill(rows[0]!.pid, 'SIGKILL')
     const held = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted`
     await ended
-    await vi.waitFor(async () => expect(await query(server, held)).toHaveLength(1), { timeout: 10_000 })
+    await until(async () => expect(await query(server, held)).toHaveLength(1))
     await expect(start(dataDir)).rejects.toMatchObject(inUse)
   })
 

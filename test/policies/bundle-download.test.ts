@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
@@ -11,6 +11,7 @@ import { publishBundle } from '../../policies/engine/bundle.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { obtainBundle } from '../../policies/policy-set.ts'
+import { until } from '../support/until.ts'
 import { ruleFolder } from './rule-folder.ts'
 
 const opa = await findOpa()
@@ -47,7 +48,6 @@ const follow = async (source: Omit<PolicySource, 'logger'>) => {
   return { ...policies, metrics, answer: () => policies.current().evaluate('test/decision', {}) }
 }
 
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
 const remote = { poll: 50 }
 
 test('a new bundle on the server is in force at the next poll; an unchanged one costs a 304', async () => {

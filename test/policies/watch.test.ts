@@ -1,11 +1,12 @@
 import { rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../platform/logger.ts'
 import { loadPolicies, watchPolicies } from '../../policies/decide.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { readSources } from '../../policies/engine/sources.ts'
+import { until } from '../support/until.ts'
 import { ruleFolder, writeFiles } from './rule-folder.ts'
 
 const rule = (value: string) => `package test\n\n# METADATA\n# entrypoint: true\ndecision := ${value}\n`
@@ -15,8 +16,6 @@ const watch = async (path: string) => {
   onTestFinished(policies.close)
   return policies
 }
-
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
 
 test('an edited rule is in force soon, a broken one never, and status says why', async () => {
   const folder = await ruleFolder({ 'a.rego': rule('"first"') })

@@ -1,12 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { catalogue } from '../../events/catalogue.ts'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { userUpdated } from '../support/event-factory.ts'
+import { freePort } from '../support/free-port.ts'
 import { ledger } from '../support/fresh-ledger.ts'
 import { startProcess } from '../support/process.ts'
 
@@ -19,14 +18,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(folder, { recursive: true })
 })
-
-const freePort = async () => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const untilItAnswers = (url: string) => expect.poll(() => fetch(url).then(({ status }) => status)).toBe(401)
 

@@ -56,9 +56,9 @@ export const createTestDatabase = async ({
   }
 }
 
-/** A session ends a moment after its socket is closed, so those that end by themselves within 2 s are not leaks. */
+/** A session ends a moment after its socket is closed, so those that end by themselves within 10 s are not leaks. */
 const connectionsLeft = async (admin: pg.Client, name: string): Promise<string[]> => {
-  const until = Date.now() + 2_000
+  const until = Date.now() + 10_000
   for (;;) {
     const { rows } = await admin.query<{ state: string | null; query: string }>(
       `SELECT state, query FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,

@@ -8,8 +8,6 @@ import type { NatsServers } from '../../platform/nats-url.ts'
 import { freePort } from './free-port.ts'
 import { startProcess, type TestProcess } from './process.ts'
 
-export { freePort }
-
 export interface TestNats {
   url: string
   servers: NatsServers

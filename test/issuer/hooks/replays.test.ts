@@ -7,7 +7,7 @@ import { hooks, receiver } from '../../support/fresh-hooks.ts'
 
 const finished = async (hookId: string, replayId: string) => {
   const read = async () => (await hooks.call(200, 'GET', `/hooks/${hookId}/replays/${replayId}`)).state
-  await expect.poll(read, { interval: 20, timeout: 20_000 }).toBe('done')
+  await expect.poll(read).toBe('done')
   return hooks.call(200, 'GET', `/hooks/${hookId}/replays/${replayId}`)
 }
 const versionsOf = (entity: string, from = 0) =>
@@ -122,7 +122,7 @@ test('dead letters are redriven, all or one, in order and before what came later
   receiver.answerWith((_received, response) => void response.writeHead(500).end())
   const dying = await hooks.relay({ retrySchedule: [] })
   await hooks.record('a', 'a', 'b')
-  await expect.poll(() => hooks.states(hook.id), { timeout: 20_000 }).toEqual(['dead', 'dead', 'dead'])
+  await expect.poll(() => hooks.states(hook.id)).toEqual(['dead', 'dead', 'dead'])
   await dying.close()
   const dead = await hooks.call(200, 'GET', `/hooks/${hook.id}/deliveries?state=dead`)
   expect(dead[0]).toMatchObject({ state: 'dead', attempts: 1, lastStatus: 500, nextAttemptAt: null })
@@ -236,7 +236,7 @@ describe('a long replay', () => {
       await Promise.all([one.close(), other.close()])
     }
     const last = job()
-    await expect.poll(async () => (await read(id)).state, { interval: 10, timeout: 20_000 }).toBe('done')
+    await expect.poll(async () => (await read(id)).state).toBe('done')
     await last.close()
     expect(await read(id)).toMatchObject({ total: events, queued: events })
     expect(await deliveries()).toEqual([{ count: String(events) }])
@@ -252,7 +252,7 @@ describe('a long replay', () => {
     expect(await deliveries()).toEqual([{ count: '7' }])
     await hooks.sql('ALTER TABLE lanes DROP CONSTRAINT broken')
     const again = job()
-    await expect.poll(async () => (await read(id)).state, { interval: 10, timeout: 20_000 }).toBe('done')
+    await expect.poll(async () => (await read(id)).state).toBe('done')
     await again.close()
     expect(await deliveries()).toEqual([{ count: String(events) }])
   })

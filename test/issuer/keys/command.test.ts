@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { ownKeyEncryptionKey } from '../../../bin/key-file.ts'
 import { createSigningKeys } from '../../../issuer/keys/signing-keys.ts'
 import { migrations } from '../../../migrations/index.ts'
@@ -13,6 +13,7 @@ import { createEnvelope } from '../../../platform/envelope.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import { runProcess } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const base64 = (key: Uint8Array) => Buffer.from(key).toString('base64')
@@ -54,7 +55,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(rotated.output).toMatch(/^Key \S+ \(EdDSA\) is published\. From 20\S+Z on it signs/)
     expect(rotated.output).toMatch(new RegExp(`EdDSA +next [\\s\\S]*${kid} +ES256 +active`))
     expect(rotated.code).toBe(0)
-    await vi.waitFor(async () => expect(await published()).toEqual(['ES256', 'EdDSA']), { timeout: 20_000 })
+    await until(async () => expect(await published()).toEqual(['ES256', 'EdDSA']))
 
     const token = await issuer.managementToken()
     const replaced = await keys(['rotate', '--now'], env)
@@ -62,7 +63,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(replaced.output).not.toContain(kid)
     expect(replaced.code).toBe(0)
     // Without --algorithm it stays the one that signed.
-    await vi.waitFor(async () => expect(await published()).toEqual(['ES256']), { timeout: 20_000 })
+    await until(async () => expect(await published()).toEqual(['ES256']))
     expect((await issuer.api('GET', '/users', undefined, { token })).status).toBe(401)
     expect((await issuer.api('GET', '/logs?logKey=SigningKeys.Replace')).body).toMatchObject([
       { payload: { by: 'command', replaced: expect.arrayContaining([kid]) } },

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createKeyRotation } from '../../../issuer/keys/rotation.ts'
 import { createEnvelope } from '../../../platform/envelope.ts'
 import { createJwksClient, type JwksClient } from '../../../platform/jwt/jwks-client.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { basic, formOf, request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { until } from '../../support/until.ts'
 
 /** Two instances on one database that hear of each other, and gateways' copies of their keys. */
 
@@ -30,12 +31,11 @@ const pass = async (seconds: number) => {
 }
 
 /** Instances hear of changes a moment later. */
-const soon = (condition: () => unknown) => vi.waitFor(condition, { timeout: 20_000, interval: 20 })
 
 const kidsOf = async (instance: number): Promise<string[]> =>
   (await request(`${issuer.urls[instance]}/oidc/jwks`)).body.keys.map(({ kid }: { kid: string }) => kid)
 const everywhere = (kids: string[]) =>
-  soon(async () => {
+  until(async () => {
     for (const instance of [0, 1]) expect((await kidsOf(instance)).toSorted()).toEqual(kids.toSorted())
   })
 
@@ -91,7 +91,7 @@ test('by API: the next key is published on every instance, signs once its time h
   for (const instance of [0, 1]) expect(kidOf(await tokenOf(instance))).toBe(old)
 
   await pass(31)
-  await soon(async () => {
+  await until(async () => {
     for (const instance of [0, 1]) expect(kidOf(await tokenOf(instance))).toBe(next)
   })
   expect(renewed.peek(old!)).toBeDefined()
@@ -159,7 +159,7 @@ test('only a previous key can be deleted, and then its tokens end on every insta
   expect(await refused(next)).toEqual([422, 'oidc.only_previous_key_can_be_deleted'])
 
   await pass(331)
-  await soon(async () => expect(await list()).toMatchObject([{ status: 'Current' }, { status: 'Previous' }]))
+  await until(async () => expect(await list()).toMatchObject([{ status: 'Current' }, { status: 'Previous' }]))
   expect(await isAccepted(token, 1)).toBe(true)
   expect((await issuer.api('DELETE', `${path}/${old}`)).status).toBe(204)
   await everywhere([next])
@@ -170,7 +170,7 @@ test('the audit trail says who rotated what, and what time did', async () => {
   const [old] = await kidsOf(0)
   const next = (await issuer.api('POST', `${path}/rotate`, { rotationGracePeriod: 0 })).body[0].id
   await pass(331)
-  await soon(async () => expect((await list())[0]).toMatchObject({ id: next, status: 'Current' }))
+  await until(async () => expect((await list())[0]).toMatchObject({ id: next, status: 'Current' }))
   const rows = async (key: string) => (await issuer.api('GET', `/logs?logKey=${key}`)).body
   expect(await rows('Management.rotateSigningKeys')).toMatchObject([
     { payload: { applicationId: issuer.bootstrap.id, fields: ['rotationGracePeriod'] } },
@@ -218,11 +218,11 @@ describe('a rotation', () => {
     await issuer.createResource({ indicator: 'https://long.example.test', ttl: 864_000 })
     await issuer.sql(`SELECT pg_notify('surrogate_signing_keys', '')`)
     const life = async () => (await issuer.sql(`SELECT token_life FROM signing_keys WHERE state = 'active'`))[0]
-    await soon(async () => expect(await life()).toEqual({ token_life: 864_000 }))
+    await until(async () => expect(await life()).toEqual({ token_life: 864_000 }))
     await issuer.sql(`DELETE FROM resources WHERE indicator = 'https://long.example.test'`)
     await issuer.api('POST', `${path}/rotate`)
     await pass(331)
-    await soon(async () => expect(await list()).toMatchObject([{}, { status: 'Previous' }]))
+    await until(async () => expect(await list()).toMatchObject([{}, { status: 'Previous' }]))
     const [kept] = await issuer.sql<{ seconds: number }>(
       `SELECT extract(epoch FROM expires_at - now())::int AS seconds FROM signing_keys WHERE state = 'retiring'`,
     )
@@ -244,7 +244,7 @@ describe('a rotation', () => {
     await issuer.api('POST', `${path}/rotate`)
     await issuer.sql(`UPDATE signing_keys SET private_jwk = 'broken' WHERE state = 'next'`)
     await pass(331)
-    await soon(() => expect(issuer.logged()).toContain('the signing keys cannot go on'))
+    await until(() => expect(issuer.logged()).toContain('the signing keys cannot go on'))
     for (const instance of [0, 1]) {
       const token = await tokenOf(instance)
       expect(kidOf(token)).toBe(kid)

@@ -1,7 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { sendJsonLines } from '../../../issuer/management/json-lines.ts'
+import { settled, until } from '../../support/until.ts'
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -54,17 +55,9 @@ test('a reader that stops holds the source up, and one that leaves ends it', asy
   await new Promise((resolve) => socket.once('data', resolve))
   socket.pause()
   // Until the buffers in between are full; the source is endless.
-  let before = -1
-  await vi.waitFor(
-    () => {
-      const same = produced === before
-      before = produced
-      expect(same).toBe(true)
-    },
-    { timeout: 10_000, interval: 100 },
-  )
+  await settled(() => produced)
   expect(produced).toBeGreaterThan(0)
   expect(ended).toBe(false)
   socket.destroy()
-  await vi.waitFor(() => expect(ended).toBe(true), { timeout: 10_000 })
+  await until(() => expect(ended).toBe(true))
 })

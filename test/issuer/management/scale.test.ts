@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ManagementTest, startManagement } from '../../support/management.ts'
+import { until } from '../../support/until.ts'
 
 /** That lists, searches and totals do not get slower with what is in the database. How fast they are: `npm run bench -- management`. */
 
@@ -11,14 +12,14 @@ beforeAll(async () => {
   const { pool } = api.database
   for (const statement of seed) await pool.query(statement)
   // Pages that somebody's snapshot holds back count as unvisited, and plans are then others: again, until none is.
-  const noneIsHeldBack = async () => {
+  const heldBack = async () => {
     await pool.query('VACUUM (ANALYZE)')
     const { rows } = await pool.query(
       `SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples >= ${many / 2} AND relallvisible < relpages`,
     )
-    return rows.length === 0
+    return rows
   }
-  await vi.waitUntil(noneIsHeldBack, { timeout: 30_000 })
+  await until(async () => expect(await heldBack()).toEqual([]))
 })
 afterAll(() => api.close())
 

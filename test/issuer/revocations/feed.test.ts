@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRevocationFeed, type RevocationFeed } from '../../../issuer/revocations/feed.ts'
 import { type RevocationPage, revoke } from '../../../issuer/revocations/revocation-store.ts'
 import type { Query } from '../../../platform/database.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { type Answer, basic, request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
+import { until } from '../../support/until.ts'
 
 let issuer: TestIssuer
 let gateway: TestApplication
@@ -95,16 +96,14 @@ const commitLate = async (numbered: (query: Parameters<typeof revoke>[0], value:
   await inserted
   const fast = issuer.database.transaction((query) => numbered(query, 'fast'))
   // The fast one either has committed or waits for a lock.
-  await vi.waitFor(
-    async () => {
-      const committed = (await pageOf()).entries.length > 0
-      const [{ waiting } = { waiting: 0 }] = await issuer.sql<{ waiting: number }>(
-        `SELECT count(*) AS waiting FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`,
-      )
-      expect(committed || waiting > 0).toBe(true)
-    },
-    { timeout: 20_000 },
-  )
+  await until(async () => {
+    const committed = (await pageOf()).entries.length > 0
+    const [{ waiting } = { waiting: 0 }] = await issuer.sql<{ waiting: number }>(
+      `SELECT count(*) AS waiting FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`,
+    )
+    expect(committed || waiting > 0).toBe(true)
+  })
   const before = await pageOf()
   commit()
   await Promise.all([slow, fast])

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { fetchJson } from '../../../platform/jwt/fetch-json.ts'
 import {
   createJwksClient,
@@ -11,6 +11,7 @@ import {
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
 import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
+import { until } from '../../support/until.ts'
 
 const cleanup: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -191,7 +192,7 @@ describe('rotation', () => {
     const client = clientOf(issuer, { minAgeMs: 20 })
     await client.ready
     const key = await issuer.rotate()
-    await vi.waitFor(() => expect(client.peek(key.kid)).toBeDefined())
+    await until(() => expect(client.peek(key.kid)).toBeDefined())
   })
 })
 
@@ -227,7 +228,7 @@ describe('an issuer that is down', () => {
     const issuer = await startIssuer()
     issuer.answer = { status: 503 }
     const client = clientOf(issuer, { retryMs: 5 })
-    await vi.waitFor(() => expect(issuer.requests.length).toBeGreaterThan(2))
+    await until(() => expect(issuer.requests.length).toBeGreaterThan(2))
     issuer.answer = {}
     await client.ready
     expect(client.peek(issuer.key.kid)).toBeDefined()
