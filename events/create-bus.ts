@@ -9,8 +9,8 @@ export interface CreateBusOptions {
   database: Database
   logger: Logger
   metrics?: Metrics
-  /** Absent: events travel through the database. */
-  nats?: { servers: NatsServers; credsFile?: string | undefined } | undefined
+  /** Absent: events travel through the database. `patienceMs`: as `connectNats` takes it. */
+  nats?: { servers: NatsServers; credsFile?: string | undefined; patienceMs?: number } | undefined
 }
 
 /**

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { caddy, startCaddy } from '../support/caddy.ts'
-import { freePort } from '../support/free-port.ts'
-import { orders, sendRaw, startTestGateway } from '../support/gateway.ts'
+import { documented, startForwardAuth } from '../support/forward-auth.ts'
+import { sendRaw } from '../support/gateway.ts'
 
 /** The Caddyfile that the documentation shows, word for word but for addresses. */
 
@@ -11,41 +10,17 @@ afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
 
-const documented = async (addresses: { listen: number; gateway: number; upstream: number }): Promise<string> => {
-  const page = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')
-  const site = /```caddyfile\n([\s\S]*?)```/.exec(page)![1]!
-  const replaced = [
-    ['api.example.test {', `http://127.0.0.1:${addresses.listen} {`],
-    ['10.0.0.2:3000', `127.0.0.1:${addresses.gateway}`],
-    ['10.0.0.3:3002', `127.0.0.1:${addresses.upstream}`],
-  ] as const
-  return replaced.reduce((text, [from, to]) => {
-    expect(text.split(from)).toHaveLength(2)
-    return text.replace(from, to)
-  }, site)
-}
-
 const start = async () => {
-  const gateway = await startTestGateway({
-    config: () => ({
-      trustedProxies: ['127.0.0.1'],
-      forwardAuth: { dialect: 'caddy' },
-      routes: [
-        { id: 'read', path: '/orders/**', methods: ['GET', 'POST'], audience: [orders], scopes: ['read:orders'] },
-        { id: 'hidden', path: '/hidden', audience: [orders], forwardAuthorization: false },
-        { id: 'public', path: '/public/**', auth: 'none' },
-      ],
-    }),
+  const parts = await startForwardAuth('caddy', async ({ proxy, gateway, upstream }) => {
+    const site = await documented('caddyfile', [
+      ['api.example.test {', `http://127.0.0.1:${proxy} {`],
+      ['10.0.0.2:3000', `127.0.0.1:${gateway}`],
+      ['10.0.0.3:3002', `127.0.0.1:${upstream}`],
+    ])
+    return startCaddy(site)
   })
-  cleanup.push(gateway.close)
-  const port = await freePort()
-  const { upstream } = gateway
-  const { close } = await startCaddy(await documented({ listen: port, gateway: gateway.port, upstream: upstream.port }))
-  cleanup.push(close)
-  const token = await gateway.issuer.sign({ scope: 'read:orders', client_id: 'c1', act: { sub: 'agent' } })
-  const call = (path: string, { headers, ...init }: RequestInit = {}) =>
-    fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...headers } })
-  return { gateway, port, token, call, upstream }
+  cleanup.push(parts.close)
+  return parts
 }
 
 describe.skipIf(caddy === undefined)('Caddy with the documented configuration', () => {
@@ -98,12 +73,8 @@ describe.skipIf(caddy === undefined)('Caddy with the documented configuration', 
   })
 
   test('answers refusals with the status, challenge and reason of the gateway', async () => {
-    const { call, port, upstream } = await start()
-    const answers = [
-      await fetch(`http://127.0.0.1:${port}/orders/1`),
-      await call('/nowhere'),
-      await call('/public/a%2fb'),
-    ]
+    const { call, url, upstream } = await start()
+    const answers = [await fetch(`${url}/orders/1`), await call('/nowhere'), await call('/public/a%2fb')]
     const seen = await Promise.all(
       answers.map(async (one) => [one.status, ((await one.json()) as { code: string }).code]),
     )

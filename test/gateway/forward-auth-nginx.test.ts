@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { freePort } from '../support/free-port.ts'
-import { orders, sendRaw, startTestGateway } from '../support/gateway.ts'
+import { documented, startForwardAuth } from '../support/forward-auth.ts'
+import { sendRaw } from '../support/gateway.ts'
 import { nginx, startNginx } from '../support/nginx.ts'
 
 /** The configuration of nginx that the documentation shows, word for word but for addresses. */
@@ -11,41 +10,17 @@ afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
 
-const documented = async (addresses: { listen: number; gateway: number; upstream: number }): Promise<string> => {
-  const page = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')
-  const blocks = /```nginx\n([\s\S]*?)```/.exec(page)![1]!
-  const replaced = [
-    ['server 127.0.0.1:3000;', `server 127.0.0.1:${addresses.gateway};`],
-    ['server 127.0.0.1:3002;', `server 127.0.0.1:${addresses.upstream};`],
-    ['listen 8080;', `listen 127.0.0.1:${addresses.listen};`],
-  ] as const
-  return replaced.reduce((text, [from, to]) => {
-    expect(text.split(from)).toHaveLength(2)
-    return text.replace(from, to)
-  }, blocks)
-}
-
 const start = async () => {
-  const gateway = await startTestGateway({
-    config: () => ({
-      trustedProxies: ['127.0.0.1'],
-      forwardAuth: { dialect: 'nginx' },
-      routes: [
-        { id: 'read', path: '/orders/**', methods: ['GET', 'POST'], audience: [orders], scopes: ['read:orders'] },
-        { id: 'hidden', path: '/hidden', audience: [orders], forwardAuthorization: false },
-        { id: 'public', path: '/public/**', auth: 'none' },
-      ],
-    }),
+  const parts = await startForwardAuth('nginx', async ({ proxy, gateway, upstream }) => {
+    const blocks = await documented('nginx', [
+      ['listen 8080;', `listen 127.0.0.1:${proxy};`],
+      ['server 127.0.0.1:3000;', `server 127.0.0.1:${gateway};`],
+      ['server 127.0.0.1:3002;', `server 127.0.0.1:${upstream};`],
+    ])
+    return startNginx(blocks, proxy)
   })
-  cleanup.push(gateway.close)
-  const port = await freePort()
-  const blocks = await documented({ listen: port, gateway: gateway.port, upstream: gateway.upstream.port })
-  const { close } = await startNginx(blocks, port)
-  cleanup.push(close)
-  const token = await gateway.issuer.sign({ scope: 'read:orders', client_id: 'c1', act: { sub: 'agent' } })
-  const call = (path: string, { headers, ...init }: RequestInit = {}) =>
-    fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...headers } })
-  return { gateway, port, token, call, upstream: gateway.upstream }
+  cleanup.push(parts.close)
+  return parts
 }
 
 describe.skipIf(nginx === undefined)('nginx with the documented configuration', () => {
@@ -95,10 +70,10 @@ describe.skipIf(nginx === undefined)('nginx with the documented configuration', 
   })
 
   test('answers refusals with the status, challenge and reason of the gateway', async () => {
-    const { call, port, gateway, upstream } = await start()
+    const { call, url, gateway, upstream } = await start()
     const powerless = await gateway.issuer.sign({ scope: 'other' })
     const answers = [
-      await fetch(`http://127.0.0.1:${port}/orders/1`),
+      await fetch(`${url}/orders/1`),
       await call('/orders/1', { headers: { authorization: `Bearer ${powerless}` } }),
       await call('/nowhere'),
       await call('/public/a%2fb'),

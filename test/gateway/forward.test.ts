@@ -110,7 +110,11 @@ describe('streaming', () => {
   })
 
   test('an upstream that does not read slows the client down', async () => {
-    const gateway = await gatewayBefore((incoming) => incoming.pause())
+    const gateway = await gatewayBefore((incoming) => {
+      incoming.pause()
+      // The gateway hears that the client has gone only when it reads again.
+      cleanup.push(() => incoming.destroy())
+    })
     const outgoing = request(gateway.url, { method: 'POST' })
     outgoing.on('error', () => {})
     cleanup.push(() => outgoing.destroy())

@@ -13,7 +13,7 @@ import type { TestDatabase } from './database.ts'
 import { userUpdated } from './event-factory.ts'
 
 /** Issuers and relays as far as events travel, over a bus of their own each: publishers on one side, ingests on the other. */
-export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; credsFile?: string }) => {
+export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; patienceMs?: number }) => {
   const { database } = db
   const metrics = createMetrics()
   const closers: (() => Promise<unknown>)[] = []
