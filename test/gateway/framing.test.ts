@@ -1,11 +1,10 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway({
+const start = (timeouts: Record<string, string> = {}) =>
+  startTestGateway({
     config: ({ upstream }) => ({
       upstreams: { orders: { url: upstream.url } },
       routes: [
@@ -13,15 +12,13 @@ beforeAll(async () => {
         { id: 'small', path: '/small', auth: 'none', upstream: 'orders', bodySize: 10 },
         { id: 'medium', path: '/medium', auth: 'none', upstream: 'orders', bodySize: 20_000 },
       ],
-      limits: {
-        headerCount: 20,
-        targetLength: 300,
-        headerSize: 8192,
-        headersTimeout: '200ms',
-        requestTimeout: '400ms',
-      },
+      limits: { headerCount: 20, targetLength: 300, headerSize: 8192, ...timeouts },
     }),
   })
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await start()
 })
 afterAll(() => gateway.close())
 beforeEach(() => {
@@ -363,10 +360,12 @@ describe('limits', () => {
     ['a head that never ends', 'GET /public HTTP/1.1\r\nHost: a\r\n'],
     ['a body that never comes', 'POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n'],
   ])('%s: 408', async (_, text) => {
-    const answer = await sendRaw(gateway.port, text)
+    const impatient = await start({ headersTimeout: '200ms', requestTimeout: '400ms' })
+    onTestFinished(impatient.close)
+    const answer = await sendRaw(impatient.port, text)
     expect(statuses(answer)).toEqual([408])
     expect(answer).toContain('"code":"request_timeout"')
-    expect(gateway.upstream.seen).toEqual([])
+    expect(impatient.upstream.seen).toEqual([])
   })
 })
 

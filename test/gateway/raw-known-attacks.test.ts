@@ -12,9 +12,8 @@ import { until } from '../support/until.ts'
  */
 
 const asked: PolicyInput[] = []
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway({
+const start = async (limits: Record<string, string> = {}) =>
+  startTestGateway({
     policies: await recordingPolicies((input) => asked.push(input)),
     config: ({ upstream }) => ({
       upstreams: { api: { url: `${upstream.url}/base` } },
@@ -24,9 +23,13 @@ beforeAll(async () => {
         { id: 'admin', path: '/admin/**', audience: [orders], scopes: ['admin'], upstream: 'api' },
         { id: 'health', path: '/health', auth: 'none', upstream: 'api' },
       ],
-      limits: { headersTimeout: '500ms', requestTimeout: '600ms' },
+      limits,
     }),
   })
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await start()
 })
 afterAll(() => gateway.close())
 beforeEach(() => {
@@ -258,18 +261,24 @@ describe('an upstream that is not honest about its answers', () => {
 })
 
 describe('slow clients', () => {
+  let impatient: TestGateway
+  beforeAll(async () => {
+    impatient = await start({ headersTimeout: '500ms', requestTimeout: '600ms' })
+  })
+  afterAll(() => impatient.close())
+
   test('a body that stops on its way through: 408, and the upstream sees it broken off', async () => {
     const answer = await sendRaw(
-      gateway.port,
+      impatient.port,
       `POST /public/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(50_000)}`,
     )
     expect(statusOf(answer)).toBe(408)
-    await until(() => expect(seen()).toMatchObject([{ body: '<aborted>' }]))
+    await until(() => expect(impatient.upstream.seen).toMatchObject([{ body: '<aborted>' }]))
   })
 
   test('a chunked body that never ends: 408', async () => {
     const answer = await sendRaw(
-      gateway.port,
+      impatient.port,
       'POST /public/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
     )
     expect(statusOf(answer)).toBe(408)

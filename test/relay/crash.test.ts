@@ -23,18 +23,13 @@ afterEach(async () => {
 })
 
 // Leases are long: what a dead relay held is taken over because it is no longer heard of.
-const config = {
-  ...testRelayConfig,
-  attemptTimeoutMs: 1_000,
-  leaseMs: 120_000,
-  aliveMs: 1_000,
-  retrySchedule: [50, 50, 50],
-}
+const config = { ...testRelayConfig, attemptTimeoutMs: 1_000, leaseMs: 120_000, retrySchedule: [50, 50, 50] }
 const script = fileURLToPath(new URL('../support/relay-process.ts', import.meta.url))
 
 const relayProcess = async (): Promise<TestProcess> => {
   const { connection, key } = ledger
-  const options = JSON.stringify({ connection, key: key.toString('hex'), config })
+  // Those that are to be given up soon.
+  const options = JSON.stringify({ connection, key: key.toString('hex'), config: { ...config, aliveMs: 1_000 } })
   const relay = startProcess(process.execPath, [script, options], { cwd: process.cwd() })
   processes.push(relay)
   await relay.waitFor(/started/)
