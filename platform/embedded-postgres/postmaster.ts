@@ -57,7 +57,7 @@ export const findPostmaster = async (cluster: Cluster, logger: Logger): Promise<
     const pid = Number(pidLine)
     if (!Number.isInteger(pid) || pid <= 1) return undefined
     if (!(await runsIn(pid, cluster.path))) {
-      await forgetReusedPid(file, { pid, cluster, logger })
+      await forgetPostmaster(file, { pid, cluster, logger })
       if (socketFolder) await removeSocketFolder(socketFolder)
       return undefined
     }
@@ -212,19 +212,23 @@ const anybodyIn = async (folder: string) => {
   return (await Promise.all(processes.map((pid) => runsIn(pid, folder)))).includes(true)
 }
 
-/** PostgreSQL itself would refuse to start while the process id in its file lives, whoever that is; common after a container restarts. */
-const forgetReusedPid = async (
+/**
+ * PostgreSQL itself would refuse to start while processes of a killed postmaster still use its shared memory, or while the process id in
+ * its file lives, whoever that is, which is common after a container restarts.
+ */
+const forgetPostmaster = async (
   file: string,
   { pid, cluster, logger }: { pid: number; cluster: Cluster; logger: Logger },
 ) => {
-  if (process.platform !== 'linux' || !alive(pid)) return
-  // Session processes outlive a killed postmaster for a moment, still writing. Should they stay, PostgreSQL's own check of the
-  // shared memory needs the file.
-  const until = Date.now() + 5_000
+  if (process.platform !== 'linux') return
+  // Session processes outlive a killed postmaster for a moment, on a busy machine for a longer one, still writing. Should they stay,
+  // PostgreSQL's own check of the shared memory needs the file.
+  const until = Date.now() + 10_000
   while (await anybodyIn(cluster.path)) {
     if (Date.now() > until) return
     await delay(10)
   }
+  if (!alive(pid)) return
   logger.warn(
     { file, named: pid },
     'postmaster.pid names a process that is not its PostgreSQL any more; removing the file',

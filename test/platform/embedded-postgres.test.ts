@@ -265,6 +265,22 @@ test('whoever runs it is told when PostgreSQL is gone for good, and it starts ag
   expect(await query(await start(dataDir), 'SELECT one FROM kept')).toEqual([{ one: 1 }])
 })
 
+test.runIf(process.platform === 'linux')('a start waits for sessions that outlive a killed PostgreSQL', async () => {
+  const dataDir = newDataDir()
+  const server = await start(dataDir)
+  // Too busy to notice that its server is gone.
+  const busy = query(
+    server,
+    `DO $$ BEGIN WHILE clock_timestamp() < now() + interval '1 second' LOOP END LOOP; END $$`,
+  ).catch(() => {})
+  const running = `SELECT FROM pg_stat_activity WHERE query LIKE 'DO %'`
+  await until(async () => expect(await query(server, running)).toHaveLength(1))
+  process.kill(server.pid, 'SIGKILL')
+  await until(() => expect(alive(server.pid)).toBe(false))
+  expect(await query(await start(dataDir), 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await busy
+})
+
 test('a stop while PostgreSQL recovers from the crash of one of its processes does not hang', async () => {
   const server = await start(newDataDir())
   const client = new pg.Client(server.connection)
