@@ -51,6 +51,7 @@ const walk = (folder: string): string[] =>
 
 const files = walk(root)
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const tests = files.filter((file) => file.startsWith('test/') && file.endsWith('.ts'))
 const sources = files.filter((file) => file.endsWith('.ts') && Object.hasOwn(areas, file.split('/')[0]!))
 
 /** Biome keeps one statement a line and quotes single, so comments and imports can be told by their beginnings. */
@@ -189,6 +190,16 @@ describe('what stands where', () => {
           .some((name) => drawers.has(name)),
       ),
     ).toEqual([])
+  })
+
+  test('tests wait with patience: through test/support/until.ts or expect.poll', () => {
+    const impatient = tests.filter((file) => file !== 'test/support/until.ts')
+    expect(impatient.flatMap((file) => linesMatching(file, /\bvi\.wait(For|Until)\(/))).toEqual([])
+  })
+
+  test('what test files share does nothing on import: a worker loads it once, for many of them', () => {
+    const shared = tests.filter((file) => !file.endsWith('.test.ts'))
+    expect(shared.flatMap((file) => linesMatching(file, /^(before|after)(Each|All)\(/))).toEqual([])
   })
 
   test('no file knows the machine or the registry it was made with', () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { answered, type Exchange, newExchange, type Stage } from '../../gateway/exchange.ts'
 import { createPipeline } from '../../gateway/pipeline.ts'
 import { createRefusalPace } from '../../gateway/refusal-pace.ts'
@@ -10,9 +10,7 @@ import { createMetrics } from '../../platform/metrics.ts'
 import type { ProblemCode } from '../../platform/problem.ts'
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { newSigningKey } from '../support/token-issuer.ts'
-
-/** Machines may be busy. */
-const eventually = (expectation: () => unknown) => vi.waitFor(expectation, { timeout: 20_000 })
+import { until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -44,7 +42,7 @@ describe('a client that sends tokens of unknown keys', () => {
     const token = await unknownKeyToken(gateway)
     const ask = () => gateway.call('/orders/1', { token })
     const flood = Array.from({ length: 40 }, ask)
-    await eventually(async () => expect(await heldTotal(gateway)).toBeGreaterThan(0))
+    await until(async () => expect(await heldTotal(gateway)).toBeGreaterThan(0))
     const before = await heldTotal(gateway)
     const good = await Promise.all(Array.from({ length: 20 }, () => gateway.call('/orders/1')))
     expect(good.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200))
@@ -64,7 +62,7 @@ describe('a client that sends tokens of unknown keys', () => {
     const gateway = await start({ refusedTokens: 1 })
     const token = await unknownKeyToken(gateway)
     await Promise.all(Array.from({ length: 5 }, () => gateway.call('/orders/1', { token })))
-    await eventually(async () => {
+    await until(async () => {
       const counts = [
         ...(await gateway.metrics.render()).text.matchAll(/requests_total\{.*status="(?:401|503)"\} (\d+)/g),
       ]
@@ -80,9 +78,9 @@ describe('a client that sends tokens of unknown keys', () => {
       socket.write(`GET /orders/1 HTTP/1.1\r\nhost: a.test\r\nauthorization: Bearer ${token}\r\n\r\n`)
       return socket
     })
-    await eventually(async () => expect(await heldTotal(gateway)).toBeGreaterThan(0))
+    await until(async () => expect(await heldTotal(gateway)).toBeGreaterThan(0))
     for (const socket of sockets) socket.resetAndDestroy()
-    await eventually(async () =>
+    await until(async () =>
       expect((await gateway.metrics.render()).text).toContain('surrogate_gateway_refusals_held 0'),
     )
     expect((await gateway.call('/orders/1')).status).toBe(200)
@@ -141,7 +139,7 @@ describe('the pace of refusals', () => {
     const { asks, late } = paceOf(4)
     expect(times(4, () => asks('192.0.2.1'))).toEqual([true, true, false, false])
     expect(asks('192.0.2.2')).toBe(true)
-    await eventually(() => expect(late()).toBe(2))
+    await until(() => expect(late()).toBe(2))
   })
 
   test('an IPv6 network is one client', () => {
@@ -165,7 +163,7 @@ describe('the pace of refusals', () => {
     times(1, () => asks('192.0.2.1'))
     expect(times(1_000, () => asks('192.0.2.1'))).not.toContain(true)
     expect(asks('192.0.2.1')).toBe(true)
-    await eventually(() => expect(late()).toBe(1_000))
+    await until(() => expect(late()).toBe(1_000))
   })
 })
 
@@ -205,13 +203,13 @@ test('what is sent behind a request that is not answered yet is not read', async
   const total = 10_000
   socket.resume()
   socket.write(request.repeat(total))
-  await eventually(() => expect(parsed).toBeGreaterThan(1))
+  await until(() => expect(parsed).toBeGreaterThan(1))
   // Many turns in which everything that the system has could be read.
   for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve))
   expect(parsed).toBeLessThan(131_072 / request.length)
 
   release.resolve()
-  await eventually(() => expect(finished).toHaveLength(total))
+  await until(() => expect(finished).toHaveLength(total))
 })
 
 test('a request that was answered before it came to a guard does not hold up its connection', async () => {
@@ -223,7 +221,7 @@ test('a request that was answered before it came to a guard does not hold up its
   socket.on('data', (chunk) => (received += chunk))
   for (const answers of [1, 2, 3]) {
     socket.write(request)
-    await eventually(() => expect(received.split('answered before')).toHaveLength(answers + 1))
+    await until(() => expect(received.split('answered before')).toHaveLength(answers + 1))
     await new Promise((resolve) => setImmediate(resolve))
   }
 })

@@ -4,9 +4,11 @@ import { hookSecrets, newSigningKey, webhookSecretOf } from '../../events/hook-s
 import { insertTestSend } from '../../events/test-send-store.ts'
 import { newId } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 import type { Received } from '../support/webhook-receiver.ts'
+
+eachWithLedger()
 
 // Read anew for every attempt: no attempt that begins after a change may know the hook as it was.
 const config = { ...testRelayConfig, freshMs: 0, retrySchedule: [10, 10] }

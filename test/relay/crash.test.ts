@@ -7,9 +7,11 @@ import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 let processes: TestProcess[]
 beforeEach(async () => {

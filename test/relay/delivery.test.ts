@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
+
+eachWithLedger()
 
 const settled = `SELECT count(*) = 0 FROM lanes`
 

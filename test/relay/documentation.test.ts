@@ -6,8 +6,10 @@ import { catalogue } from '../../events/catalogue.ts'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { freePort } from '../support/free-port.ts'
-import { ledger } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger } from '../support/fresh-ledger.ts'
 import { startProcess } from '../support/process.ts'
+
+eachWithLedger()
 
 const page = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
 

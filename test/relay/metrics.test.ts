@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../platform/metrics.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 test('what became of attempts and what waits is told, for few hooks by name', async () => {
   receiver.answerWith(({ body }, response) => void response.writeHead(body.data['id'] === 'bad' ? 500 : 204).end())

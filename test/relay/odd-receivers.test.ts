@@ -2,8 +2,10 @@ import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 const config = { ...testRelayConfig, attemptTimeoutMs: 2_000, leaseMs: 10_000, retrySchedule: [3_600_000] }
 const attempts = async (count: number) => {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 import type { Received } from '../support/webhook-receiver.ts'
+
+eachWithLedger()
 
 const settled = `SELECT count(*) = 0 FROM lanes`
 const quick = { ...testRelayConfig, retrySchedule: new Array(9).fill(20) }

@@ -9,9 +9,11 @@ import { silentLogger } from '../../platform/logger.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { startCountingProxy } from '../support/counting-proxy.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 import type { WebhookReceiver } from '../support/webhook-receiver.ts'
+
+eachWithLedger()
 
 /** What surrounds a relay fails: its database, its clock. */
 

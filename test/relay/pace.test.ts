@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 const users = (count: number) => Array.from({ length: count }, (_, index) => userUpdated(`u${index}`))
 

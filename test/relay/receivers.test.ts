@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 const attemptsMade = (count: number) =>
   ledger

@@ -5,8 +5,10 @@ import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '..
 import { openDeliveries } from '../../events/lane-store.ts'
 import type { Query, Statement } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 /** Many lanes and many hooks: what is asked for over and over must not grow with them. */
 

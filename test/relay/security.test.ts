@@ -3,8 +3,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+
+eachWithLedger()
 
 const config = { ...testRelayConfig, retrySchedule: [5, 5, 5, 5, 5, 5, 5] }
 const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 })

@@ -4,7 +4,9 @@ import tls, { type SecureContextOptions } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAuthority, type ServerCertificate } from '../support/certificates.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger } from '../support/fresh-ledger.ts'
+
+eachWithLedger()
 
 let authority: ReturnType<typeof createAuthority>
 let trusted: ServerCertificate

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { eachWithHooks, hooks, receiver } from '../../support/fresh-hooks.ts'
+
+eachWithHooks()
 
 test('an attempt tells what was sent, what was answered and how long it took, without the hook’s own credentials', async () => {
   const config = { url: receiver.url, headers: { authorization: 'Bearer top-secret', 'x-team': 'crm' } }

@@ -2,9 +2,11 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../../events/hook-secrets.ts'
 import { verifyWebhook } from '../../../events/webhooks.ts'
-import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { eachWithHooks, hooks, receiver } from '../../support/fresh-hooks.ts'
 import { fillDisk } from '../../support/full-disk.ts'
 import type { Received } from '../../support/webhook-receiver.ts'
+
+eachWithHooks()
 
 /** What is set through the API, and what relays then do. */
 

@@ -3,7 +3,9 @@ import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '
 import { startReplayJob } from '../../../issuer/hooks/replay-job.ts'
 import { newId } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/logger.ts'
-import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { eachWithHooks, hooks, receiver } from '../../support/fresh-hooks.ts'
+
+eachWithHooks()
 
 const finished = async (hookId: string, replayId: string) => {
   const read = async () => (await hooks.call(200, 'GET', `/hooks/${hookId}/replays/${replayId}`)).state

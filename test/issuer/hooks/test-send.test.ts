@@ -2,8 +2,10 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../../events/catalogue.ts'
 import { createTestSend } from '../../../issuer/hooks/test-send.ts'
-import { hooks, receiver } from '../../support/fresh-hooks.ts'
+import { eachWithHooks, hooks, receiver } from '../../support/fresh-hooks.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
+
+eachWithHooks()
 
 test('a test of every event type arrives, signed as real ones are, and says that it is one', async () => {
   const hook = await hooks.create({ url: receiver.url, events: catalogue.map(({ type }) => type) })
