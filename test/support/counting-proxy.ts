@@ -1,6 +1,7 @@
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { PostgresConnection } from './database.ts'
+import { freePort } from './free-port.ts'
 
 /** What one round trip asked for: the name of the prepared statement, or the text of a simple query such as `BEGIN`. */
 export type RoundTrip = string
@@ -21,7 +22,8 @@ export interface CountingProxy {
  */
 export const startCountingProxy = async (
   target: PostgresConnection,
-  { port = 0 }: { port?: number } = {},
+  // One that is still free when it comes back there: what connects in vain meanwhile must not come by it.
+  { port }: { port?: number } = {},
 ): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
@@ -70,7 +72,8 @@ export const startCountingProxy = async (
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const chosen = port ?? (await freePort())
+  await new Promise<void>((resolve) => server.listen(chosen, '127.0.0.1', resolve))
   return {
     connection: { ...target, host: '127.0.0.1', port: (server.address() as AddressInfo).port },
     roundTrips,
