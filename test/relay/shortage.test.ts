@@ -5,8 +5,10 @@ import { createHealth } from '../../platform/health.ts'
 import { newId } from '../../platform/ids.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { ledger, receiver } from '../support/fresh-ledger.ts'
+import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { fillDisk } from '../support/full-disk.ts'
+
+eachWithLedger()
 
 /** PostgreSQL is there, but short of something: room on its disk, connections. */
 

@@ -4,8 +4,10 @@ import { migrations } from '../../migrations/index.ts'
 import { migrate } from '../../platform/database.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
-import { anotherReceiver, ledger, receiver } from '../support/fresh-ledger.ts'
+import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { startTestLedger } from '../support/relay.ts'
+
+eachWithLedger()
 
 /** Versions of Surrogate follow each other while events wait. */
 
