@@ -9,7 +9,7 @@ import { compileBundle, openBundle } from './engine/open-bundle.ts'
 import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
 import type { Verification } from './engine/signatures.ts'
 import { firstDifference, hashSources } from './engine/sources.ts'
-import { loadWasmEngine } from './engine/wasm-engine.ts'
+import { loadWasmEngine, prepareEngine } from './engine/wasm-engine.ts'
 import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
@@ -35,7 +35,7 @@ export interface PolicySource {
   logger: Logger
   /** The setting OPA_BIN. */
   opaBin?: string | undefined
-  /** See `createWasmEngine`. */
+  /** See `EntrypointOptions`. */
   remember?: boolean
   /** For a path that is an address. */
   remote?: RemoteSettings | undefined
@@ -101,19 +101,11 @@ const slowLineEvery = 10_000
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
   const { logger, remember = true, isolation, onRunaway, onSlow } = source
-  const { wasm, built, documents } = bundle
   const print = (line: string) => logger.info({ line }, 'policy print')
-  const engine = await loadWasmEngine(bundle, { reads: built?.reads, remember, print })
-  const isolated =
-    isolation &&
-    (await startIsolation({
-      ...isolation,
-      wasm,
-      ...(documents ? { documents } : { data: bundle.data }),
-      reads: built?.reads,
-      print,
-      ...(onRunaway && { onRunaway }),
-    }))
+  const options = { reads: bundle.built?.reads, remember, print }
+  const prepared = bundle.prepared ?? prepareEngine(bundle)
+  const engine = await loadWasmEngine(prepared, options)
+  const isolated = isolation && (await startIsolation({ ...isolation, ...options, prepared, onRunaway }))
   let quietUntil = 0
   return {
     revision: bundle.revision,

@@ -14,9 +14,7 @@ export interface Bundle {
   serial?: number
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
-  /** `data` as JSON, where the bundle was opened in a thread. */
-  documents?: Uint8Array
-  /** For `loadWasmEngine`: what is left is to copy it. */
+  /** Where the bundle was opened in a thread: what is left for `loadWasmEngine` is to copy it. */
   prepared?: PreparedEngine
   /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
   built?: BuiltFrom

@@ -36,14 +36,19 @@ export const compilePolicies = (options: {
       '-b',
       '.',
     ]
-    const compile = async (target: 'wasm' | 'plan'): Promise<Uint8Array> => {
+    const compile = async (target: 'wasm' | 'plan', flags: readonly string[] = []): Promise<Uint8Array> => {
       const output = join(scratch, `${target}.tar.gz`)
-      const built = await runOpa(options.opa, [...common, '-t', target, '-o', output], { cwd: folder })
+      const built = await runOpa(options.opa, [...common, ...flags, '-t', target, '-o', output], { cwd: folder })
       if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
       return readFile(output)
     }
     // Side by side: each is a process of its own, and an edit should be in force soon.
-    const [wasm, planned, compiler] = await Promise.all([compile('wasm'), compile('plan'), compilerOf(options.opa)])
+    // The plan is the same without the documents, and large ones take long to read.
+    const [wasm, planned, compiler] = await Promise.all([
+      compile('wasm'),
+      compile('plan', withoutDocuments),
+      compilerOf(options.opa),
+    ])
     const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(planned).get('plan.json')))
     const endless = capabilities === null ? [] : endlessCalls(plan)
     if (endless.length > 0) throw doNotCompile(endless)
@@ -57,6 +62,8 @@ export const compilePolicies = (options: {
       },
     })
   })
+
+const withoutDocuments = ['data.json', 'data.yaml', 'data.yml'].flatMap((name) => ['--ignore', name])
 
 /** Runs `use` with the sources in a folder of their own, gone afterwards; `scratch` is another one for results. */
 export const withSources = async <Result>(

@@ -1,11 +1,12 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { moduleUrl } from '../../platform/module-url.ts'
-import type { InputReads } from './input-reads.ts'
+import { type Entrypoint, type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { PolicyBusy, PolicyError } from './policy-error.ts'
+import { type PolicyThread, patience, type Question, type Reply, startThread } from './policy-thread.ts'
+import type { PreparedEngine } from './wasm-engine.ts'
 
 /**
  * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its deadline is
- * ended with its thread, which nothing else can do to WebAssembly, and another thread takes its place.
+ * ended with its thread, which nothing else can do to WebAssembly, and another thread takes its place. What was answered lately needs
+ * no thread.
  */
 export interface Isolation {
   /** As `PolicySet.evaluate`. Rejects with `PolicyError` when it failed or missed its deadline, with `PolicyBusy` when no thread came free. */
@@ -30,73 +31,40 @@ export interface IsolationOptions {
   nice?: number
 }
 
-/** What a thread is given to begin with. Shared memory, so that starting another one costs this thread nothing, however large the documents. */
-export interface WorkerStart {
-  port: MessagePort
-  wasm: SharedArrayBuffer
-  /** The documents as JSON. */
-  data: SharedArrayBuffer
-  reads: Readonly<Record<string, InputReads>> | undefined
-  nice: number
-}
-
-export type ToWorker = { entrypoint: string; input: string | undefined }[]
-/** `answers` in the order of what was asked; `value` is JSON. `cpu`: what the thread has used so far, in µs. */
-export type FromWorker =
-  | { ready: true; cpu: number }
-  | { failed: string }
-  | { print: string }
-  | { answers: ({ value: string | undefined } | { error: string })[]; cpu: number }
-
-interface Task {
-  entrypoint: string
-  input: string | undefined
+interface Task extends Question {
+  known: Entrypoint['known']
   /** `performance.now()` after which it is not begun any more. */
   giveUp: number
   resolve: (value: unknown) => void
   reject: (error: PolicyError) => void
 }
 
-interface Thread {
-  worker: Worker
-  port: MessagePort
-  running: Task[] | undefined
-  /** `performance.now()` at which that began. */
-  begun: number
-  /** Processor time used before that, in µs. */
-  cpu: number
-  deadline: NodeJS.Timeout | undefined
+interface Place {
+  thread: PolicyThread
+  running: Task[]
 }
 
 /** After a missed deadline an entrypoint may not take the last free thread, and pauses for as long as it ran. Milliseconds. */
 const suspectFor = 10_000
 const slowestRestart = 5_000
-/** How many deadlines may pass by the clock. */
-const patience = 4
-/** The same for whoever waits for a thread: longer than one takes to be ended. */
-const waitingPatience = 6
-/** A thread that takes longer to be ready than this is not going to be. Milliseconds. */
-const startWithin = 30_000
+/** How many deadlines whoever waits for a thread may wait: longer than one takes to be ended. */
+const waitingPatience = patience + 2
 
 /** Resolves when every thread is ready; rejects with `PolicyError` when the policy cannot be started. */
 export const startIsolation = async (
-  options: IsolationOptions & {
-    wasm: Uint8Array
-    data?: unknown
-    /** Instead of `data`: the JSON of it. */
-    documents?: Uint8Array
-    reads?: Readonly<Record<string, InputReads>> | undefined
-    print?: (line: string) => void
-    /** Called for each evaluation that missed its deadline. */
-    onRunaway?: (entrypoint: string) => void
-  },
+  options: IsolationOptions &
+    EntrypointOptions & {
+      prepared: PreparedEngine
+      print?: (line: string) => void
+      /** Called for each evaluation that missed its deadline. */
+      onRunaway?: ((entrypoint: string) => void) | undefined
+    },
 ): Promise<Isolation> => {
-  const { workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print, onRunaway } = options
-  const wasm = shared(options.wasm)
-  const data = shared(options.documents ?? new TextEncoder().encode(JSON.stringify(options.data ?? {})))
+  const { prepared, workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print, onRunaway } = options
+  const named = entrypointTable(prepared.image.entrypoints, options)
 
-  const idle: Thread[] = []
-  const threads = new Set<Thread>()
+  const places = new Set<Place>()
+  const idle: Place[] = []
   const waiting: Task[] = []
   /** By entrypoint: when its next evaluation may begin, and until when it is watched. */
   const suspects = new Map<string, { notBefore: number; until: number }>()
@@ -107,50 +75,34 @@ export const startIsolation = async (
 
   const start = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      const { port1: port, port2 } = new MessageChannel()
-      const started: WorkerStart = { port: port2, wasm, data, reads: options.reads, nice }
-      const worker = new Worker(moduleUrl('./isolation-worker', import.meta.url), {
-        workerData: started,
-        transferList: [port2],
-        // Rules have no business with the environment, nor with how this process was started.
-        env: {},
-        execArgv: [],
-        name: 'policy',
+      const running: Task[] = []
+      const thread = startThread({
+        prepared,
+        nice,
+        deadline,
+        print,
+        onReady() {
+          failedStarts = 0
+          idle.push(place)
+          resolve()
+          dispatch()
+        },
+        onReplies(replies) {
+          idle.push(place)
+          for (const [index, task] of place.running.splice(0).entries()) settle(task, replies[index]!)
+          dispatch()
+        },
+        onEnd(error, ranAway) {
+          if (ranAway) for (const { entrypoint } of place.running) onRunaway?.(entrypoint)
+          suspect(place.running)
+          leave(place, error)
+          reject(error)
+          restart()
+          dispatch()
+        },
       })
-      const thread: Thread = { worker, port, running: undefined, begun: 0, cpu: 0, deadline: undefined }
-      threads.add(thread)
-      const stop = (reason: string): void => {
-        clearTimeout(late)
-        if (!threads.has(thread)) return
-        suspect(thread)
-        leave(thread, new PolicyError(`the policy's thread stopped: ${reason}`))
-        reject(new PolicyError(reason))
-        restart()
-      }
-      const late = setTimeout(stop, startWithin, 'it did not start in time')
-      const begin = (cpu: number): void => {
-        clearTimeout(late)
-        // From now on a thread that waits for work keeps no process alive.
-        worker.unref()
-        port.unref()
-        failedStarts = 0
-        thread.cpu = cpu
-        idle.push(thread)
-        resolve()
-        dispatch()
-      }
-      const receive = (message: FromWorker): void => {
-        if ('failed' in message) stop(message.failed)
-        else if ('ready' in message) begin(message.cpu)
-        else take(thread, message)
-      }
-      port.on('message', receive)
-      worker.on('error', (error) => stop(error.message))
-      worker.on('exit', () => {
-        // Its last words may come after it.
-        receiveAll(port, receive)
-        stop('it ended')
-      })
+      const place = { thread, running }
+      places.add(place)
     })
 
   /** At once after an evaluation ran away; less and less often when threads do not even start. */
@@ -161,55 +113,18 @@ export const startIsolation = async (
     setTimeout(() => closed || start().catch(() => {}), pause).unref()
   }
 
-  const suspect = ({ running = [] }: Thread): void => {
+  const suspect = (tasks: readonly Task[]): void => {
     const now = performance.now()
-    for (const { entrypoint } of running) {
+    for (const { entrypoint } of tasks) {
       suspects.set(entrypoint, { notBefore: now + deadline, until: now + suspectFor })
     }
   }
 
-  const leave = (thread: Thread, error: PolicyError): void => {
-    threads.delete(thread)
-    clearTimeout(thread.deadline)
-    const at = idle.indexOf(thread)
+  const leave = (place: Place, error: PolicyError): void => {
+    places.delete(place)
+    const at = idle.indexOf(place)
     if (at !== -1) idle.splice(at, 1)
-    thread.port.close()
-    void thread.worker.terminate()
-    for (const task of thread.running ?? []) task.reject(error)
-    thread.running = undefined
-  }
-
-  const take = (thread: Thread, message: FromWorker): void => {
-    if ('print' in message) print?.(message.print)
-    if (!('answers' in message) || !thread.running) return
-    const tasks = thread.running
-    clearTimeout(thread.deadline)
-    thread.running = undefined
-    thread.cpu = message.cpu
-    idle.push(thread)
-    for (const [index, task] of tasks.entries()) settle(task, message.answers[index]!)
-    dispatch()
-  }
-
-  const onDeadline = async (thread: Thread): Promise<void> => {
-    // The answer may lie there already, when it was this thread that was late.
-    receiveAll(thread.port, (message) => take(thread, message))
-    const tasks = thread.running
-    if (!tasks) return
-    const used = (await cpuOf(thread.worker, deadline)) - thread.cpu
-    if (thread.running !== tasks) return
-    const left = deadline - used / 1000
-    const late = performance.now() - thread.begun > patience * deadline
-    if (left > 0 && !late) thread.deadline = setTimeout(onDeadline, Math.max(1, left), thread)
-    else endRunaway(thread, tasks)
-  }
-
-  const endRunaway = (thread: Thread, tasks: readonly Task[]): void => {
-    for (const { entrypoint } of tasks) onRunaway?.(entrypoint)
-    suspect(thread)
-    leave(thread, new PolicyError(`the policy gave no answer within ${deadline} ms`))
-    restart()
-    dispatch()
+    for (const task of place.running.splice(0)) task.reject(error)
   }
 
   const mayBegin = ({ entrypoint }: Task, now: number): boolean => {
@@ -236,15 +151,12 @@ export const startIsolation = async (
     while (idle.length > 0 && waiting.length > 0) {
       const tasks = nextBatch(now)
       if (tasks.length === 0) break
-      const thread = idle.pop()!
-      thread.running = tasks
-      thread.begun = now
-      thread.deadline = setTimeout(onDeadline, deadline, thread)
-      const message: ToWorker = tasks.map(({ entrypoint, input }) => ({ entrypoint, input }))
-      thread.port.postMessage(message)
+      const place = idle.pop()!
+      place.running.push(...tasks)
+      place.thread.ask(tasks.map(({ entrypoint, input }) => ({ entrypoint, input })))
     }
     if (waiting.length === 0) {
-      if (drained && idle.length === threads.size) drained()
+      if (drained && idle.length === places.size) drained()
     } else if (!timer) {
       timer = setTimeout(
         () => {
@@ -261,7 +173,7 @@ export const startIsolation = async (
   const close = async (): Promise<void> => {
     if (closed) return
     closed = true
-    if (waiting.length > 0 || idle.length < threads.size) {
+    if (waiting.length > 0 || idle.length < places.size) {
       await new Promise<void>((resolve) => {
         drained = resolve
         setTimeout(resolve, 2 * patience * deadline)
@@ -270,9 +182,9 @@ export const startIsolation = async (
     clearTimeout(timer)
     for (const task of waiting.splice(0)) task.reject(new PolicyBusy('the policies were replaced'))
     await Promise.all(
-      [...threads].map((thread) => {
-        leave(thread, new PolicyError('the policies were replaced'))
-        return thread.worker.terminate()
+      [...places].map((place) => {
+        leave(place, new PolicyError('the policies were replaced'))
+        return place.thread.end()
       }),
     )
   }
@@ -286,11 +198,16 @@ export const startIsolation = async (
   return {
     evaluate: (entrypoint, input) =>
       new Promise((resolve, reject) => {
-        if (closed || waiting.length >= queue) return reject(busy())
-        const text = JSON.stringify(input)
+        if (closed) return reject(busy())
+        const asked = named(entrypoint)
+        const text = inputText(input, asked)
+        const known = text === undefined ? undefined : asked.known?.get(text)
+        if (known !== undefined) return resolve(resultOf(known))
+        if (waiting.length >= queue) return reject(busy())
         waiting.push({
           entrypoint,
           input: text,
+          known: asked.known,
           giveUp: performance.now() + waitingPatience * deadline,
           resolve,
           reject,
@@ -301,35 +218,11 @@ export const startIsolation = async (
   }
 }
 
-const receiveAll = (port: MessagePort, receive: (message: FromWorker) => void): void => {
-  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
-    receive(next.message as FromWorker)
-}
-
-/** In µs. Infinite where Node cannot tell; 0 when the thread does not get to answer: then it does not get to run either. */
-const cpuOf = async (worker: Worker, atMost: number): Promise<number> => {
-  if (typeof worker.cpuUsage !== 'function') return Number.POSITIVE_INFINITY
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, atMost, undefined)
-  })
-  try {
-    const usage = await Promise.race([worker.cpuUsage(), late])
-    return usage ? usage.user + usage.system : 0
-  } catch {
-    return Number.POSITIVE_INFINITY
-  } finally {
-    clearTimeout(timer)
+const settle = ({ input, known, resolve, reject }: Task, reply: Reply): void => {
+  if ('error' in reply) {
+    reject(new PolicyError(reply.error))
+    return
   }
-}
-
-const settle = (task: Task, answer: { value: string | undefined } | { error: string }): void => {
-  if ('error' in answer) task.reject(new PolicyError(answer.error))
-  else task.resolve(answer.value === undefined ? undefined : JSON.parse(answer.value))
-}
-
-const shared = (bytes: Uint8Array): SharedArrayBuffer => {
-  const copy = new SharedArrayBuffer(bytes.length)
-  new Uint8Array(copy).set(bytes)
-  return copy
+  if (reply.repeatable && input !== undefined) known?.set(input, reply.text)
+  resolve(resultOf(reply.text))
 }

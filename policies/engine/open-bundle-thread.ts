@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { hostBuiltins } from './builtins/index.ts'
 import { type Bundle, readBundle } from './bundle.ts'
 import { compilePolicies } from './compile.ts'
 import type { OpenAnswer, Opened, OpenTask } from './open-bundle.ts'
 import { PolicyError } from './policy-error.ts'
+import { stepBack } from './step-back.ts'
 import { prepareEngine } from './wasm-engine.ts'
 
 /** The thread side of `open-bundle.ts`: one bundle, then it ends. */
@@ -11,21 +11,17 @@ import { prepareEngine } from './wasm-engine.ts'
 const read = async (task: OpenTask): Promise<Bundle> =>
   'bytes' in task ? readBundle(task.bytes, task.verification) : readBundle(await compilePolicies(task))
 
-const names = new Map(Object.entries(hostBuiltins).map(([name, builtin]) => [builtin, name]))
-
 const open = async (): Promise<Opened> => {
   const { data, ...bundle } = await read(workerData as OpenTask)
-  const { module, image } = prepareEngine({ wasm: bundle.wasm, data })
-  const builtins = image.builtins.map((builtin) => names.get(builtin)!)
-  return { ...bundle, documents: new TextEncoder().encode(JSON.stringify(data)), module, image: { ...image, builtins } }
+  const prepared = prepareEngine({ wasm: bundle.wasm, data })
+  return { ...bundle, documents: new TextEncoder().encode(JSON.stringify(data)), prepared }
 }
 
+// The compiler that it starts inherits this.
+stepBack(10)
+
 const say = (answer: OpenAnswer): void => {
-  const moved =
-    'opened' in answer
-      ? [answer.opened.image.bytes.buffer as ArrayBuffer, answer.opened.documents.buffer as ArrayBuffer]
-      : []
-  parentPort!.postMessage(answer, moved)
+  parentPort!.postMessage(answer, 'opened' in answer ? [answer.opened.documents.buffer] : [])
 }
 
 open().then(

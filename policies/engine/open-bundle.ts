@@ -1,12 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
-import { hostBuiltins } from './builtins/index.ts'
 import { type Bundle, readBundle } from './bundle.ts'
 import { compilePolicies } from './compile.ts'
 import { type CompileIssue, PolicyError } from './policy-error.ts'
 import type { Verification } from './signatures.ts'
 import type { Sources } from './sources.ts'
-import type { MemoryImage } from './wasm-instance.ts'
+import type { PreparedEngine } from './wasm-engine.ts'
 
 /**
  * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 300 ms, in which
@@ -34,11 +33,7 @@ const unpackedSize = (bytes: Uint8Array): number =>
 export type OpenTask = { bytes: Uint8Array; verification: Verification | undefined } | { sources: Sources; opa: string }
 
 /** A bundle, with documents as JSON and with an instance's memory after they were parsed. */
-export type Opened = Omit<Bundle, 'data' | 'prepared'> & {
-  documents: Uint8Array
-  module: WebAssembly.Module
-  image: Omit<MemoryImage, 'builtins'> & { builtins: readonly string[] }
-}
+export type Opened = Omit<Bundle, 'data'> & { documents: Uint8Array<ArrayBuffer>; prepared: PreparedEngine }
 
 export type OpenAnswer = { opened: Opened } | { failed: { message: string; issues: readonly CompileIssue[] } }
 
@@ -58,16 +53,14 @@ const inThread = (task: OpenTask): Promise<Bundle> =>
     worker.once('exit', () => reject(new PolicyError('the bundle cannot be opened: its thread ended')))
   })
 
-const bundleOf = ({ documents, module, image, ...bundle }: Opened): Bundle => {
+const bundleOf = ({ documents, ...bundle }: Opened): Bundle => {
   let data: unknown
   return {
     ...bundle,
-    documents,
     /** Parsed when somebody asks; the engine does not. */
     get data() {
       data ??= JSON.parse(new TextDecoder().decode(documents))
       return data
     },
-    prepared: { module, image: { ...image, builtins: image.builtins.map((name) => hostBuiltins[name]!) } },
   }
 }

@@ -1,16 +1,30 @@
 import { hostBuiltins } from './builtins/index.ts'
-import { type InputReads, projectInput } from './input-reads.ts'
-import { createKnownAnswers } from './known-answers.ts'
+import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { PolicyError } from './policy-error.ts'
 import { parseValue, type RegoObject, type RegoSet, type Value } from './values.ts'
-import { compileModule, instantiate, type MemoryImage, memoryOf, type WasmInstance } from './wasm-instance.ts'
+import {
+  compileModule,
+  type InstanceOrigin,
+  instantiate,
+  type MemoryImage,
+  memoryOf,
+  type WasmInstance,
+} from './wasm-instance.ts'
 
 export interface WasmEngine {
   readonly entrypoints: readonly string[]
   /** The value of the entrypoint, `undefined` when no rule gives one. Throws `PolicyError`; the next call has a fresh instance. */
   evaluate(entrypoint: string, input: unknown): unknown
+  /** The same from and as JSON (see `resultOf`), always evaluated: for questions that come from another thread. */
+  answer(entrypoint: string, input: string | undefined): Answer
   /** The same as an exact Rego value; the input is the text of one. For tools: several times slower. */
   evaluateExactly(entrypoint: string, input: string | undefined): Value | undefined
+}
+
+export interface Answer {
+  text: string
+  /** Whether the same input would be answered the same at any time. */
+  repeatable: boolean
 }
 
 /** Bytes. */
@@ -28,20 +42,19 @@ export const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memo
 /** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
 const keptGrowth = 16_777_216
 
-export interface EngineOptions {
+export interface EngineSource {
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
-  /** What each entrypoint reads of its input; the rest is not handed over. Without: everything is. */
-  reads?: Readonly<Record<string, InputReads>> | undefined
+}
+
+export interface EngineOptions extends EntrypointOptions {
   limits?: Partial<EngineLimits>
-  /** Whether an input that was answered before may be answered from memory. Default true; only speed differs. */
-  remember?: boolean
   now?: () => number
   /** Receives the lines that rules print. */
   print?: (line: string) => void
 }
 
-/** A compiled policy with its documents parsed: what takes long about starting one. */
+/** A compiled policy with its documents parsed: what takes long about starting one. Can be sent to other threads, which share it. */
 export interface PreparedEngine {
   module: WebAssembly.Module
   image: MemoryImage
@@ -51,82 +64,58 @@ export interface PreparedEngine {
  * Runs a compiled policy on this thread. Throws `PolicyError` when the module is not an OPA policy or needs a built-in function
  * that we do not supply.
  */
-export const createWasmEngine = (options: EngineOptions): WasmEngine => {
-  const module = compileModule(options.wasm)
-  const start = starter(module, options)
-  const first = start()
-  return engineOf({ start, first, image: first.image() }, options)
+export const createWasmEngine = (options: EngineSource & EngineOptions): WasmEngine =>
+  engineOf(prepareEngine(options), options)
+
+/** The same from what was prepared here or in another thread, without holding this one up. */
+export const loadWasmEngine = async (prepared: PreparedEngine, options: EngineOptions = {}): Promise<WasmEngine> =>
+  engineOf(prepared, options, await memoryOf(prepared.image, limitsOf(options)))
+
+/** Parses the documents and compiles the module, which takes long: see `openBundle`. Throws `PolicyError`. */
+export const prepareEngine = ({ wasm, data, ...options }: EngineSource & EngineOptions): PreparedEngine => {
+  const module = compileModule(wasm)
+  return { module, image: start(module, { data }, options).image() }
 }
 
-/** The same for a bundle, without holding this thread up where it was opened in another one. */
-export const loadWasmEngine = async (
-  bundle: Pick<EngineOptions, 'wasm' | 'data'> & { prepared?: PreparedEngine },
-  options: Omit<EngineOptions, 'wasm' | 'data'> = {},
-): Promise<WasmEngine> => {
-  if (!bundle.prepared) return createWasmEngine({ ...options, wasm: bundle.wasm, data: bundle.data })
-  const { module, image } = bundle.prepared
-  // The documents are in the image.
-  const start = starter(module, { ...options, data: undefined })
-  const memory = await memoryOf(image, { ...defaultLimits, ...options.limits })
-  return engineOf({ start, first: start({ image, memory }), image }, options)
-}
+const limitsOf = ({ limits }: EngineOptions): EngineLimits => ({ ...defaultLimits, ...limits })
 
-export const prepareEngine = (options: Pick<EngineOptions, 'wasm' | 'data' | 'limits'>): PreparedEngine => {
-  const module = compileModule(options.wasm)
-  return { module, image: starter(module, options)().image() }
-}
-
-type Start = (from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }) => WasmInstance
-
-const starter = (module: WebAssembly.Module, options: Omit<EngineOptions, 'wasm'>): Start => {
-  const limits = { ...defaultLimits, ...options.limits }
-  return (from) => {
-    try {
-      return instantiate({
-        module,
-        data: options.data,
-        ...(from && { from }),
-        builtins: hostBuiltins,
-        limits,
-        now: options.now ?? Date.now,
-        print: options.print ?? (() => {}),
-      })
-    } catch (error) {
-      if (error instanceof PolicyError) throw error
-      throw new PolicyError(`the policy cannot be started within ${limits.memory} bytes`, { cause: error })
-    }
+const start = (module: WebAssembly.Module, origin: InstanceOrigin, options: EngineOptions): WasmInstance => {
+  const limits = limitsOf(options)
+  try {
+    return instantiate({
+      module,
+      origin,
+      builtins: hostBuiltins,
+      limits,
+      now: options.now ?? Date.now,
+      print: options.print ?? (() => {}),
+    })
+  } catch (error) {
+    if (error instanceof PolicyError) throw error
+    throw new PolicyError(`the policy cannot be started within ${limits.memory} bytes`, { cause: error })
   }
 }
 
-/** `image`: callers may be able to provoke errors, so starting again must be cheap; parsing large documents would not be. */
+/** From the image again and again: callers may be able to provoke errors, so starting another instance must be cheap. */
 const engineOf = (
-  { start, first, image }: { start: Start; first: WasmInstance; image: MemoryImage },
-  options: Pick<EngineOptions, 'reads' | 'remember'>,
+  { module, image }: PreparedEngine,
+  options: EngineOptions,
+  memory?: WebAssembly.Memory,
 ): WasmEngine => {
-  const entrypoints = new Map(
-    Object.entries(first.entrypoints).map(([name, id]) => {
-      const known = options.remember === false ? undefined : createKnownAnswers()
-      return [name, { id, reads: options.reads?.[name] ?? null, known }]
-    }),
-  )
+  const named = entrypointTable(image.entrypoints, options)
 
   // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
   // stack, and after some hundred throws every call would fail with "memory access out of bounds".
-  let idle: WasmInstance | undefined = first
+  let idle: WasmInstance | undefined = start(module, { image, memory }, options)
   let spare: WebAssembly.Memory | undefined
   const takeInstance = (): WasmInstance => {
     const [instance, memory] = [idle, spare]
     idle = undefined
     if (instance) return instance
     spare = undefined
-    return start({ image, memory })
+    return start(module, { image, memory }, options)
   }
 
-  const named = (entrypoint: string) => {
-    const found = entrypoints.get(entrypoint)
-    if (!found) throw new PolicyError(`the policy has no entrypoint ${entrypoint}`)
-    return found
-  }
   const run = <Result>(use: (instance: WasmInstance) => Result): Result => {
     const instance = takeInstance()
     try {
@@ -141,10 +130,10 @@ const engineOf = (
   }
 
   return {
-    entrypoints: [...entrypoints.keys()],
+    entrypoints: Object.keys(image.entrypoints),
     evaluate(entrypoint, input) {
       const found = named(entrypoint)
-      const text = writeInput(projectInput(input, found.reads))
+      const text = inputText(input, found)
       const known = text === undefined ? undefined : found.known?.get(text)
       if (known !== undefined) return resultOf(known)
       return run((instance) => {
@@ -154,6 +143,10 @@ const engineOf = (
         return result
       })
     },
+    answer(entrypoint, input) {
+      const { id } = named(entrypoint)
+      return run((instance) => ({ text: instance.evaluate(id, input), repeatable: instance.repeatable() }))
+    },
     evaluateExactly(entrypoint, input) {
       const { id } = named(entrypoint)
       return run((instance) => {
@@ -162,16 +155,5 @@ const engineOf = (
         return (answer as RegoObject | undefined)?.get('result')
       })
     },
-  }
-}
-
-/** Every answer is `[{"result":…}]`, or `[]` when no rule gave one. */
-const resultOf = (answer: string): unknown => (JSON.parse(answer) as { result: unknown }[])[0]?.result
-
-const writeInput = (input: unknown): string | undefined => {
-  try {
-    return JSON.stringify(input)
-  } catch (error) {
-    throw new PolicyError('the policy input cannot be written as JSON', { cause: error })
   }
 }

@@ -27,7 +27,8 @@ export interface WasmInstance {
  * that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old memory is sound again.
  */
 export interface MemoryImage {
-  bytes: Uint8Array
+  /** Shared, so that other threads start from it without a copy of their own. */
+  bytes: Uint8Array<SharedArrayBuffer>
   /** Where the heap began before the documents: below lie the module's own variables and its stack. Address. */
   documents: number
   /** The parsed documents. Address. */
@@ -37,7 +38,8 @@ export interface MemoryImage {
   /** Of the whole memory at the start. Bytes. */
   size: number
   entrypoints: Readonly<Record<string, number>>
-  builtins: readonly HostBuiltin[]
+  /** Names by the number under which the module calls them. */
+  builtins: readonly string[]
 }
 
 /** The exports that are used. Addresses and lengths are numbers; 0 is NULL. */
@@ -74,19 +76,19 @@ const envelopeBytes = '[{"result":}]'.length
 
 const encoder = new TextEncoder()
 
+/** Documents to parse, or an image; with `memory` one that holds the image's documents already, whoever used it before. */
+export type InstanceOrigin = { data: unknown } | { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
+
 export const instantiate = ({
   module,
-  data,
-  from,
+  origin,
   builtins,
   limits,
   now,
   print,
 }: {
   module: WebAssembly.Module
-  data: unknown
-  /** Starts from an image, in the memory of an instance that is not used any more or in a new one. */
-  from?: { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
+  origin: InstanceOrigin
   builtins: Readonly<Record<string, HostBuiltin>>
   limits: { input: number; result: number; memory: number }
   /** Milliseconds since 1970; asked at most once an evaluation. */
@@ -94,6 +96,7 @@ export const instantiate = ({
   print: (line: string) => void
 }): WasmInstance => {
   const maximum = pages(limits.memory)
+  const from = 'image' in origin ? origin : undefined
   const initial = pages(from?.image.size ?? limits.input + workspace)
   const memory = from?.memory ?? new WebAssembly.Memory({ initial, maximum })
   let bytes = Buffer.from(memory.buffer)
@@ -146,7 +149,7 @@ export const instantiate = ({
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
-    const result = answerOf(image.builtins[id]!, args.map(readValue), context)
+    const result = answerOf(supplied[id]!, args.map(readValue), context)
     return result === undefined ? 0 : write(writeValue(result), exports.opa_value_parse)
   }
 
@@ -167,13 +170,12 @@ export const instantiate = ({
   const exports = instance.exports as unknown as Exports
   requireAbi(exports)
 
-  const load = (): MemoryImage => {
-    const supplied: HostBuiltin[] = []
+  const load = (data: unknown): MemoryImage => {
+    const needed: string[] = []
     const missing: string[] = []
     for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) {
-      const builtin = builtins[name]
-      if (builtin) supplied[id] = builtin
-      else missing.push(name)
+      needed[id] = name
+      if (!builtins[name]) missing.push(name)
     }
     if (missing.length > 0) {
       throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
@@ -185,9 +187,10 @@ export const instantiate = ({
     const room = heap + limits.input + workspace - memory.buffer.byteLength
     if (room > 0) memory.grow(pages(room))
     const size = memory.buffer.byteLength
-    return { bytes: new Uint8Array(), documents, data: loaded, heap, size, entrypoints, builtins: supplied }
+    return { bytes: noBytes, documents, data: loaded, heap, size, entrypoints, builtins: needed }
   }
-  const image = from?.image ?? load()
+  const image = 'image' in origin ? origin.image : load(origin.data)
+  const supplied = image.builtins.map((name) => builtins[name]!)
   if (from) view().set(from.memory ? image.bytes.subarray(0, image.documents) : image.bytes)
   const { heap } = image
 
@@ -206,9 +209,15 @@ export const instantiate = ({
     },
     repeatable: () => repeatable,
     grownBy: () => memory.buffer.byteLength - image.size,
-    image: () => ({ ...image, bytes: Uint8Array.prototype.slice.call(view(), 0, heap) }),
+    image() {
+      const copy = new Uint8Array(new SharedArrayBuffer(heap))
+      copy.set(view().subarray(0, heap))
+      return { ...image, bytes: copy }
+    },
   }
 }
+
+const noBytes = new Uint8Array(new SharedArrayBuffer(0))
 
 /** Bytes that are copied at a time: some tenths of a millisecond. */
 const slice = 1_048_576
@@ -247,20 +256,15 @@ export const compileModule = (wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module
 /** The built-in functions that a policy needs from its host. */
 export const neededBuiltins = (wasm: Uint8Array<ArrayBuffer>): string[] => {
   const nothing = () => undefined
-  const needed: string[] = []
-  const noteName = (_target: object, name: string | symbol) => {
-    needed.push(String(name))
-    return nothing
-  }
-  instantiate({
+  const instance = instantiate({
     module: compileModule(wasm),
-    data: {},
-    builtins: new Proxy({}, { get: noteName }),
+    origin: { data: {} },
+    builtins: new Proxy({}, { get: () => nothing }),
     limits: { input: pageBytes, result: pageBytes, memory: 1024 * pageBytes },
     now: Date.now,
     print: nothing,
   })
-  return needed
+  return Object.values(instance.image().builtins)
 }
 
 const writeInput = (bytes: Buffer, address: number, input: string, most: number): number => {

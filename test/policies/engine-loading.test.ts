@@ -6,7 +6,7 @@ import { compilePolicies } from '../../policies/engine/compile.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { openBundle } from '../../policies/engine/open-bundle.ts'
 import { PolicyError } from '../../policies/engine/policy-error.ts'
-import { loadWasmEngine } from '../../policies/engine/wasm-engine.ts'
+import { createWasmEngine, loadWasmEngine } from '../../policies/engine/wasm-engine.ts'
 import { ruleFolder } from './rule-folder.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
@@ -43,7 +43,7 @@ const bundleOf = async (data: string) =>
 test('a bundle with large documents is opened in a thread, and answers as one that was opened here', async () => {
   const bundle = await openBundle(await bundleOf(documents('gold')))
   expect(bundle.prepared).toBeDefined()
-  const engine = await loadWasmEngine(bundle)
+  const engine = await loadWasmEngine(bundle.prepared!)
   expect(engine.evaluate('test/decision', { user: 'user29999' })).toEqual({ plan: 'gold', year: true })
   expect(engine.evaluate('test/decision', { user: 'nobody' })).toBeUndefined()
   for (let round = 0; round < 20; round++) {
@@ -56,7 +56,7 @@ test('a bundle with large documents is opened in a thread, and answers as one th
 test('a small one is opened at once', async () => {
   const bundle = await openBundle(await bundleOf('{"users":{"user1":{"plan":"silver"}}}'))
   expect(bundle.prepared).toBeUndefined()
-  const engine = await loadWasmEngine(bundle)
+  const engine = await createWasmEngine(bundle)
   expect(engine.evaluate('test/decision', { user: 'user1' })).toEqual({ plan: 'silver', year: true })
 })
 

@@ -5,6 +5,7 @@ import { compilePolicies } from '../../policies/engine/compile.ts'
 import { type IsolationOptions, startIsolation } from '../../policies/engine/isolation.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { PolicyBusy } from '../../policies/engine/policy-error.ts'
+import { prepareEngine } from '../../policies/engine/wasm-engine.ts'
 
 /** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
 const rules = `package test
@@ -31,12 +32,11 @@ const bundle = (async () => {
 })()
 
 const isolate = async (options: IsolationOptions & { print?: (line: string) => void }) => {
-  const { wasm, data, built } = await bundle
+  const { built, ...source } = await bundle
   const runaways: string[] = []
   const isolation = await startIsolation({
     ...options,
-    wasm,
-    data,
+    prepared: prepareEngine(source),
     reads: built?.reads,
     onRunaway: (entrypoint) => runaways.push(entrypoint),
   })
@@ -53,6 +53,21 @@ test('an isolated policy answers as on the main thread, prints included', async 
   expect(await evaluate('test/decision', {})).toBeUndefined()
   expect(await evaluate('test/talkative', { ask: 'why' })).toBe(true)
   expect(lines).toEqual(['asked why'])
+})
+
+test('what was answered lately needs no thread, unless rules print', async () => {
+  const lines: string[] = []
+  const { evaluate } = await isolate({ workers: 1, deadline: 1_000, print: (line) => lines.push(line) })
+  await evaluate('test/decision', { ask: 1 })
+  await evaluate('test/talkative', { ask: 1 })
+  expect(await evaluate('test/talkative', { ask: 1 })).toBe(true)
+  expect(lines).toEqual(['asked 1', 'asked 1'])
+
+  let over = false
+  const away = expect(evaluate('test/slow', forever).finally(() => (over = true))).rejects.toThrow('no answer')
+  expect(await evaluate('test/decision', { ask: 1, unread: 2 })).toEqual({ answer: 1, limit: 7 })
+  expect(over).toBe(false)
+  await away
 })
 
 test('what goes wrong in the thread is said, and the thread goes on', async () => {
@@ -129,5 +144,7 @@ test('closing lets what was asked come to its end and refuses what comes later',
 })
 
 test('a policy that cannot be started is an error at the start', async () => {
-  await expect(startIsolation({ wasm: new Uint8Array([1, 2, 3]), data: {} })).rejects.toThrow('no valid WebAssembly')
+  const { module, image } = prepareEngine(await bundle)
+  const tooLarge = { module, image: { ...image, size: 1_073_741_824 } }
+  await expect(startIsolation({ prepared: tooLarge })).rejects.toThrow('the policy')
 })
