@@ -1,17 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Comparison, Page } from '../harness/comparison.ts'
 import type { Load, LoadResult } from '../harness/load-generator.ts'
-import { type Settings, spread } from '../harness/measure.ts'
+import { type Settings, type Spread, spread } from '../harness/measure.ts'
 import { type BenchProcess, everywhere, support } from '../harness/process.ts'
 import { range } from '../harness/report.ts'
 import type { Stage } from '../harness/stage.ts'
 import type { PoliciesTargetSettings } from '../targets/policies.ts'
+import { type RuleFolder, ruleFolder } from '../targets/policy-rules.ts'
 
 /**
  * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a document of 3 MB that
- * is replaced. Each is the same load twice, in turn: with the gateway left alone, and with that going on.
+ * is replaced. Each is the same load twice, in turn: with the gateway left alone, and with that going on. And how long an edit of rules or
+ * documents takes to be in force.
  */
 export const policies: Comparison = {
   name: 'policies',
@@ -22,7 +22,15 @@ export const policies: Comparison = {
     for (const disturbance of disturbances) {
       results.push({ ...disturbance, ...(await compare(world, disturbance, settings, progress)) })
     }
-    return page(results)
+    const edits = []
+    for (const { name, target, what } of editsOf(world)) {
+      progress(name)
+      const times: number[] = []
+      for (let round = 0; round < settings.rounds; round++) times.push(await timeOfEdit(target, what))
+      edits.push({ name, ms: spread(times) })
+    }
+    edits.push({ name: 'a document of 3 MB, under this load', ms: spread(world.underLoad) })
+    return page(results, edits)
   },
 }
 
@@ -30,62 +38,42 @@ export const policies: Comparison = {
 const disturbances = [
   { name: 'isolated rules run away, on the main thread', path: '/main', kind: 'runaway', atMost: 1.5 },
   { name: 'isolated rules run away, other isolated rules', path: '/isolated', kind: 'runaway', atMost: 1.5 },
+  { name: 'the same, rules that read what is new each time', path: '/fresh', kind: 'runaway', atMost: 1.5 },
   { name: 'shadow policies are asked the same', path: '/main', kind: 'shadow', atMost: 1.2 },
   { name: 'a document of 3 MB is replaced twice a second', path: '/main', kind: 'swap', atMost: 1.2 },
 ] as const
 type Disturbance = (typeof disturbances)[number]
 
-/** `slow` compares two texts of a megabyte place by place, which takes minutes. */
-const rules = `package bench
+/** From an edit to the first decision by it, in ms. */
+const soonEnough = 1_000
+const editsOf = ({ plain, large }: World) =>
+  [
+    { name: 'a rule', target: plain, what: 'rules' },
+    { name: 'a document of 3 MB', target: large, what: 'documents' },
+    { name: 'a rule beside a document of 3 MB', target: large, what: 'rules' },
+  ] as const
 
-# METADATA
-# entrypoint: true
-decision := {"allow": data.plans[input.request.host] != "none"} if input.request.method == "GET"
-
-# METADATA
-# entrypoint: true
-slow := {"allow": contains(text, part)} if {
-	text := concat("", ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" | some _ in numbers.range(1, 20000)])
-	part := concat("", [substring(text, 0, 300000), input.request.id])
-}
-`
-const documents = (plans: number, mark: number): string =>
-  JSON.stringify({
-    mark,
-    plans: {
-      '127.0.0.1': 'gold',
-      ...Object.fromEntries(
-        Array.from({ length: plans }, (_, index) => [`customer-${index}.example.test`, `plan-${index % 7}`]),
-      ),
-    },
-  })
-/** Of about 40 bytes each: 3 MB. */
 const manyPlans = 75_000
 
-type World = { plain: Target; shadowed: Target; large: Target; callers: BenchProcess }
-type Target = { process: BenchProcess; port: number; folder: string }
+/** `underLoad`: what edits of the large document took while it was replaced under load. */
+type World = { plain: Target; shadowed: Target; large: Target; callers: BenchProcess; underLoad: number[] }
+type Target = { port: number; folder: RuleFolder }
 
 const prepare = async (stage: Stage): Promise<World> => {
-  const folderOf = async (plans: number): Promise<string> => {
-    const folder = await mkdtemp(join(tmpdir(), 'surrogate-bench-'))
-    stage.onStop(() => rm(folder, { recursive: true }))
-    await writeFile(join(folder, 'bench.rego'), rules)
-    await writeFile(join(folder, 'data.json'), documents(plans, 0))
-    return folder
-  }
   const serve = async (plans: number, shadow?: string): Promise<Target> => {
-    const folder = await folderOf(plans)
-    const settings: PoliciesTargetSettings = { path: folder, ...(shadow !== undefined && { shadow }) }
+    const folder = await ruleFolder(stage, plans)
+    const settings: PoliciesTargetSettings = { path: folder.path, ...(shadow !== undefined && { shadow }) }
     const file = new URL('../targets/policies.ts', import.meta.url)
-    const { process, result: port } = await stage.start<number>(file, everywhere, settings)
-    return { process, port, folder }
+    const { result: port } = await stage.start<number>(file, everywhere, settings)
+    return { port, folder }
   }
   const generator = new URL('../harness/load-generator.ts', import.meta.url)
   return {
     plain: await serve(10),
-    shadowed: await serve(10, await folderOf(10)),
+    shadowed: await serve(10, (await ruleFolder(stage, 10)).path),
     large: await serve(manyPlans),
     callers: (await stage.start(generator, support)).process,
+    underLoad: [],
   }
 }
 
@@ -123,18 +111,32 @@ const during: Record<Disturbance['kind'], (world: World, path: string, seconds: 
   },
   shadow: async (world, path, seconds) => (await load(world, world.shadowed, path, seconds)).p99Ms,
   async swap(world, path, seconds) {
-    const { process, folder } = world.large
-    let mark = 0
-    const swap = () => process.call('write', { file: join(folder, 'data.json'), text: documents(manyPlans, ++mark) })
-    let last = swap()
-    const swapping = setInterval(() => {
-      last = swap()
-    }, 500)
+    let going = true
+    const swapping = (async () => {
+      while (going) {
+        const took = await timeOfEdit(world.large, 'documents')
+        world.underLoad.push(took)
+        await delay(Math.max(0, 500 - took))
+      }
+    })()
     const { p99Ms } = await load(world, world.large, path, seconds)
-    clearInterval(swapping)
-    await last
+    going = false
+    await swapping
     return p99Ms
   },
+}
+
+/** From the edit until the gateway decides by it. */
+const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents'): Promise<number> => {
+  const start = performance.now()
+  const mark = await folder.edit(what)
+  for (;;) {
+    const { status } = await fetch(`http://127.0.0.1:${port}/current/${mark}`)
+    const took = performance.now() - start
+    if (status === 200) return took
+    if (status !== 403 || took > 30_000) throw new Error(`the edit is not in force: ${status}`)
+    await delay(10)
+  }
 }
 
 const quiet = async (world: World, { kind, path }: Disturbance, seconds: number): Promise<number> =>
@@ -161,7 +163,10 @@ const compare = async (
   return { alone: spread(alone), disturbed: spread(disturbed), ratio, met: ratio.median <= disturbance.atMost }
 }
 
-const page = (results: (Disturbance & Awaited<ReturnType<typeof compare>>)[]): Page => ({
+const page = (
+  results: (Disturbance & Awaited<ReturnType<typeof compare>>)[],
+  edits: { name: string; ms: Spread }[],
+): Page => ({
   tables: [
     [
       ['while', 'alone, ms', 'then, ms', 'ratio', 'bar', ''],
@@ -174,6 +179,15 @@ const page = (results: (Disturbance & Awaited<ReturnType<typeof compare>>)[]): P
         met ? 'met' : 'MISSED',
       ]),
     ],
+    [
+      ['from an edit to the first decision by it', 'ms', 'bar', ''],
+      ...edits.map(({ name, ms }) => [
+        name,
+        range(ms, 0),
+        `< ${soonEnough}`,
+        ms.median < soonEnough ? 'met' : 'MISSED',
+      ]),
+    ],
   ],
-  figures: results,
+  figures: { results, edits },
 })

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
@@ -9,14 +8,14 @@ import { createMetrics } from '../../platform/metrics.ts'
 import { answerCalls } from '../harness/calls.ts'
 
 export type PoliciesTargetSettings = {
-  /** A folder of rules with the entrypoints `bench/decision` and `bench/slow`. */
+  /** A folder of rules with the entrypoints `bench/decision`, `bench/fresh`, `bench/slow` and `bench/current`. */
   path: string
   shadow?: string
 }
 
 let close = async (): Promise<unknown> => undefined
 
-/** Our gateway with a public route that is decided on its own thread, one that is isolated, and one whose isolated rules run away. */
+/** Our gateway with public routes: one decided on its own thread, isolated ones, one of them running away, and one that tells which rules run. */
 const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> => {
   const upstream = createServer((_request, response) => response.end('done'))
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
@@ -29,6 +28,8 @@ const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> 
     routes: [
       { ...common, id: 'main', path: '/main' },
       { ...common, id: 'isolated', path: '/isolated', isolation: 'worker' },
+      { ...common, id: 'fresh', path: '/fresh', isolation: 'worker', entrypoint: 'bench/fresh' },
+      { ...common, id: 'current', path: '/current/{mark}', entrypoint: 'bench/current' },
       { ...common, id: 'slow', path: '/slow', isolation: 'worker', entrypoint: 'bench/slow' },
     ],
   }
@@ -46,7 +47,4 @@ const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> 
   return gateway.port
 }
 
-/** Replaces a document of the policies while they run. */
-const write = ({ file, text }: { file: string; text: string }) => writeFile(file, text)
-
-answerCalls({ start, write, stop: () => close() })
+answerCalls({ start, stop: () => close() })
