@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Comparison, Page } from '../harness/comparison.ts'
 import type { Load, LoadResult } from '../harness/load-generator.ts'
 import { type Settings, type Spread, spread } from '../harness/measure.ts'
+import { type RuleFolder, ruleFolder } from '../harness/policy-rules.ts'
 import { type BenchProcess, everywhere, support } from '../harness/process.ts'
 import { range } from '../harness/report.ts'
 import type { Stage } from '../harness/stage.ts'
 import type { PoliciesTargetSettings } from '../targets/policies.ts'
-import { type RuleFolder, ruleFolder } from '../targets/policy-rules.ts'
 
 /**
  * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a document of 3 MB that
@@ -56,21 +56,28 @@ const editsOf = ({ plain, large }: World) =>
 const manyPlans = 75_000
 
 /** `underLoad`: what edits of the large document took while it was replaced under load. */
-type World = { plain: Target; shadowed: Target; large: Target; callers: BenchProcess; underLoad: number[] }
+type World = {
+  plain: Target
+  unshadowed: Target
+  shadowed: Target
+  large: Target
+  callers: BenchProcess
+  underLoad: number[]
+}
 type Target = { port: number; folder: RuleFolder }
 
 const prepare = async (stage: Stage): Promise<World> => {
-  const serve = async (plans: number, shadow?: string): Promise<Target> => {
+  const serve = async (plans: number, settings: Omit<PoliciesTargetSettings, 'path'> = {}): Promise<Target> => {
     const folder = await ruleFolder(stage, plans)
-    const settings: PoliciesTargetSettings = { path: folder.path, ...(shadow !== undefined && { shadow }) }
     const file = new URL('../targets/policies.ts', import.meta.url)
-    const { result: port } = await stage.start<number>(file, everywhere, settings)
+    const { result: port } = await stage.start<number>(file, everywhere, { path: folder.path, ...settings })
     return { port, folder }
   }
   const generator = new URL('../harness/load-generator.ts', import.meta.url)
   return {
-    plain: await serve(10),
-    shadowed: await serve(10, (await ruleFolder(stage, 10)).path),
+    plain: await serve(10, { isolated: true }),
+    unshadowed: await serve(10),
+    shadowed: await serve(10, { shadow: (await ruleFolder(stage, 10)).path }),
     large: await serve(manyPlans),
     callers: (await stage.start(generator, support)).process,
     underLoad: [],
@@ -140,7 +147,8 @@ const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents')
 }
 
 const quiet = async (world: World, { kind, path }: Disturbance, seconds: number): Promise<number> =>
-  (await load(world, kind === 'swap' ? world.large : world.plain, path, seconds)).p99Ms
+  (await load(world, world[kind === 'swap' ? 'large' : kind === 'shadow' ? 'unshadowed' : 'plain'], path, seconds))
+    .p99Ms
 
 const compare = async (
   world: World,

@@ -11,12 +11,14 @@ export type PoliciesTargetSettings = {
   /** A folder of rules with the entrypoints `bench/decision`, `bench/fresh`, `bench/slow` and `bench/current`. */
   path: string
   shadow?: string
+  /** With routes whose rules run in threads. */
+  isolated?: boolean
 }
 
 let close = async (): Promise<unknown> => undefined
 
-/** Our gateway with public routes: one decided on its own thread, isolated ones, one of them running away, and one that tells which rules run. */
-const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> => {
+/** Our gateway with public routes: one decided on its own thread, one that tells which rules run, and isolated ones, of which one runs away. */
+const start = async ({ path, shadow, isolated }: PoliciesTargetSettings): Promise<number> => {
   const upstream = createServer((_request, response) => response.end('done'))
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
   const common = { auth: 'none', upstream: 'api', entrypoint: 'bench/decision' }
@@ -27,10 +29,14 @@ const start = async ({ path, shadow }: PoliciesTargetSettings): Promise<number> 
     upstreams: { api: { url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` } },
     routes: [
       { ...common, id: 'main', path: '/main' },
-      { ...common, id: 'isolated', path: '/isolated', isolation: 'worker' },
-      { ...common, id: 'fresh', path: '/fresh', isolation: 'worker', entrypoint: 'bench/fresh' },
       { ...common, id: 'current', path: '/current/{mark}', entrypoint: 'bench/current' },
-      { ...common, id: 'slow', path: '/slow', isolation: 'worker', entrypoint: 'bench/slow' },
+      ...(isolated
+        ? [
+            { ...common, id: 'isolated', path: '/isolated', isolation: 'worker' },
+            { ...common, id: 'fresh', path: '/fresh', isolation: 'worker', entrypoint: 'bench/fresh' },
+            { ...common, id: 'slow', path: '/slow', isolation: 'worker', entrypoint: 'bench/slow' },
+          ]
+        : []),
     ],
   }
   const gateway = await startGateway({

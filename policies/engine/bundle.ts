@@ -5,7 +5,7 @@ import { inputReadsSchema } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
 import { signatureOf, signaturesFile, type Verification, verifyBundle } from './signatures.ts'
 import { readTar, writeTar } from './tar.ts'
-import type { PreparedEngine } from './wasm-engine.ts'
+import type { PreparedEngine } from './wasm-runner.ts'
 
 /** A compiled policy: the WASM module, its documents, and what the manifest says about them. */
 export interface Bundle {

@@ -2,18 +2,19 @@ import { workerData } from 'node:worker_threads'
 import { PolicyError } from './policy-error.ts'
 import type { FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
 import { stepBack } from './step-back.ts'
-import type { WasmEngine } from './wasm-engine.ts'
+import type { Run } from './wasm-runner.ts'
 
-/** The thread side of `policy-thread.ts`: one engine, asked for one batch after another. */
+/** The thread side of `policy-thread.ts`: one policy, asked for one batch after another. */
 
 const { port, prepared, nice } = workerData as ThreadStart
 const say = (message: FromThread): void => port.postMessage(message)
 
-const start = async (): Promise<WasmEngine | undefined> => {
+const start = async (): Promise<Run | undefined> => {
   try {
-    // Loading the engine is most of a start's work, so it comes after stepping back.
-    const { loadWasmEngine } = await import('./wasm-engine.ts')
-    return await loadWasmEngine(prepared, { print: (line) => say({ print: line }) })
+    // Loading code is most of a start's work: it comes after stepping back, and the functions only where they are used.
+    const { createRunner } = await import('./wasm-runner.ts')
+    const builtins = prepared.image.builtins.length > 0 ? (await import('./builtins/index.ts')).hostBuiltins : {}
+    return createRunner(prepared, { builtins, print: (line) => say({ print: line }) })
   } catch (error) {
     say({ failed: (error as Error).message })
     return undefined
@@ -21,7 +22,7 @@ const start = async (): Promise<WasmEngine | undefined> => {
 }
 
 stepBack(nice)
-const engine = await start()
+const run = await start()
 
 /** In µs; 0 before Node 23.9. */
 const cpu = (): number => {
@@ -30,9 +31,9 @@ const cpu = (): number => {
   return user + system
 }
 
-const replyTo = ({ entrypoint, input }: Question): Reply => {
+const replyTo = (ask: Run, { entrypoint, input }: Question): Reply => {
   try {
-    return engine!.answer(entrypoint, input)
+    return ask((instance) => ({ text: instance.evaluate(entrypoint, input), repeatable: instance.repeatable() }))
   } catch (error) {
     const cause = error instanceof PolicyError ? error.cause : undefined
     const message = error instanceof PolicyError ? error.message : 'the policy could not be evaluated'
@@ -40,7 +41,9 @@ const replyTo = ({ entrypoint, input }: Question): Reply => {
   }
 }
 
-if (engine) {
-  port.on('message', (questions: Question[]) => say({ replies: questions.map(replyTo), cpu: cpu() }))
+if (run) {
+  port.on('message', (questions: Question[]) =>
+    say({ replies: questions.map((question) => replyTo(run, question)), cpu: cpu() }),
+  )
   say({ ready: true, cpu: cpu() })
 }

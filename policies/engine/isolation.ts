@@ -1,7 +1,7 @@
 import { type Entrypoint, type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { PolicyBusy, PolicyError } from './policy-error.ts'
-import { type PolicyThread, patience, type Question, type Reply, startThread } from './policy-thread.ts'
-import type { PreparedEngine } from './wasm-engine.ts'
+import { type PolicyThread, patience, type Reply, startThread } from './policy-thread.ts'
+import type { PreparedEngine } from './wasm-runner.ts'
 
 /**
  * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its deadline is
@@ -31,8 +31,10 @@ export interface IsolationOptions {
   nice?: number
 }
 
-interface Task extends Question {
-  known: Entrypoint['known']
+interface Task {
+  entrypoint: string
+  asked: Entrypoint
+  input: string | undefined
   /** `performance.now()` after which it is not begun any more. */
   giveUp: number
   resolve: (value: unknown) => void
@@ -153,7 +155,7 @@ export const startIsolation = async (
       if (tasks.length === 0) break
       const place = idle.pop()!
       place.running.push(...tasks)
-      place.thread.ask(tasks.map(({ entrypoint, input }) => ({ entrypoint, input })))
+      place.thread.ask(tasks.map(({ asked, input }) => ({ entrypoint: asked.id, input })))
     }
     if (waiting.length === 0) {
       if (drained && idle.length === places.size) drained()
@@ -207,7 +209,7 @@ export const startIsolation = async (
         waiting.push({
           entrypoint,
           input: text,
-          known: asked.known,
+          asked,
           giveUp: performance.now() + waitingPatience * deadline,
           resolve,
           reject,
@@ -218,11 +220,11 @@ export const startIsolation = async (
   }
 }
 
-const settle = ({ input, known, resolve, reject }: Task, reply: Reply): void => {
+const settle = ({ input, asked, resolve, reject }: Task, reply: Reply): void => {
   if ('error' in reply) {
     reject(new PolicyError(reply.error))
     return
   }
-  if (reply.repeatable && input !== undefined) known?.set(input, reply.text)
+  if (reply.repeatable && input !== undefined) asked.known?.set(input, reply.text)
   resolve(resultOf(reply.text))
 }

@@ -17,7 +17,7 @@ const open = async (): Promise<Opened> => {
   return { ...bundle, documents: new TextEncoder().encode(JSON.stringify(data)), prepared }
 }
 
-// The compiler that it starts inherits this.
+// A tenth of a share where requests need the processor; the compiler that is started from here inherits it.
 stepBack(10)
 
 const say = (answer: OpenAnswer): void => {

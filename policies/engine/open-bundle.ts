@@ -5,7 +5,7 @@ import { compilePolicies } from './compile.ts'
 import { type CompileIssue, PolicyError } from './policy-error.ts'
 import type { Verification } from './signatures.ts'
 import type { Sources } from './sources.ts'
-import type { PreparedEngine } from './wasm-engine.ts'
+import type { PreparedEngine } from './wasm-runner.ts'
 
 /**
  * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 300 ms, in which

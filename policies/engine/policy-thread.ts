@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
 import { PolicyError } from './policy-error.ts'
-import type { Answer, PreparedEngine } from './wasm-engine.ts'
+import type { PreparedEngine } from './wasm-runner.ts'
 
 /** One thread of `isolation.ts`: a policy that is asked one batch after another, and ended when it misses a deadline. */
 export interface PolicyThread {
@@ -12,12 +12,14 @@ export interface PolicyThread {
 }
 
 export interface Question {
-  entrypoint: string
+  /** Its number in the module. */
+  entrypoint: number
   /** JSON; undefined for none. */
   input: string | undefined
 }
 
-export type Reply = Answer | { error: string }
+/** `text` as `resultOf` reads it. `repeatable`: the same input would be answered the same at any time. */
+export type Reply = { text: string; repeatable: boolean } | { error: string }
 
 /** What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however large the documents. */
 export interface ThreadStart {

@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Stage } from '../harness/stage.ts'
+import type { Stage } from './stage.ts'
 
 /**
  * A folder of rules with its documents, and edits of both as an editor or a deployment makes them: whole files, put in place at once. Each

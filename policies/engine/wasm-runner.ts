@@ -1,0 +1,97 @@
+import type { HostBuiltin } from './builtins/index.ts'
+import { PolicyError } from './policy-error.ts'
+import {
+  compileModule,
+  type InstanceOrigin,
+  instantiate,
+  type MemoryImage,
+  type WasmInstance,
+} from './wasm-instance.ts'
+
+/** A compiled policy with its documents parsed: what takes long about starting one. Can be sent to other threads, which share it. */
+export interface PreparedEngine {
+  module: WebAssembly.Module
+  image: MemoryImage
+}
+
+/** Bytes. */
+export interface EngineLimits {
+  /** Of the input as JSON; more is an error. Default 64 kB. */
+  input: number
+  /** Of the result as JSON; more is an error. Default 64 kB. */
+  result: number
+  /** Of one instance's memory, the documents included (JSON takes about 14 times its size there). Default 256 MB. */
+  memory: number
+}
+
+const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memory: 268_435_456 }
+
+/** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
+const keptGrowth = 16_777_216
+
+/** What instances are given. The functions are an argument because threads load them only for policies that use some. */
+export interface RunnerOptions {
+  builtins: Readonly<Record<string, HostBuiltin>>
+  limits?: Partial<EngineLimits>
+  now?: () => number
+  /** Receives the lines that rules print. */
+  print?: (line: string) => void
+}
+
+/** Lends an instance for one evaluation. Throws `PolicyError`; the next one has a fresh instance. */
+export type Run = <Result>(use: (instance: WasmInstance) => Result) => Result
+
+/** @param memory one that holds what the image holds: see `memoryOf`. */
+export const createRunner = (
+  { module, image }: PreparedEngine,
+  options: RunnerOptions,
+  memory?: WebAssembly.Memory,
+): Run => {
+  // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
+  // stack, and after some hundred throws every call would fail with "memory access out of bounds". Starting again is cheap, from
+  // the image, since callers may be able to provoke errors.
+  let idle: WasmInstance | undefined = start(module, { image, memory }, options)
+  let spare: WebAssembly.Memory | undefined
+  const takeInstance = (): WasmInstance => {
+    const [instance, memory] = [idle, spare]
+    idle = undefined
+    if (instance) return instance
+    spare = undefined
+    return start(module, { image, memory }, options)
+  }
+
+  return (use) => {
+    const instance = takeInstance()
+    try {
+      const result = use(instance)
+      if (instance.grownBy() <= keptGrowth) idle = instance
+      return result
+    } catch (error) {
+      if (instance.grownBy() <= keptGrowth) spare = instance.memory
+      if (error instanceof PolicyError) throw error
+      throw new PolicyError('the policy failed while it was evaluated', { cause: error })
+    }
+  }
+}
+
+/** Compiles the module and parses the documents. Throws `PolicyError`. */
+export const prepare = (
+  { wasm, data }: { wasm: Uint8Array<ArrayBuffer>; data: unknown },
+  options: RunnerOptions,
+): PreparedEngine => {
+  const module = compileModule(wasm)
+  return { module, image: start(module, { data }, options).image() }
+}
+
+export const limitsOf = ({ limits }: Pick<RunnerOptions, 'limits'>): EngineLimits => ({ ...defaultLimits, ...limits })
+
+const start = (module: WebAssembly.Module, origin: InstanceOrigin, options: RunnerOptions): WasmInstance => {
+  const limits = limitsOf(options)
+  const { builtins, now = Date.now, print = () => {} } = options
+  try {
+    return instantiate({ module, origin, builtins, limits, now, print })
+  } catch (error) {
+    if (error instanceof PolicyError) throw error
+    throw new PolicyError(`the policy cannot be started within ${limits.memory} bytes`, { cause: error })
+  }
+}
