@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type ClaimsFetchOptions, createClaimsFetch } from '../../../issuer/claims/claims-fetch.ts'
 import { createClaimsSandbox } from '../../../issuer/claims/sandbox.ts'
 import { loadIssuerConfig } from '../../../issuer/config.ts'
@@ -12,22 +12,20 @@ import { StartupError } from '../../../platform/startup-error.ts'
 let port: number
 let answer: (request: IncomingMessage, response: ServerResponse) => void
 let asked: string[]
-const server = createServer((request, response) => {
-  asked.push(`${request.method} ${request.url}`)
-  answer(request, response)
-})
-
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  port = (server.address() as AddressInfo).port
-})
-afterAll(async () => {
-  server.closeAllConnections()
-  await new Promise((resolve) => server.close(resolve))
-})
-beforeEach(() => {
+// A server for each test: what a script has sent and nobody waits for may come when the next test runs.
+beforeEach(async () => {
   asked = []
   answer = (_request, response) => response.end('{"plan":"gold"}')
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    answer(request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+  return async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
 })
 
 const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 })
