@@ -207,7 +207,7 @@ describe('an upstream that fails', () => {
         })
         incoming.on('end', () => response.end(received))
       },
-      { headersTimeout: '100ms' },
+      { headersTimeout: '400ms' },
     )
     const outgoing = request(gateway.url, { method: 'POST' })
     outgoing.write('one ')

@@ -34,7 +34,7 @@ describe('server-sent events', () => {
         response.flushHeaders()
         streams.push(response)
       },
-      { headersTimeout: '200ms', idleTimeout: '0s' },
+      { headersTimeout: '5s', idleTimeout: '0s' },
     )
     const outgoing = request(`${gateway.url}/events`, { headers: { accept: 'text/event-stream' } }).end()
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
