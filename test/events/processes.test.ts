@@ -119,8 +119,7 @@ describe.skipIf(natsMissing() !== undefined)('processes', { timeout: 90_000 }, (
 
   test('without NATS the issuer starts and changes go on; what they recorded is delivered when NATS comes', async () => {
     const env = { NATS_URL: nats.url }
-    const { child: issuer, api } = await startIssuer(env)
-    const relay = await started(await start('relay', env))
+    const [{ child: issuer, api }, relay] = await Promise.all([startIssuer(env), start('relay', env).then(started)])
     await register(api)
     await create(api, 'one', 'two')
     for (const child of [issuer, relay]) {

@@ -13,7 +13,7 @@ test('a test database has the current schema and data of its own', async () => {
 })
 
 test('a connection that a test forgot fails it, and the database is dropped all the same', async () => {
-  const { close, connection } = await createTestDatabase()
+  const { close, connection } = await createTestDatabase({ leakedAfterMs: 100 })
   const forgotten = new pg.Client(connection)
   forgotten.on('error', () => undefined)
   await forgotten.connect()

@@ -20,7 +20,10 @@ export interface TestDatabase {
   database: Database
   /** For a second pool on the same database: `createDatabase({ connection, … })`. Close it before `close()`. */
   connection: PostgresConnection
-  /** Closes `database`, drops the database, and throws when connections to it were still open: somebody leaked them. */
+  /**
+   * Closes `database`, drops the database, and throws when connections to it stay open: somebody leaked them. A session ends a moment
+   * after its socket is closed, on a busy machine a longer one.
+   */
   close(): Promise<void>
 }
 
@@ -28,10 +31,13 @@ export interface TestDatabase {
 export const createTestDatabase = async ({
   poolSize,
   schema,
+  leakedAfterMs = 10_000,
 }: {
   poolSize?: number
   /** Of an older version: without its last steps. */
   schema?: readonly Migration[]
+  /** Connections that are open for so long after the end were leaked. */
+  leakedAfterMs?: number
 } = {}): Promise<TestDatabase> => {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -47,7 +53,7 @@ export const createTestDatabase = async ({
     async close() {
       await database.close()
       await withAdmin(server, async (admin) => {
-        const leaked = await connectionsLeft(admin, name)
+        const leaked = await connectionsLeft(admin, name, leakedAfterMs)
         await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)
         if (leaked.length > 0)
           throw new Error(`${leaked.length} database connections leaked; last statements:\n${leaked.join('\n')}`)
@@ -56,9 +62,8 @@ export const createTestDatabase = async ({
   }
 }
 
-/** A session ends a moment after its socket is closed, so those that end by themselves within 10 s are not leaks. */
-const connectionsLeft = async (admin: pg.Client, name: string): Promise<string[]> => {
-  const until = Date.now() + 10_000
+const connectionsLeft = async (admin: pg.Client, name: string, leakedAfterMs: number): Promise<string[]> => {
+  const until = Date.now() + leakedAfterMs
   for (;;) {
     const { rows } = await admin.query<{ state: string | null; query: string }>(
       `SELECT state, query FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
