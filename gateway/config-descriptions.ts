@@ -48,7 +48,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'policies.shadowSample': 'The part of all decisions that the shadow is asked about, 0 to 1.',
   'policies.isolation': 'For routes with isolation: worker.',
   'policies.isolation.workers': 'Threads.',
-  'policies.isolation.deadline': 'After this long an evaluation is ended: 503. Default 50ms.',
+  'policies.isolation.deadline': 'After this much processor time an evaluation is ended: 403. Default 50ms.',
 
   decisionLog: "One line a request in the event format of OPA's decision logs.",
   'decisionLog.to': 'stdout, a file, or the URL of a collector.',

@@ -121,7 +121,7 @@ const during: Record<Disturbance['kind'], (world: World, path: string, seconds: 
     let going = true
     const swapping = (async () => {
       while (going) {
-        const took = await timeOfEdit(world.large, 'documents')
+        const took = await timeOfEdit(world.large, 'documents', 50)
         world.underLoad.push(took)
         await delay(Math.max(0, 500 - took))
       }
@@ -133,8 +133,8 @@ const during: Record<Disturbance['kind'], (world: World, path: string, seconds: 
   },
 }
 
-/** From the edit until the gateway decides by it. */
-const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents'): Promise<number> => {
+/** From the edit until the gateway decides by it, asked every `pause` ms. */
+const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents', pause = 10): Promise<number> => {
   const start = performance.now()
   const mark = await folder.edit(what)
   for (;;) {
@@ -142,7 +142,7 @@ const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents')
     const took = performance.now() - start
     if (status === 200) return took
     if (status !== 403 || took > 30_000) throw new Error(`the edit is not in force: ${status}`)
-    await delay(10)
+    await delay(pause)
   }
 }
 

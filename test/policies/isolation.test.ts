@@ -23,13 +23,14 @@ slow := replace("text", input.old, "new")
 talkative if print("asked", input.ask)
 `
 
-const bundle = (async () => {
+const bundleOf = async (text: string) => {
   const sources = new Map([
-    ['test.rego', new TextEncoder().encode(rules)],
+    ['test.rego', new TextEncoder().encode(text)],
     ['data.json', new TextEncoder().encode('{"limit": 7}')],
   ])
   return readBundle(await compilePolicies({ sources, opa: await findOpa(), capabilities: null }))
-})()
+}
+const bundle = bundleOf(rules)
 
 const isolate = async (options: IsolationOptions & { print?: (line: string) => void }) => {
   const { built, ...source } = await bundle
@@ -53,6 +54,20 @@ test('an isolated policy answers as on the main thread, prints included', async 
   expect(await evaluate('test/decision', {})).toBeUndefined()
   expect(await evaluate('test/talkative', { ask: 'why' })).toBe(true)
   expect(lines).toEqual(['asked why'])
+})
+
+test('a policy that uses none of the functions of the host does without them, one that uses some has them', async () => {
+  const rule = (value: string) => `package test\n\n# METADATA\n# entrypoint: true\ndecision := ${value}\n`
+  for (const [value, answer] of [
+    ['count(input.ask)', 3],
+    ['sprintf("%05d", [count(input.ask)])', '00003'],
+  ] as const) {
+    const prepared = prepareEngine(await bundleOf(rule(value)))
+    expect(Object.values(prepared.image.builtins)).toEqual(typeof answer === 'number' ? [] : ['sprintf'])
+    const { evaluate, close } = await startIsolation({ prepared, deadline: 10_000 })
+    onTestFinished(close)
+    expect(await evaluate('test/decision', { ask: 'yes' })).toBe(answer)
+  }
 })
 
 test('what was answered lately needs no thread, unless rules print', async () => {
