@@ -84,8 +84,11 @@ const prepare = async (stage: Stage): Promise<World> => {
   }
 }
 
-/** Few callers: what is measured is what one waits for, not a queue that they make themselves. */
-const connections = 4
+/**
+ * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU left for the threads:
+ * two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
+ */
+const connections = 1
 
 const load = (world: World, { port }: Target, path: string, seconds: number): Promise<LoadResult> => {
   const requests = [`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`]
