@@ -9,12 +9,19 @@ import type { Stage } from '../harness/stage.ts'
 import type { PoliciesTargetSettings } from '../targets/policies.ts'
 
 /**
+ * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU left for the threads:
+ * two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
+ */
+const connections = 1
+
+/**
  * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a document of 3 MB that
  * is replaced. Each is the same load twice, in turn: with the gateway left alone, and with that going on. And how long an edit of rules or
  * documents takes to be in force.
  */
 export const policies: Comparison = {
   name: 'policies',
+  connections,
   title: 'Policies: 99th percentile of a public route while …',
   run: async (stage, settings, progress) => {
     const world = await prepare(stage)
@@ -83,12 +90,6 @@ const prepare = async (stage: Stage): Promise<World> => {
     underLoad: [],
   }
 }
-
-/**
- * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU left for the threads:
- * two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
- */
-const connections = 1
 
 const load = (world: World, { port }: Target, path: string, seconds: number): Promise<LoadResult> => {
   const requests = [`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`]
