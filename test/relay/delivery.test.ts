@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
+import { verifyWebhook, WebhookSignatureError } from '../../events/webhooks.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 
@@ -21,6 +22,8 @@ test('a change arrives once, as the stored bytes behind the hook id, signed both
   const [stored] = await ledger.rows<{ payload: Buffer }>('SELECT payload FROM outbox')
   expect(delivery!.raw.toString()).toBe(`{"hookId":"${hook.id}",${stored!.payload.toString().slice(1)}`)
   expect(delivery!.url).toBe('/webhooks?tenant=1')
+  // Without a dot, which parts what is signed.
+  expect(event!.id).toMatch(/^[0-9a-f-]{36}$/)
   expect(delivery!.headers).toMatchObject({
     'content-type': 'application/json',
     'x-team': 'support',
@@ -68,7 +71,7 @@ test('a receiver that echoes what it got leaves no credentials in the log', asyn
 
 test('the log of an attempt holds what was sent and answered, but no credentials', async () => {
   receiver.answerWith((_received, response) => {
-    response.writeHead(200, { 'set-cookie': 'session=secret', location: 'https://x.test/a?token=secret' })
+    response.writeHead(200, { 'set-cookie': 'session=secret', location: 'https://me:secret@x.test/a?token=secret' })
     response.end(Buffer.from([0x6f, 0x6b, 0x00, 0xff]))
   })
   const hook = await ledger.hook({ url: receiver.url, headers: { authorization: 'Bearer secret' } })
@@ -161,6 +164,21 @@ test('while a key is replaced both sign, the newest first; the bare-body signatu
   newest.update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`).update(raw)
   expect(String(headers['webhook-signature']).split(' ')[0]).toBe(`v1,${newest.digest('base64')}`)
   expect(headers['logto-signature-sha-256']).toBe(createHmac('sha256', hook.signingKey).update(raw).digest('hex'))
+})
+
+test('an old key signs no longer than its time', async () => {
+  const [ended, ending] = ['a'.repeat(32), 'b'.repeat(32)] as const
+  const hook = await ledger.hook({ url: receiver.url, oldKeys: [ending, ended] })
+  await ledger.rows(`
+    UPDATE hook_signing_keys SET expires_at = now()
+    WHERE created_at = (SELECT min(created_at) FROM hook_signing_keys)`)
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  await receiver.until((received) => received.length === 1)
+  const { headers, raw } = receiver.received[0]!
+  for (const key of [hook.signingKey, ending])
+    expect(verifyWebhook(raw, headers, webhookSecretOf(key)).hookId).toBe(hook.id)
+  expect(() => verifyWebhook(raw, headers, webhookSecretOf(ended))).toThrow(WebhookSignatureError)
 })
 
 test('connections are kept and used again', async () => {

@@ -13,13 +13,36 @@ const attemptsMade = (count: number) =>
         `SELECT succeeded, status, error, octet_length(response_body) AS size FROM delivery_attempts ORDER BY id`,
       ),
     )
-const hurried = { ...testRelayConfig, attemptTimeoutMs: 300, leaseMs: 10_000, retrySchedule: [3_600_000] }
+const patient = { ...testRelayConfig, retrySchedule: [3_600_000] }
+/** For receivers that take until the deadline. */
+const hurried = { ...patient, attemptTimeoutMs: 300, leaseMs: 10_000 }
+
+test('2xx is a success, and nothing else', async () => {
+  const statuses = [200, 201, 202, 204, 299, 300, 304, 400, 401, 404, 500, 599]
+  receiver.answerWith(({ url }, response) => void response.writeHead(Number(url.slice(-3))).end())
+  for (const status of statuses) await ledger.hook({ url: `${receiver.url}?answer=${status}` })
+  await ledger.relay({ config: patient })
+  await ledger.record(userUpdated('u1'))
+  const attempts = (await attemptsMade(statuses.length)) as { status: number; succeeded: boolean }[]
+  expect(
+    attempts
+      .filter(({ succeeded }) => succeeded)
+      .map(({ status }) => status)
+      .toSorted(),
+  ).toEqual(statuses.slice(0, 5))
+  expect(
+    attempts
+      .filter(({ succeeded }) => !succeeded)
+      .map(({ status }) => status)
+      .toSorted(),
+  ).toEqual(statuses.slice(5))
+})
 
 test('a redirect is a failure and is not followed', async () => {
   const elsewhere = await anotherReceiver()
   receiver.answerWith((_received, response) => void response.writeHead(307, { location: elsewhere.url }).end())
   await ledger.hook({ url: receiver.url })
-  await ledger.relay({ config: hurried })
+  await ledger.relay({ config: patient })
   await ledger.record(userUpdated('u1'))
   expect(await attemptsMade(1)).toEqual([
     { succeeded: false, status: 307, error: 'The receiver answered 307.', size: 0 },
@@ -76,7 +99,7 @@ test('an endless body is cut at 16 kB', async () => {
     pour()
   })
   await ledger.hook({ url })
-  await ledger.relay({ config: { ...hurried, attemptTimeoutMs: 5_000, leaseMs: 15_000 } })
+  await ledger.relay({ config: patient })
   await ledger.record(userUpdated('u1'))
   expect(await attemptsMade(1)).toEqual([{ succeeded: true, status: 200, error: null, size: 16_384 }])
 })
@@ -88,7 +111,7 @@ test('a connection that is refused, reset, or answers nonsense is a failure with
   await ledger.hook(await rawReceiver((socket) => socket.destroy()))
   await ledger.hook(await rawReceiver((socket) => socket.end('ERR unknown command\r\n')))
   await ledger.hook(await rawReceiver((socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`)))
-  await ledger.relay({ config: hurried })
+  await ledger.relay({ config: patient })
   await ledger.record(userUpdated('u1'))
   const attempts = await attemptsMade(4)
   expect(attempts.map(({ error, status }) => [status, error]).toSorted()).toEqual(
@@ -104,7 +127,7 @@ test('a connection that is refused, reset, or answers nonsense is a failure with
 test('a host that is not allowed is refused at connect, whatever was accepted at registration', async () => {
   await ledger.hook({ url: `http://rebinding.test:${receiver.port}/` })
   await ledger.relay({
-    config: hurried,
+    config: patient,
     resolve: async () => [{ address: '10.0.0.1', family: 4 }],
   })
   await ledger.record(userUpdated('u1'))

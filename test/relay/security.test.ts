@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, onTestFinished, test } from 'vitest'
+import { createMetrics } from '../../platform/metrics.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { userUpdated } from '../support/event-factory.ts'
@@ -169,11 +170,13 @@ test.each([301, 302, 303, 307, 308])('a %i to a metadata service is not followed
 
 test('signing keys, custom headers and payloads are in no log line and no metric', async () => {
   const { logger, lines } = capturedLogger('trace')
+  const metrics = createMetrics()
   const hook = await ledger.hook({ url: receiver.url, headers: { authorization: 'Bearer abcdefgh12345678' } })
   await ledger.hook({ url: `http://nowhere.test:${receiver.port}/?token=in-the-query` })
   receiver.answerWith((_received, response) => void response.writeHead(500).end())
   await ledger.relay({
     logger,
+    metrics,
     config: { ...config, retrySchedule: [5, 5, 5, 5, 5] },
     resolve: async () => {
       throw failure('ENOTFOUND')
@@ -181,8 +184,9 @@ test('signing keys, custom headers and payloads are in no log line and no metric
   })
   for (let index = 0; index < 6; index += 1) await ledger.record(userUpdated(`u${index}`, { name: 'Zoë Private' }))
   await ledger.untilTrue(`SELECT count(*) = 2 FROM hooks WHERE open_since IS NOT NULL`)
-  const logged = JSON.stringify(lines)
-  expect(logged).toContain('only probes are sent')
-  expect(logged).not.toMatch(/abcdefgh12345678|Zoë Private|in-the-query/)
-  expect(logged).not.toContain(hook.signingKey)
+  const told = JSON.stringify(lines) + (await metrics.render()).text
+  expect(told).toContain('only probes are sent')
+  expect(told).toContain('surrogate_webhook_open_breakers 2')
+  expect(told).not.toMatch(/abcdefgh12345678|Zoë Private|in-the-query/)
+  expect(told).not.toContain(hook.signingKey)
 })
