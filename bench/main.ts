@@ -11,7 +11,7 @@ import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
-import { policies } from './comparisons/policies.ts'
+import { policies, policiesBusy } from './comparisons/policies.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
@@ -37,6 +37,7 @@ const comparisons: Comparison[] = [
   claims,
   eventCost,
   policies,
+  policiesBusy,
   relay,
   routes,
   broker,

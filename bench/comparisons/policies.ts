@@ -12,7 +12,9 @@ import type { PoliciesTargetSettings } from '../targets/policies.ts'
  * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU left for the threads:
  * two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
  */
-const connections = 1
+const callers = 1
+/** So many leave the threads no processor of their own. */
+const busyCallers = 4
 
 /**
  * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a document of 3 MB that
@@ -21,10 +23,10 @@ const connections = 1
  */
 export const policies: Comparison = {
   name: 'policies',
-  connections,
+  connections: callers,
   title: 'Policies: 99th percentile of a public route while …',
   run: async (stage, settings, progress) => {
-    const world = await prepare(stage)
+    const world = await prepare(stage, settings)
     const results = []
     for (const disturbance of disturbances) {
       results.push({ ...disturbance, ...(await compare(world, disturbance, settings, progress)) })
@@ -39,6 +41,14 @@ export const policies: Comparison = {
     edits.push({ name: 'a document of 3 MB, under this load', ms: spread(world.underLoad) })
     return page(results, edits)
   },
+}
+
+/** The same where callers keep both CPUs busy: then whatever else runs takes time from them. */
+export const policiesBusy: Comparison = {
+  ...policies,
+  name: 'policies-busy',
+  connections: busyCallers,
+  title: 'Policies, on a gateway without a processor to spare: 99th percentile of a public route while …',
 }
 
 /** The bars of these ratios of 99th percentiles. */
@@ -69,11 +79,12 @@ type World = {
   shadowed: Target
   large: Target
   callers: BenchProcess
+  connections: number
   underLoad: number[]
 }
 type Target = { port: number; folder: RuleFolder }
 
-const prepare = async (stage: Stage): Promise<World> => {
+const prepare = async (stage: Stage, { connections }: Settings): Promise<World> => {
   const serve = async (plans: number, settings: Omit<PoliciesTargetSettings, 'path'> = {}): Promise<Target> => {
     const folder = await ruleFolder(stage, plans)
     const file = new URL('../targets/policies.ts', import.meta.url)
@@ -87,6 +98,7 @@ const prepare = async (stage: Stage): Promise<World> => {
     shadowed: await serve(10, { shadow: (await ruleFolder(stage, 10)).path }),
     large: await serve(manyPlans),
     callers: (await stage.start(generator, support)).process,
+    connections,
     underLoad: [],
   }
 }
@@ -95,7 +107,7 @@ const load = (world: World, { port }: Target, path: string, seconds: number): Pr
   const requests = [`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`]
   const wanted: Load = {
     port,
-    connections,
+    connections: world.connections,
     seconds,
     requests,
     once: false,

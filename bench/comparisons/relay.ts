@@ -56,7 +56,8 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
   return { ledger, sink, ports, poster, relay: relayProcess }
 }
 
-type Rate = { perSecond: number; cpuMicros: number }
+/** `walBytes`: of write-ahead log for each delivery. */
+type Rate = { perSecond: number; cpuMicros: number; walBytes?: number }
 
 const post = async ({ sink, ports, poster }: Prepared, requests: number): Promise<Rate> => {
   await sink.call('clear')
@@ -72,6 +73,7 @@ const drain = async ({ ledger, sink, relay: process }: Prepared, events: number)
   await sink.call('clear')
   await ledger.addBacklog(events)
   const before = await process.call<number>('cpu')
+  const logBefore = await ledger.walBytes()
   const started = performance.now()
   ledger.wake()
   const { signed, different } = await sink.call<{ signed: number; different: number }>('until', events)
@@ -79,7 +81,8 @@ const drain = async ({ ledger, sink, relay: process }: Prepared, events: number)
   const cpuMicros = ((await process.call<number>('cpu')) - before) / events
   if (signed !== events || different !== events)
     throw new Error(`of ${events} events ${different} arrived, in ${signed} signed requests`)
-  return { perSecond: events / seconds, cpuMicros }
+  const walBytes = ((await ledger.walBytes()) - logBefore) / events
+  return { perSecond: events / seconds, cpuMicros, walBytes }
 }
 
 const measureRates = async (world: Prepared, { rounds, seconds }: Settings, progress: (line: string) => void) => {
@@ -156,6 +159,12 @@ const page = (figures: Figures): Page => {
       over(rounds, ({ perSecond }) => perSecond),
       0,
     ),
+    rounds[0]?.walBytes === undefined
+      ? ''
+      : range(
+          over(rounds, ({ walBytes = 0 }) => walBytes),
+          0,
+        ),
   ]
   const latencyRow = (name: string, rounds: Latency[]) => [
     name,
@@ -177,7 +186,7 @@ const page = (figures: Figures): Page => {
     figures,
     tables: [
       [
-        ['', 'CPU µs/delivery', 'deliveries/s'],
+        ['', 'CPU µs/delivery', 'deliveries/s', 'write-ahead log, bytes/delivery'],
         rateRow('bare undici POST loop', rates.bare),
         rateRow('Surrogate relay', rates.ours),
         rateRow(`Surrogate relay, ${largeBacklog} events waiting`, [backlog]),

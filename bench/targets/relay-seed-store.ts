@@ -86,6 +86,11 @@ export const seedRelay = async (server: Connection) => {
       await client.query(backlog, [events, types, payloadBytes - 60])
       await client.query('VACUUM ANALYZE outbox, outbox_pending')
     },
+    /** Of write-ahead log that PostgreSQL has written up to now. Ask twice and subtract. */
+    async walBytes(): Promise<number> {
+      const { rows } = await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes`)
+      return rows[0].bytes
+    },
     wake: notifier.notify,
     /** Records one event of one of 500 users as an issuer does. Returns its id and when it was committed, in ms since the epoch. */
     async change(number: number) {

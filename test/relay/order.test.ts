@@ -21,12 +21,8 @@ const versionsBy = (received: readonly Received[]) => {
   return seen
 }
 
-const entities = Array.from({ length: 100 }, (_, index) => `u${index}`)
-const oneToTwenty = Array.from({ length: 20 }, (_, index) => index + 1)
-
-test('2 000 events of 100 entities arrive in order per entity though every tenth attempt fails', async () => {
-  await ledger.hook({ url: receiver.url })
-  await ledger.relay({ config: quick })
+/** The receiver refuses every tenth delivery. Returns those that it accepts. */
+const refuseEveryTenth = () => {
   const accepted: Received[] = []
   let count = 0
   receiver.answerWith((received, response) => {
@@ -35,6 +31,16 @@ test('2 000 events of 100 entities arrive in order per entity though every tenth
     if (!fails) accepted.push(received)
     response.writeHead(fails ? 500 : 204).end()
   })
+  return accepted
+}
+
+const entities = Array.from({ length: 100 }, (_, index) => `u${index}`)
+const oneToTwenty = Array.from({ length: 20 }, (_, index) => index + 1)
+
+test('2 000 events of 100 entities arrive in order per entity though every tenth attempt fails', async () => {
+  await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: quick })
+  const accepted = refuseEveryTenth()
   await Promise.all(
     entities.map(async (id) => {
       for (const round of oneToTwenty) await ledger.record(userUpdated(id, { round }))
@@ -91,14 +97,7 @@ test('three relays are replaced one after the other under load: five hooks get a
   timeout: 60_000,
 }, async () => {
   for (let hook = 0; hook < 5; hook += 1) await ledger.hook({ url: receiver.url })
-  const accepted: Received[] = []
-  let count = 0
-  receiver.answerWith((received, response) => {
-    count += 1
-    const fails = count % 10 === 0
-    if (!fails) accepted.push(received)
-    response.writeHead(fails ? 500 : 204).end()
-  })
+  const accepted = refuseEveryTenth()
   const start = () => ledger.relay({ ownDatabase: true, config: quick })
   const relays = await Promise.all([start(), start(), start()])
   const recording = Promise.all(
