@@ -1,0 +1,31 @@
+/** Where a document breaks its schema, in gojsonschema's words. */
+export interface Mismatch {
+  type: string
+  field: string
+  description: string
+}
+
+/** What one schema says about one field, and how close it came: of several alternatives the closest one's mismatches are told. */
+export interface Result {
+  field: string
+  mismatches: Mismatch[]
+  score: number
+}
+
+export const emptyResult = (field: string): Result => ({ field, mismatches: [], score: 0 })
+
+export const fail = (result: Result, type: string, description: string): void => {
+  result.mismatches.push({ type, field: result.field, description })
+  result.score -= 2
+}
+
+export const merge = (result: Result, other: Result): void => {
+  for (const mismatch of other.mismatches) result.mismatches.push(mismatch)
+  result.score += other.score
+}
+
+export const isValid = ({ mismatches }: Result): boolean => mismatches.length === 0
+
+/** The first alternative that came closest. */
+export const closest = (results: readonly Result[]): Result | undefined =>
+  results.reduce<Result | undefined>((best, one) => (!best || one.score > best.score ? one : best), undefined)
