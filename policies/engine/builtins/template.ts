@@ -1,4 +1,4 @@
-import { renderTemplate, TemplateError } from '../go/template.ts'
+import { renderTemplate, TemplateError } from '../go/template/execute.ts'
 import { parseValue, type Value } from '../values.ts'
 import { asObject, asString, refuse } from './arguments.ts'
 import { goJson } from './encoding.ts'
