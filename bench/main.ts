@@ -85,9 +85,9 @@ const chosen = (names: string[]): Comparison[] => {
 const selected = chosen(positionals)
 const given = { rounds: positive('rounds'), seconds: positive('seconds') }
 const connections = values.connections === undefined ? undefined : positive('connections')
-const settingsOf = (comparison: Pick<Comparison, 'connections'>): Settings => ({
+const settingsOf = (comparison: Comparison): Settings => ({
   ...given,
-  connections: connections ?? comparison.connections ?? 16,
+  connections: comparison.fixedConnections ?? connections ?? comparison.connections ?? 16,
 })
 
 /** One line, rewritten, and only where a person looks at it. */
@@ -119,7 +119,7 @@ for (const comparison of selected) {
     const { tables, figures } = await run(comparison, settings)
     progress('')
     console.log(report(comparison.title, settings, tables))
-    results[comparison.name] = figures
+    results[comparison.name] = { settings, figures }
     if (values.write) {
       await writeResults(comparison.name, `${markdownReport(tables)}\n\n${conditions(settings)}.`)
     }
@@ -129,5 +129,4 @@ for (const comparison of selected) {
   }
 }
 const machine = { node: process.version, cpu: cpus()[0]?.model, pinned: canPin }
-if (values.json)
-  await writeFile(values.json, `${JSON.stringify({ machine, settings: settingsOf({}), results }, null, 2)}\n`)
+if (values.json) await writeFile(values.json, `${JSON.stringify({ machine, results }, null, 2)}\n`)

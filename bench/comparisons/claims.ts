@@ -16,14 +16,16 @@ import { type IssuerWorld, startPostgres, tokenContestants } from './issuer.ts'
  */
 export const claims: Comparison = {
   name: 'claims',
+  // What is measured is what one caller waits for, not a queue that callers make themselves.
+  fixedConnections: 1,
   title: 'Custom claims: a token exchange with a script, beside a hostile client, and the sandbox alone',
   async run(stage, settings, progress) {
     const world = await prepare(stage)
     progress('warm-up')
-    const length = Math.max(3, settings.seconds)
-    await exchanges(world.plain, world.honest, length)
-    await exchanges(world.scripted, world.honest, length)
-    await besideHostile(world, length)
+    const warmUp = { ...settings, seconds: Math.max(3, settings.seconds) }
+    await exchanges(world.plain, world.honest, warmUp)
+    await exchanges(world.scripted, world.honest, warmUp)
+    await besideHostile(world, warmUp)
     const rounds = []
     for (let round = 1; round <= settings.rounds; round++) {
       progress(`round ${round}/${settings.rounds}`)
@@ -46,8 +48,6 @@ interface World {
   sandbox: BenchProcess
 }
 
-/** One caller: what is measured is what it waits for, not a queue that callers make themselves. */
-const connections = 1
 const hostileConnections = 4
 /** One processor is left for the thread that hands out the calls. */
 const workers = Math.max(1, availableParallelism() - 1)
@@ -87,22 +87,23 @@ const prepareLoad = async (
   return { ...load, port: server.port, requests, once: true }
 }
 
-const honestLoad = (issuer: Issuer, seconds: number): Promise<Load> => {
+const honestLoad = (issuer: Issuer, { connections, seconds }: Settings): Promise<Load> => {
   const expected = { status: 200, bodyIncludes: '"issued_token_type"' }
   return prepareLoad(issuer, { connections, seconds, expected }, perSecond)
 }
 
-const exchanges = async (issuer: Issuer, generator: BenchProcess, seconds: number): Promise<LoadResult> =>
-  generator.call<LoadResult>('run', await honestLoad(issuer, seconds))
+const exchanges = async (issuer: Issuer, generator: BenchProcess, settings: Settings): Promise<LoadResult> =>
+  generator.call<LoadResult>('run', await honestLoad(issuer, settings))
 
 /** The honest client's exchanges, while each of the hostile one's runs until it is ended. */
-const besideHostile = async ({ scripted, honest, attacker }: World, seconds: number): Promise<LoadResult> => {
+const besideHostile = async ({ scripted, honest, attacker }: World, settings: Settings): Promise<LoadResult> => {
+  const { seconds } = settings
   const attack = await prepareLoad(
     { ...scripted, world: { ...scripted.world, client: hostile } },
     { connections: hostileConnections, seconds, expected: { status: [400, 503], bodyIncludes: 'custom_claims' } },
     hostilePerSecond,
   )
-  const wanted = await honestLoad(scripted, seconds)
+  const wanted = await honestLoad(scripted, settings)
   const [result] = await Promise.all([honest.call<LoadResult>('run', wanted), attacker.call('run', attack)])
   return result
 }
@@ -122,12 +123,13 @@ const input = JSON.stringify({
   },
 })
 
-const measureRound = async (world: World, { seconds }: Settings) => {
-  const plain = await exchanges(world.plain, world.honest, seconds)
+const measureRound = async (world: World, settings: Settings) => {
+  const plain = await exchanges(world.plain, world.honest, settings)
   // A 99th percentile of few requests says little.
-  const scripted = await exchanges(world.scripted, world.honest, 2 * seconds)
-  const disturbed = await besideHostile(world, 2 * seconds)
-  const round: SandboxRound = { script, input, workers, seconds }
+  const longer = { ...settings, seconds: 2 * settings.seconds }
+  const scripted = await exchanges(world.scripted, world.honest, longer)
+  const disturbed = await besideHostile(world, longer)
+  const round: SandboxRound = { script, input, workers, seconds: settings.seconds }
   const bare = await world.sandbox.call<number>('bare', round)
   const ours = await world.sandbox.call<number>('ours', round)
   return { plain, scripted, disturbed, bare, ours }

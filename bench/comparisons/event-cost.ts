@@ -13,6 +13,7 @@ import { startPostgres } from './issuer.ts'
  */
 export const eventCost: Comparison = {
   name: 'event-cost',
+  fixedConnections: 1,
   title: 'What its event costs a change by the Management API',
   run: async (stage, settings, progress) => {
     const { contestant, connection } = await changingIssuer(stage, await startPostgres(stage), 'changes', undefined)
@@ -25,7 +26,7 @@ export const eventCost: Comparison = {
       const { withEvent, without } = await transactions.call<Transactions>('run', perRound(settings))
       const whole = await generator.call<LoadResult>('run', {
         port: contestant.server.port,
-        connections: 1,
+        connections: settings.connections,
         seconds: settings.seconds,
         requests: await contestant.requests(perRound(settings) * 4),
         once: true,

@@ -13,11 +13,11 @@ import { audience, bundle, request, signAccessToken } from './gateway.ts'
  */
 export const gatewayFlood: Comparison = {
   name: 'gateway-flood',
+  fixedConnections: 2,
   title: 'Gateway, latency of good requests alone and beside a client with tokens of unknown keys',
   prepare: (stage) => prepare(stage),
 }
 
-const goodConnections = 2
 /** More connections at full speed would measure the load generator, with which they share a processor. */
 const neighbourConnections = 1
 const floodConnections = 32
@@ -60,7 +60,6 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
     } satisfies Load)
   const contestant: Omit<Contestant, 'name'> = {
     server,
-    connections: goodConnections,
     requests: () => [request({ method: 'GET', port, token })],
     expected: { status: 200, bodyIncludes: '"sku-9"' },
   }

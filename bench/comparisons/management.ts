@@ -13,6 +13,7 @@ import { startPostgres } from './issuer.ts'
  */
 export const management: Comparison = {
   name: 'management',
+  fixedConnections: 1,
   title: 'Management API with 1 000 000 users, 10 000 roles, 100 000 members in one organization',
   prepare: async (stage) => {
     const connection = await seedManagement(await startPostgres(stage))
@@ -91,7 +92,6 @@ const contestantOf = ({ name, paths, total, atMostP95Ms }: List, server: Server,
   return {
     name,
     server,
-    connections: 1,
     atMostP95Ms,
     requests: () => requests,
     expected: { status: 200, bodyIncludes: '[' },

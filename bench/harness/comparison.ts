@@ -9,6 +9,8 @@ export type Comparison = {
   title: string
   /** Requests at a time, when the command line does not say. Default 16. */
   connections?: number
+  /** Requests at a time, whatever the command line says: 1 for what one caller waits, without a queue. */
+  fixedConnections?: number
 } & (
   | {
       /** Puts servers and data on the stage, which `main.ts` clears whatever happens. */
@@ -40,8 +42,6 @@ export type Contestant = {
   expected: Expected
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
   databaseMicros?: () => Promise<number>
-  /** Instead of those of the command line: 1 for what one caller waits, without a queue. */
-  connections?: number
   /** The bar for the 95th percentile of a round, in ms. */
   atMostP95Ms?: number
   /** Runs along with every round, to its end: other clients, say. */

@@ -67,9 +67,8 @@ type Round = { contestant: Contestant; generator: BenchProcess; settings: Settin
 
 const runRound = async ({ contestant, generator, settings, seconds }: Round): Promise<Sample> => {
   const { server, once = false, expected, databaseMicros = async () => Number.NaN } = contestant
-  const { connections = settings.connections } = contestant
   const requests = await contestant.requests(Math.ceil(seconds * singleUsePerSecond))
-  const load: Load = { port: server.port, connections, seconds, requests, once, expected }
+  const load: Load = { port: server.port, connections: settings.connections, seconds, requests, once, expected }
 
   const databaseBefore = await databaseMicros()
   const before = await server.process.call<number>('cpu')

@@ -12,7 +12,7 @@ export const preamble = (pinned: boolean): string =>
 
 /** One line: the machine and the rounds. */
 export const conditions = ({ rounds, seconds, connections }: Settings): string =>
-  `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connections`
+  `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${rounds} interleaved rounds of ${seconds} s, ${connections} connection${connections === 1 ? '' : 's'}`
 
 export const report = (title: string, settings: Settings, tables: Tables): string =>
   [`\n${title}\n${conditions(settings)}`, ...tables.map(printedTable)].join('\n\n')
