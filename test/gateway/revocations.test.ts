@@ -17,8 +17,7 @@ describe('a gateway that follows its issuer', () => {
     issuer = await startTestIssuer()
     api = await issuer.createResource({ indicator: orders, scopes: ['read:orders'] })
     app = await issuer.createApplication()
-    const reader = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(reader, issuer.managementResource, ['revocations'])
+    const reader = await issuer.createMachine(issuer.managementResource, ['revocations'])
     gateway = await startTestGateway({
       config: () => ({
         issuers: [
@@ -87,8 +86,7 @@ describe('a gateway that follows its issuer', () => {
   })
 
   test('a client that revokes its token (RFC 7009) can use it no more', async () => {
-    const machine = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(machine, api, ['read:orders'])
+    const machine = await issuer.createMachine(api, ['read:orders'])
     const token = await issuer.clientToken(machine, api, 'read:orders')
     expect(await statusOf(token)).toBe(200)
     const url = `${issuer.url}/oidc/token/revocation`
@@ -97,8 +95,7 @@ describe('a gateway that follows its issuer', () => {
   })
 
   test('deleting an application ends its tokens', async () => {
-    const machine = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(machine, api, ['read:orders'])
+    const machine = await issuer.createMachine(api, ['read:orders'])
     const token = await issuer.clientToken(machine, api, 'read:orders')
     expect(await statusOf(token)).toBe(200)
     await issuer.api('DELETE', `/applications/${machine.id}`)

@@ -1,32 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.ts'
-import type { PostgresConnection } from '../support/database.ts'
-import { basic, formOf, request, startTestIssuer, type TestIssuer } from '../support/issuer.ts'
+import { basic, formOf, request } from '../support/issuer.ts'
+import { type IssuerBehindProxy, startIssuerBehindProxy } from '../support/issuer-behind-proxy.ts'
 import type { TestApplication } from '../support/issuer-data.ts'
 
 /** What callers are told while PostgreSQL is away: 503, and when to ask again. */
 
-let proxy: CountingProxy
-let behind: PostgresConnection
-let issuer: TestIssuer
+let issuer: IssuerBehindProxy
 let client: TestApplication
 let orders: string
 beforeAll(async () => {
-  issuer = await startTestIssuer({
-    through: async (connection) => {
-      behind = connection
-      proxy = await startCountingProxy(connection)
-      return proxy.connection
-    },
-  })
-  client = await issuer.createApplication({ type: 'MachineToMachine' })
+  issuer = await startIssuerBehindProxy()
   orders = await issuer.createResource({ scopes: ['read:orders'] })
-  await issuer.grantApplication(client, orders, ['read:orders'])
+  client = await issuer.createMachine(orders, ['read:orders'])
 })
-afterAll(async () => {
-  await issuer.close()
-  await proxy.close()
-})
+afterAll(() => issuer?.close())
 
 test('every endpoint that needs the database says that it is away, and works again when it is back', async () => {
   const grant = { grant_type: 'client_credentials', resource: orders, scope: 'read:orders' }
@@ -39,17 +26,16 @@ test('every endpoint that needs the database says that it is away, and works aga
       body: formOf({ token }),
     })
 
-  const { port } = proxy.connection
-  await proxy.close()
-  const oauth = {
-    status: 503,
-    body: { error: 'temporarily_unavailable', code: 'oidc.temporarily_unavailable' },
-  }
-  const answers = {
+  const { keys, ...answers } = await issuer.withoutDatabase(async () => ({
     token: await issuer.token(client, grant),
     introspection: await form('token/introspection'),
     revocation: await form('token/revocation'),
     management: await issuer.api('GET', '/users', undefined, { token: management }),
+    keys: await request(`${issuer.url}/oidc/jwks`),
+  }))
+  const oauth = {
+    status: 503,
+    body: { error: 'temporarily_unavailable', code: 'oidc.temporarily_unavailable' },
   }
   expect(answers).toMatchObject({
     token: oauth,
@@ -58,9 +44,8 @@ test('every endpoint that needs the database says that it is away, and works aga
     management: { status: 503, body: { code: 'server.unavailable' } },
   })
   for (const { headers } of Object.values(answers)) expect(headers.get('retry-after')).toBe('5')
-  expect((await request(`${issuer.url}/oidc/jwks`)).status).toBe(200)
+  expect(keys.status).toBe(200)
 
-  proxy = await startCountingProxy(behind, { port })
   expect(await issuer.token(client, grant)).toMatchObject({ status: 200 })
   expect(await issuer.api('GET', '/users', undefined, { token: management })).toMatchObject({ status: 200 })
 })

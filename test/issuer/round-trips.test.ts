@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CountingProxy, startCountingProxy } from '../support/counting-proxy.ts'
-import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
+import { type IssuerBehindProxy, startIssuerBehindProxy } from '../support/issuer-behind-proxy.ts'
 import type { TestApplication } from '../support/issuer-data.ts'
 
 /** What a token costs in round trips to the database, counted between the issuer and PostgreSQL. */
 
-let proxy: CountingProxy
-let issuer: TestIssuer
+let issuer: IssuerBehindProxy
 let machine: TestApplication
 let app: TestApplication
 let resource: string
@@ -14,36 +12,27 @@ let userId: string
 let supporterToken: string
 
 beforeAll(async () => {
-  issuer = await startTestIssuer({
-    through: async (connection) => {
-      proxy = await startCountingProxy(connection)
-      return proxy.connection
-    },
-  })
+  issuer = await startIssuerBehindProxy()
   resource = await issuer.createResource({ scopes: ['read:orders', 'write:orders'] })
-  machine = await issuer.createApplication({ type: 'MachineToMachine' })
+  machine = await issuer.createMachine(resource, ['read:orders'])
   app = await issuer.createApplication()
   const [user, supporter] = [await issuer.createUser(), await issuer.createUser()]
   userId = user.id
-  await issuer.grantApplication(machine, resource, ['read:orders'])
   await issuer.grantUser(userId, resource, ['read:orders', 'write:orders'])
   supporterToken = await issuer.actorToken(app, supporter.id)
   await issuer.clientToken(machine, resource, 'read:orders')
 })
 
-afterAll(async () => {
-  await issuer?.close()
-  await proxy?.close()
-})
+afterAll(() => issuer?.close())
 
 const scope = 'read:orders write:orders'
 
 /** What went to the database between the request and its answer, but for the audit rows of earlier requests. */
 const roundTripsOf = async (request: () => Promise<{ status: number }>): Promise<readonly string[]> => {
-  const before = proxy.roundTrips.length
+  const before = issuer.roundTrips.length
   const { status } = await request()
   expect(status).toBe(200)
-  return proxy.roundTrips.slice(before).filter((name) => name !== 'logs-insert')
+  return issuer.roundTrips.slice(before).filter((name) => name !== 'logs-insert')
 }
 
 const clientCredentials = (client: TestApplication) =>
@@ -73,15 +62,14 @@ test('a token exchange with an actor is three round trips, its session, audit ro
 })
 
 test('concurrent requests share round trips, their audit rows too', async () => {
-  const busy = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(busy, resource, ['read:orders'])
-  const before = proxy.roundTrips.length
+  const busy = await issuer.createMachine(resource, ['read:orders'])
+  const before = issuer.roundTrips.length
   for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 10 }, () => clientCredentials(busy)))
 
   const audited = () => issuer.sql('SELECT FROM logs WHERE application_id = $1', [busy.id])
   await expect.poll(audited).toHaveLength(100)
-  expect(proxy.roundTrips.slice(before).filter((name) => name === 'token-request').length).toBeLessThan(60)
-  expect(proxy.roundTrips.length - before).toBeLessThan(100)
+  expect(issuer.roundTrips.slice(before).filter((name) => name === 'token-request').length).toBeLessThan(60)
+  expect(issuer.roundTrips.length - before).toBeLessThan(100)
 })
 
 test('an exchange for a user whose row is locked holds up nobody else', async () => {

@@ -32,6 +32,8 @@ export interface Factories {
   }): Promise<string>
   /** Default: Traditional, which has a secret. */
   createApplication(options?: ApplicationOptions): Promise<TestApplication>
+  /** A machine-to-machine application that holds these scopes of the resource. */
+  createMachine(resource: string, scopes: readonly string[]): Promise<TestApplication>
   addSecret(application: TestApplication, options: { name: string; value: string; expiresAt?: Date }): Promise<void>
   /** A role with these scopes of the resource, given to a user or an application. Returns the role's id. */
   grantUser(userId: string, resource: string, scopes: readonly string[], roleName?: string): Promise<string>
@@ -71,8 +73,44 @@ export const createFactories = ({ query }: Database): Factories => {
     return id
   }
 
+  const createApplication: Factories['createApplication'] = async ({
+    type = 'Traditional',
+    name = 'An application',
+    secret,
+    isThirdParty = false,
+    ...options
+  } = {}) => {
+    const id = newId()
+    const value = secret ?? (publicTypes.includes(type) ? undefined : randomBytes(32).toString('base64url'))
+    await sql(
+      'INSERT INTO applications (id, name, type, is_third_party, custom_client_metadata) VALUES ($1, $2, $3, $4, $5)',
+      [id, name, type, isThirdParty, JSON.stringify({ allowTokenExchange: options.allowTokenExchange })],
+    )
+    if (value === undefined) return { id }
+    await sql(`INSERT INTO application_secrets (application_id, name, digest) VALUES ($1, 'Default secret', $2)`, [
+      id,
+      sha256(value),
+    ])
+    return { id, secret: value }
+  }
+
+  const grantApplication: Factories['grantApplication'] = ({ id }, resource, scopes) =>
+    grant(
+      'INSERT INTO application_roles (application_id, role_id) VALUES ($1, $2)',
+      'MachineToMachine',
+      id,
+      resource,
+      scopes,
+    )
+
   return {
     sql,
+    createApplication,
+    async createMachine(resource, scopes) {
+      const machine = await createApplication({ type: 'MachineToMachine' })
+      await grantApplication(machine, resource, scopes)
+      return machine
+    },
     async createUser({ name = 'Somebody', isSuspended = false, customData = {} } = {}) {
       const id = newId(12)
       await sql('INSERT INTO users (id, name, is_suspended, custom_data) VALUES ($1, $2, $3, $4)', [
@@ -97,26 +135,6 @@ export const createFactories = ({ query }: Database): Factories => {
       ])
       return own
     },
-    async createApplication({
-      type = 'Traditional',
-      name = 'An application',
-      secret,
-      isThirdParty = false,
-      ...options
-    } = {}) {
-      const id = newId()
-      const value = secret ?? (publicTypes.includes(type) ? undefined : randomBytes(32).toString('base64url'))
-      await sql(
-        'INSERT INTO applications (id, name, type, is_third_party, custom_client_metadata) VALUES ($1, $2, $3, $4, $5)',
-        [id, name, type, isThirdParty, JSON.stringify({ allowTokenExchange: options.allowTokenExchange })],
-      )
-      if (value === undefined) return { id }
-      await sql(`INSERT INTO application_secrets (application_id, name, digest) VALUES ($1, 'Default secret', $2)`, [
-        id,
-        sha256(value),
-      ])
-      return { id, secret: value }
-    },
     async addSecret({ id }, { name, value, expiresAt }) {
       await sql('INSERT INTO application_secrets (application_id, name, digest, expires_at) VALUES ($1, $2, $3, $4)', [
         id,
@@ -127,14 +145,7 @@ export const createFactories = ({ query }: Database): Factories => {
     },
     grantUser: (userId, resource, scopes, roleName) =>
       grant('INSERT INTO user_roles (user_id, role_id) VALUES ($1, $2)', 'User', userId, resource, scopes, roleName),
-    grantApplication: ({ id }, resource, scopes) =>
-      grant(
-        'INSERT INTO application_roles (application_id, role_id) VALUES ($1, $2)',
-        'MachineToMachine',
-        id,
-        resource,
-        scopes,
-      ),
+    grantApplication,
     async suspend(userId, suspended = true) {
       await sql('UPDATE users SET is_suspended = $2 WHERE id = $1', [userId, suspended])
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type PutClaimsScript, putClaimsScript } from '../../support/claims-script.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
@@ -14,10 +15,9 @@ beforeAll(async () => {
   issuer = await startTestIssuer({ instances: 2 })
   resource = await issuer.createResource({ scopes: ['read:orders'] })
   app = await issuer.createApplication({ name: 'Support desk' })
-  machine = await issuer.createApplication({ type: 'MachineToMachine' })
+  machine = await issuer.createMachine(resource, ['read:orders'])
   userId = (await issuer.createUser({ name: 'Alice', customData: { plan: 'gold' } })).id
   await issuer.grantUser(userId, resource, ['read:orders'], 'Reader')
-  await issuer.grantApplication(machine, resource, ['read:orders'])
 })
 
 afterAll(() => issuer?.close())
@@ -26,14 +26,7 @@ beforeEach(async () => {
   await issuer.sql('DELETE FROM claims_scripts')
 })
 
-/** The body of the function. */
-const script = (body: string) =>
-  `const getCustomJwtClaims = async ({ token, context, environmentVariables, api }) => { ${body} }`
-
-const put = async (body: string, members: object = {}, kind = 'access-token') => {
-  const answer = await issuer.api('PUT', `/configs/jwt-customizer/${kind}`, { script: script(body), ...members })
-  expect(answer.body).toMatchObject({ script: script(body) })
-}
+const put = (body: string, options?: PutClaimsScript) => putClaimsScript(issuer, body, options)
 
 const exchange = async (context: object = {}, options?: { instance?: number }) =>
   issuer.exchange(app, await issuer.subjectToken(userId, { context }), { resource, scope: 'read:orders' }, options)
@@ -221,11 +214,9 @@ test('claims of the issuer can be neither set nor removed', async () => {
 
 test('a machine-to-machine token has a script of its own', async () => {
   await put('return { for: "users" }')
-  await put(
-    'return { for: context.application.id, kind: token.kind, user: typeof context.user }',
-    {},
-    'client-credentials',
-  )
+  await put('return { for: context.application.id, kind: token.kind, user: typeof context.user }', {
+    kind: 'client-credentials',
+  })
   const token = await issuer.clientToken(machine, resource, 'read:orders')
   expect(await issuer.verify(token, resource)).toMatchObject({
     for: machine.id,
@@ -233,7 +224,7 @@ test('a machine-to-machine token has a script of its own', async () => {
     user: 'undefined',
     sub: machine.id,
   })
-  await put('api.denyAccess("Not today.")', {}, 'client-credentials')
+  await put('api.denyAccess("Not today.")', { kind: 'client-credentials' })
   const denied = await issuer.token(machine, { grant_type: 'client_credentials', resource, scope: 'read:orders' })
   expect(denied).toMatchObject({ status: 400, body: { error: 'access_denied', error_description: 'Not today.' } })
 

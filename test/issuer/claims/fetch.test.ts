@@ -6,6 +6,7 @@ import { type ClaimsFetchOptions, createClaimsFetch } from '../../../issuer/clai
 import { createClaimsSandbox } from '../../../issuer/claims/sandbox.ts'
 import { loadIssuerConfig } from '../../../issuer/config.ts'
 import { StartupError } from '../../../platform/startup-error.ts'
+import { claimsScript } from '../../support/claims-script.ts'
 
 /** What scripts reach by `fetch`. */
 
@@ -47,7 +48,7 @@ const startSandbox = async (options: Partial<ClaimsFetchOptions> = {}) => {
   await sandbox.start()
   return async (body: string) => {
     const { outcome } = await sandbox.run({
-      script: `const getCustomJwtClaims = async ({ api }) => { const url = 'http://users.test:${port}'\n${body}\n}`,
+      script: claimsScript(`const url = 'http://users.test:${port}'\n${body}`),
       input: '{"token":{},"context":{}}',
       environmentVariables: {},
       owner: 'somebody',
@@ -103,7 +104,7 @@ describe('an allowed host', () => {
     })
     onTestFinished(() => sandbox.close())
     const run = async (body: string) => {
-      const script = `const getCustomJwtClaims = async ({ api }) => { ${body} }`
+      const script = claimsScript(body)
       return (await sandbox.run({ script, input: '{}', environmentVariables: {}, owner: 'somebody' })).outcome
     }
     const slow = [1, 2].map(() => run('await fetch("https://users.test"); return { asked: true }'))

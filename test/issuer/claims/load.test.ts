@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { putClaimsScript } from '../../support/claims-script.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
@@ -27,11 +28,8 @@ beforeAll(async () => {
       globalThis.left = context.user.id
     }
     return { expected, user: context.user.id, left: typeof globalThis.left, length: context.user.name.length }`
-  const answer = await issuer.api('PUT', '/configs/jwt-customizer/access-token', {
-    script: `const getCustomJwtClaims = async ({ token, context, environmentVariables }) => {${body}}`,
-    environmentVariables: { HOSTILE: hostile.id, SECRET: 'sekret-of-the-script' },
-  })
-  expect(answer).toMatchObject({ status: 201 })
+  const environmentVariables = { HOSTILE: hostile.id, SECRET: 'sekret-of-the-script' }
+  await putClaimsScript(issuer, body, { environmentVariables })
 }, 60_000)
 afterAll(() => issuer?.close())
 

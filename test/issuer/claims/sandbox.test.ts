@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkResult } from '../../../issuer/claims/claims-result.ts'
 import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '../../../issuer/claims/sandbox.ts'
+import { claimsScript } from '../../support/claims-script.ts'
 
 /** What a script can do in its sandbox: nothing that anybody else would notice. */
 
@@ -24,7 +25,7 @@ const ownSandbox = async (options: SandboxOptions = {}) => {
 
 let callers = 0
 const callOf = (body: string, owner = `caller ${callers++}`) => ({
-  script: `const getCustomJwtClaims = async ({ token, context, environmentVariables, api }) => {\n${body}\n}`,
+  script: claimsScript(body),
   input: JSON.stringify({ token: { jti: 'T' }, context: { user: { id: 'U' } } }),
   environmentVariables: { KEY: 'sekret-of-the-script', SHORT: 'on' },
   owner,

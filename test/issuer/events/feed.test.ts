@@ -219,8 +219,7 @@ test('a reader that is ahead of a restored database is told, instead of missing 
 })
 
 test('it needs the permission for hooks, or for reading', async () => {
-  const reader = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(reader, issuer.managementResource, ['read', 'hooks', 'users'])
+  const reader = await issuer.createMachine(issuer.managementResource, ['read', 'hooks', 'users'])
   const statusWith = async (scope: string) => {
     const token = await issuer.clientToken(reader, issuer.managementResource, scope)
     return (await issuer.api('GET', '/events', undefined, { token })).status

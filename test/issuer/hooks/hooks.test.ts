@@ -189,8 +189,7 @@ test('unknown hooks have the codes of their routes', async () => {
 })
 
 test('signing keys are not for holders of `read`', async () => {
-  const reader = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(reader, issuer.managementResource, ['read', 'hooks'])
+  const reader = await issuer.createMachine(issuer.managementResource, ['read', 'hooks'])
   const statusWith = async (scope: string, path: string) => {
     const token = await issuer.clientToken(reader, issuer.managementResource, scope)
     return (await issuer.api('GET', path, undefined, { token })).status

@@ -218,8 +218,7 @@ test('an unknown session is 404', async () => {
 test('it takes the permission impersonation; read only reads', async () => {
   const id = await impersonate(alice)
   const tokenWith = async (scope: string) => {
-    const caller = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(caller, issuer.managementResource, [scope])
+    const caller = await issuer.createMachine(issuer.managementResource, [scope])
     return issuer.clientToken(caller, issuer.managementResource, scope)
   }
   const [reader, support, other] = [await tokenWith('read'), await tokenWith('impersonation'), await tokenWith('users')]

@@ -101,8 +101,7 @@ test('a context at its limits is kept whole, and a member called __proto__ is a 
 
 test('nobody mints without a management token that allows it', async () => {
   const api = await issuer.createResource({ scopes: ['all'] })
-  const other = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(other, api, ['all'])
+  const other = await issuer.createMachine(api, ['all'])
   const body = { userId: user.id }
   expect(await mint(body, null)).toMatchObject({ status: 401, body: { code: 'auth.authorization_header_missing' } })
   expect(await mint(body, await issuer.clientToken(other, api, 'all'))).toMatchObject({ status: 401 })

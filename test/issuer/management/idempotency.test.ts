@@ -118,8 +118,7 @@ test('a key stands for one request of one client', async () => {
     body: { code: 'idempotency.mismatch' },
   })
 
-  const backend = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(backend, issuer.managementResource, ['all'])
+  const backend = await issuer.createMachine(issuer.managementResource, ['all'])
   const own = await issuer.clientToken(backend, issuer.managementResource, 'all')
   const second = await post('/users', { name: 'Grace' }, { key, token: own })
   expect(second.status).toBe(200)

@@ -20,10 +20,8 @@ beforeAll(async () => {
   issuer = await startTestIssuer()
   orders = await issuer.createResource({ scopes: ['read:orders'] })
   app = await issuer.createApplication()
-  machine = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(machine, orders, ['read:orders'])
-  auditor = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(auditor, issuer.managementResource, ['revocations'])
+  machine = await issuer.createMachine(orders, ['read:orders'])
+  auditor = await issuer.createMachine(issuer.managementResource, ['revocations'])
 })
 afterAll(() => issuer.close())
 
@@ -125,8 +123,7 @@ describe('who may know', () => {
   test('to everybody else a token is inactive, like one that does not exist', async () => {
     const jwt = await impersonate(await userWithOrders())
     const opaque = await impersonate(await userWithOrders(), { opaque: true })
-    const stranger = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(stranger, await issuer.createResource({ scopes: ['other'] }), ['other'])
+    const stranger = await issuer.createMachine(await issuer.createResource({ scopes: ['other'] }), ['other'])
     expect(await isActive(jwt, stranger)).toBe(false)
     expect(await isActive(opaque, stranger)).toBe(false)
     expect(await isActive(opaque, machine)).toBe(false)
@@ -219,16 +216,14 @@ describe('what is inactive', () => {
     await issuer.api('DELETE', `/users/${user}`)
     expect(await isActive(token)).toBe(false)
 
-    const shortLived = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(shortLived, orders, ['read:orders'])
+    const shortLived = await issuer.createMachine(orders, ['read:orders'])
     const own = await issuer.clientToken(shortLived, orders, 'read:orders')
     await issuer.api('DELETE', `/applications/${shortLived.id}`)
     expect(await isActive(own)).toBe(false)
   })
 
   test('what a client was issued before one of its secrets was removed; a secret that had expired takes nothing along', async () => {
-    const client = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(client, orders, ['read:orders'])
+    const client = await issuer.createMachine(orders, ['read:orders'])
     const yesterday = new Date(Date.now() - 86_400_000)
     await issuer.addSecret(client, { name: 'old', value: 'x'.repeat(43), expiresAt: yesterday })
     await issuer.addSecret(client, { name: 'leaked', value: 'y'.repeat(43) })
@@ -241,8 +236,7 @@ describe('what is inactive', () => {
 })
 
 test('a management token that was revoked opens nothing any more', async () => {
-  const admin = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(admin, issuer.managementResource, ['read'])
+  const admin = await issuer.createMachine(issuer.managementResource, ['read'])
   const token = await issuer.clientToken(admin, issuer.managementResource, 'read')
   expect((await issuer.api('GET', '/users', undefined, { token })).status).toBe(200)
   await request(`${issuer.url}/oidc/token/revocation`, {

@@ -76,8 +76,7 @@ test('a standard client discovers the server, gets a token and validates it as R
   const url = new URL(issuer.issuer)
   const server = await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, insecure))
   const resource = await issuer.createResource({ scopes: ['read:orders'] })
-  const application = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(application, resource, ['read:orders'])
+  const application = await issuer.createMachine(resource, ['read:orders'])
 
   const client = { client_id: application.id }
   const response = await oauth.clientCredentialsGrantRequest(

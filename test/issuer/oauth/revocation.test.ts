@@ -12,8 +12,7 @@ beforeAll(async () => {
   issuer = await startTestIssuer()
   orders = await issuer.createResource({ scopes: ['read:orders'] })
   app = await issuer.createApplication()
-  machine = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(machine, orders, ['read:orders'])
+  machine = await issuer.createMachine(orders, ['read:orders'])
 })
 afterAll(() => issuer.close())
 

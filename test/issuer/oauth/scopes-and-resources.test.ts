@@ -14,8 +14,7 @@ beforeAll(async () => {
     ttl: 60,
   })
   stock = await issuer.createResource({ scopes: ['shared', 'read:stock'] })
-  client = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(client, orders, ['read:orders', 'shared'])
+  client = await issuer.createMachine(orders, ['read:orders', 'shared'])
 })
 afterAll(() => issuer.close())
 

@@ -8,8 +8,7 @@ let client: TestApplication
 beforeAll(async () => {
   issuer = await startTestIssuer()
   resource = await issuer.createResource({ scopes: ['read:orders'] })
-  client = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(client, resource, ['read:orders'])
+  client = await issuer.createMachine(resource, ['read:orders'])
 })
 afterAll(() => issuer.close())
 

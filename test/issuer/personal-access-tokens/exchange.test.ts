@@ -138,8 +138,7 @@ test('a deletion or suspension that is under way is waited for, and refuses the 
 })
 
 const introspect = async (token: string) => {
-  const reader = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(reader, issuer.managementResource, ['revocations'])
+  const reader = await issuer.createMachine(issuer.managementResource, ['revocations'])
   const answer = await request(`${issuer.urls[1]}/oidc/token/introspection`, {
     method: 'POST',
     headers: { authorization: basic(reader) },

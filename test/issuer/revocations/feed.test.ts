@@ -11,8 +11,7 @@ let issuer: TestIssuer
 let gateway: TestApplication
 beforeAll(async () => {
   issuer = await startTestIssuer({ instances: 2 })
-  gateway = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(gateway, issuer.managementResource, ['revocations'])
+  gateway = await issuer.createMachine(issuer.managementResource, ['revocations'])
 })
 afterAll(() => issuer.close())
 beforeEach(() => issuer.sql('DELETE FROM revocations'))

@@ -26,8 +26,7 @@ const moveRevocation = (value: string) =>
   )
 
 test('a client that removes its old secret and asks with its new one gets a token that is good', async () => {
-  const client = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(client, orders, ['read:orders'])
+  const client = await issuer.createMachine(orders, ['read:orders'])
   await issuer.addSecret(client, { name: 'old', value: 'o'.repeat(43) })
   const before = await issuer.clientToken(client, orders, 'read:orders')
   await issuer.api('DELETE', `/applications/${client.id}/secrets/old`)

@@ -15,8 +15,7 @@ describe('a holder of rbac', () => {
 
   beforeAll(async () => {
     issuer = await startTestIssuer()
-    const holder = await issuer.createApplication({ type: 'MachineToMachine' })
-    await issuer.grantApplication(holder, issuer.managementResource, ['rbac'])
+    const holder = await issuer.createMachine(issuer.managementResource, ['rbac'])
     token = await issuer.clientToken(holder, issuer.managementResource, 'rbac')
     accomplice = await issuer.createApplication({ type: 'MachineToMachine' })
   })

@@ -43,8 +43,7 @@ test('with the role itself', async () => {
 })
 
 test('and a token never has more than it was issued with', async () => {
-  const application = await issuer.createApplication({ type: 'MachineToMachine' })
-  await issuer.grantApplication(application, issuer.managementResource, ['all'])
+  const application = await issuer.createMachine(issuer.managementResource, ['all'])
   const token = await issuer.clientToken(application, issuer.managementResource, 'read')
   expect(await issuer.api('POST', '/users', {}, { token })).toMatchObject(forbidden)
 })
