@@ -158,7 +158,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
 }
 
 /** The names that a `Connection` field lists, lower-case (RFC 9110 §7.6.1: not to be forwarded). */
-export const listedIn = (connection: string): Set<string> =>
+const listedIn = (connection: string): Set<string> =>
   new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
 
 const without = (flat: readonly string[], removed: ReadonlySet<string>): string[] =>

@@ -22,7 +22,7 @@ export interface IdentityAssertions {
 /** `exp` is at most this much later than `iat`, in seconds. */
 const lifeSeconds = 60
 
-export const identityType = 'surrogate-identity+jwt'
+const identityType = 'surrogate-identity+jwt'
 
 interface IdentityKey {
   kid: string

@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 
 const redacted = '[redacted]'
@@ -29,6 +29,3 @@ export class Secret {
 }
 
 export const sha256 = (value: string | Uint8Array): Buffer => hash('sha256', value, 'buffer')
-
-/** Constant-time comparison of two strings of any length (their digests are compared). */
-export const secretsEqual = (left: string, right: string): boolean => timingSafeEqual(sha256(left), sha256(right))

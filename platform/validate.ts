@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppError, type ProblemCode } from './problem.ts'
 
 /** The issues of a failed parse as callers see them: a path and a sentence, never the rejected value. */
-export const issuesOf = (error: z.ZodError): { path: string; message: string }[] =>
+const issuesOf = (error: z.ZodError): { path: string; message: string }[] =>
   error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
 
 /** More help nobody, and an answer must not be larger than its request. */

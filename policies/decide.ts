@@ -71,7 +71,7 @@ const deepestLog = 32
 const characters = (text: string): number => [...text].length
 
 /** What a rule may return, apart from a bare `true`. Strict: a misspelt member must not silently do nothing. */
-export const decisionSchema = z.strictObject({
+const decisionSchema = z.strictObject({
   allow: z.boolean(),
   reason: z
     .string()

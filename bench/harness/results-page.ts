@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
  * `docs/performance.md` holds a place for the results of each comparison, between two markers; the words around them are
  * written by people, what is between them only by `npm run bench -- --write`.
  */
-export const resultsPage = new URL('../../docs/performance.md', import.meta.url)
+const resultsPage = new URL('../../docs/performance.md', import.meta.url)
 
 const begin = (name: string) => `<!-- results of ${name} -->`
 const end = '<!-- end of results -->'

@@ -13,7 +13,7 @@ export type UpstreamSettings = {
 
 const items = Array.from({ length: 10 }, (_, index) => ({ sku: `sku-${index}`, quantity: index, price: '19.90 EUR' }))
 const order = { id: '42', status: 'shipped', currency: 'EUR', items, note: 'x'.repeat(420) }
-export const orderBody: Buffer = Buffer.from(JSON.stringify(order))
+const orderBody: Buffer = Buffer.from(JSON.stringify(order))
 
 const orderHeaders = { 'content-type': 'application/json', 'content-length': orderBody.length }
 

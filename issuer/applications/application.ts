@@ -65,7 +65,7 @@ const clientKeys = z
     'must be EC, RSA (2048 bits or more) or Ed25519 signature keys, each with a kid of its own',
   )
 
-export const oidcClientMetadata = z.object({
+const oidcClientMetadata = z.object({
   redirectUris: z.array(redirectUri).max(100).default([]),
   postLogoutRedirectUris: z.array(redirectUri).max(100).default([]),
   backchannelLogoutUri: webUrl.optional(),
@@ -79,7 +79,7 @@ export const oidcClientMetadata = z.object({
 })
 export type OidcClientMetadata = z.output<typeof oidcClientMetadata>
 
-export const customClientMetadata = z
+const customClientMetadata = z
   .object({
     corsAllowedOrigins: z.array(origin).max(100),
     /** Seconds. */

@@ -30,8 +30,6 @@ import {
 import { defaultSecretName } from './secret.ts'
 import { storeSecret } from './secret-operations.ts'
 
-export type ApplicationOperations = ReturnType<typeof applicationOperations>
-
 /** Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles: `roles/assignments.ts`. */
 export const applicationOperations = ({
   database: { knex },
@@ -131,7 +129,7 @@ export const applicationOperations = ({
   }
 }
 
-export const unknownApplication = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+const unknownApplication = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
 const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
 
 /** What depends on the type: custom schemes are for native applications, token exchange is for our own. */

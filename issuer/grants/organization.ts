@@ -17,7 +17,7 @@ export interface InOrganization {
 const accessTokenTtl = 3600
 
 /** The `aud` that existing clients look for. No API resource can be registered under such a name. */
-export const organizationIndicator = (id: string): string => `urn:logto:organization:${id}`
+const organizationIndicator = (id: string): string => `urn:logto:organization:${id}`
 
 const strangers: Record<MemberKind, string> = {
   user: 'The user is not a member of the organization.',

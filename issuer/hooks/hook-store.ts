@@ -4,9 +4,6 @@ import type { Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Hook } from './hook.ts'
 
-/** Hooks in the database, their keys and headers sealed. */
-export type HookStore = ReturnType<typeof createHookStore>
-
 export interface HookColumns {
   name: string
   events: string[]

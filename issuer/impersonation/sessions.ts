@@ -38,7 +38,7 @@ export const sessionRecord = z.object({
 })
 export type SessionRecord = z.output<typeof sessionRecord>
 
-export const toSession = (row: SessionRow): SessionRecord => ({
+const toSession = (row: SessionRow): SessionRecord => ({
   ...row,
   startedAt: row.startedAt.getTime(),
   expiresAt: row.expiresAt.getTime(),

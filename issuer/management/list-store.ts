@@ -95,7 +95,7 @@ const addCondition = (
 }
 
 /** A pattern that matches this text alone: `%`, `_` and `\` mean themselves. */
-export const literalPattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+const literalPattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
 export interface Listed<Row> {
   rows: Row[]

@@ -28,7 +28,7 @@ export const sendJson = (
 // RFC 6749 §5.2: %x20-21 / %x23-5B / %x5D-7E
 const forbiddenInDescription = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/gu
 
-export const safeDescription = (text: string): string =>
+const safeDescription = (text: string): string =>
   text.replace(forbiddenInDescription, (character) =>
     encodeURIComponent(character.isWellFormed() ? character : '\ufffd'),
   )

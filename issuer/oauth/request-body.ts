@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { OAuthError } from '../../platform/problem.ts'
 
 /** In bytes. More is 413. */
-export const maxBodyBytes = 65_536
+const maxBodyBytes = 65_536
 /** A body that is too large is read up to here and thrown away, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 1_048_576
 

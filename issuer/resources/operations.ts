@@ -25,8 +25,6 @@ import {
 import { toScope } from './scope.ts'
 import { scopesOfResources } from './scope-store.ts'
 
-export type ResourceOperations = ReturnType<typeof resourceOperations>
-
 /** Every change of an API resource. They emit no events; its permissions do (`scope-operations.ts`). */
 export const resourceOperations = ({
   database: { knex },

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { RoleType } from './role.ts'
 
 /** Who has which role: users through `user_roles`, applications through `application_roles`. The two tables are used alike. */
-export const holders = {
+const holders = {
   user: { table: 'user_roles', column: 'user_id' },
   application: { table: 'application_roles', column: 'application_id' },
 } as const

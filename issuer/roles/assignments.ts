@@ -57,8 +57,6 @@ const refuseUnknown = (ids: readonly string[]) => {
   if (ids.length > 0) throw new AppError('entity.not_found', { data: { id: ids[0], ids } })
 }
 
-export type AssignmentOperations = ReturnType<typeof assignmentOperations>
-
 /** Who has which role, from both sides, for users and machine-to-machine applications alike. These emit no events. */
 export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
   const refuseClimbingBy = (

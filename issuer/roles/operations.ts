@@ -12,8 +12,6 @@ import { type NewRole, type Role, type RolePatch, type RoleType, toRole } from '
 import { addScopes, listScopesOfRole, removeScope } from './role-scope-store.ts'
 import { deleteRole, findRole, insertRole, lockRole, type RoleColumns, updateRole } from './role-store.ts'
 
-export type RoleOperations = ReturnType<typeof roleOperations>
-
 /** Every change of a role and of the permissions it carries, with its events. Who has a role: `assignments.ts`. */
 export const roleOperations = ({
   database: { knex },

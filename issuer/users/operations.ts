@@ -19,8 +19,6 @@ import {
   updateUser,
 } from './user-store.ts'
 
-export type UserOperations = ReturnType<typeof userOperations>
-
 /** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
 export const userOperations = ({
   database: { knex },

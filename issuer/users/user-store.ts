@@ -69,7 +69,7 @@ export interface UserFilter {
   excludeOrganizationId?: string | undefined
 }
 
-export const searchColumns: Record<string, string> = {
+const searchColumns: Record<string, string> = {
   id: 'users.id',
   username: 'users.username',
   primaryEmail: 'users.primary_email',

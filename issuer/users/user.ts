@@ -22,16 +22,7 @@ export interface UserRow {
 }
 
 /** Of digests that come from elsewhere; ours are Argon2id. */
-export const passwordAlgorithms = [
-  'Argon2i',
-  'Argon2id',
-  'Argon2d',
-  'SHA1',
-  'SHA256',
-  'MD5',
-  'Bcrypt',
-  'Legacy',
-] as const
+const passwordAlgorithms = ['Argon2i', 'Argon2id', 'Argon2d', 'SHA1', 'SHA256', 'MD5', 'Bcrypt', 'Legacy'] as const
 export type PasswordAlgorithm = (typeof passwordAlgorithms)[number]
 
 const text = z.string().max(2048)

@@ -18,7 +18,7 @@ export interface ParsedJwt {
 }
 
 /** In characters. Longer tokens are refused unread. */
-export const maxTokenLength = 16_384
+const maxTokenLength = 16_384
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -24,7 +24,7 @@ export const findOpa = async ({ opaBin }: { opaBin?: string | undefined } = {}):
   return carried
 }
 
-export const howToInstall =
+const howToInstall =
   'Install OPA 1.x (https://www.openpolicyagent.org/docs/#running-opa) and put it on the PATH or name it in OPA_BIN.'
 
 /** Runs OPA without a shell. Never throws for a non-zero `code`; throws `PolicyError` when it does not run or takes over a minute. */

@@ -4,7 +4,7 @@
  */
 const block = 512
 
-export class TarError extends Error {
+class TarError extends Error {
   override readonly name = 'TarError'
 }
 

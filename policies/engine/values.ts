@@ -188,16 +188,6 @@ export const writeValue = (value: Value): string => {
   return `{${[...value].map(([key, member]) => `${writeValue(key)}:${writeValue(member)}`).join(',')}}`
 }
 
-/** What `JSON.parse` would give, as a `Value`. */
-export const fromJson = (json: unknown): Value => {
-  if (Array.isArray(json)) return json.map(fromJson)
-  if (typeof json === 'object' && json !== null) {
-    return new Map(Object.entries(json).map(([key, member]) => [key, fromJson(member)]))
-  }
-  if (json === null || typeof json === 'boolean' || typeof json === 'string' || typeof json === 'number') return json
-  throw new TypeError('not a JSON value')
-}
-
 // --- order
 
 /** Rego's order of all values: null, booleans, numbers, strings, arrays, objects, sets. */

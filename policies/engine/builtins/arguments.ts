@@ -1,4 +1,4 @@
-import { isNumber, type RegoNumber, toDouble, toInteger, type Value } from '../values.ts'
+import { isNumber, type RegoNumber, toInteger, type Value } from '../values.ts'
 
 /**
  * A built-in function cannot answer: its operand has the wrong type or form. The expression is then undefined in the policy, as in OPA.
@@ -18,10 +18,8 @@ export const asString = (value: Value | undefined): string =>
 export const asBoolean = (value: Value | undefined): boolean =>
   typeof value === 'boolean' ? value : refuse('operand must be a boolean')
 
-export const asNumber = (value: Value | undefined): RegoNumber =>
+const asNumber = (value: Value | undefined): RegoNumber =>
   value !== undefined && isNumber(value) ? value : refuse('operand must be a number')
-
-export const asDouble = (value: Value | undefined): number => toDouble(asNumber(value))
 
 export const asInteger = (value: Value | undefined): bigint =>
   toInteger(asNumber(value)) ?? refuse('operand must be an integer')

@@ -25,7 +25,7 @@ interface Token {
 
 const part = (text: string): Buffer => decodeBase64url(text) ?? refuse('a part of the token is not base64url')
 
-export const jsonObject = (text: string): RegoObject => {
+const jsonObject = (text: string): RegoObject => {
   try {
     // Only what is JSON: `parseValue` reads sets too, and keeps numbers as they are.
     JSON.parse(text)

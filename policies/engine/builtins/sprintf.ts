@@ -5,7 +5,7 @@ import { asArray, asString } from './arguments.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** Numbers keep their kind; every other value is the text that Rego writes for it (`null` and `true` too). */
-export const goValue = (value: Value): GoValue => {
+const goValue = (value: Value): GoValue => {
   if (typeof value === 'string') return { type: 'string', value }
   return isNumber(value) ? goNumber(value) : { type: 'string', value: showValue(value) }
 }

@@ -74,7 +74,7 @@ const signatureAlgorithm = (element: Element | undefined): number => {
   return (hash && pssHashes[oidOf(childrenOf(onlyElement(hash.content))[0]).join('.')]) ?? 0
 }
 
-export const ecPoint = (point: Buffer): { X: Value; Y: Value } => {
+const ecPoint = (point: Buffer): { X: Value; Y: Value } => {
   const half = (point.length - 1) / 2
   if (point[0] !== 4 || !Number.isInteger(half)) refuse('unsupported elliptic curve point')
   const [x, y] = [point.subarray(1, 1 + half), point.subarray(1 + half)].map((bytes) =>
