@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../platform/clock.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { AppError } from '../platform/problem.ts'
+import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { basicAuthorization } from './basic-authorization.ts'
 import { invalidToken } from './challenges.ts'
@@ -76,7 +77,8 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
         scope,
       }).toString(),
     })
-    const body: unknown = JSON.parse(await textOf(answer.body))
+    const text = await readWhole(answer.body, maxBytes, () => new Error('the answer of the issuer is too large'))
+    const body: unknown = JSON.parse(text.toString())
     if (answer.statusCode === 200) {
       const { access_token, expires_in } = issued.parse(body)
       return { token: access_token, until: now().getTime() + Math.min(keepMs, expires_in * 1000) }
@@ -137,17 +139,6 @@ const keep = (outcomes: Map<string, Outcome>, key: string, outcome: Outcome): vo
   // The oldest goes first: maps keep the order of insertion.
   if (outcomes.size >= maxEntries) outcomes.delete(outcomes.keys().next().value!)
   outcomes.set(key, outcome)
-}
-
-const textOf = async (body: AsyncIterable<Buffer>): Promise<string> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > maxBytes) throw new Error('the answer of the issuer is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 /** RFC 6750 §2.1 with a value that only a personal access token has; at most what is worth asking about. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { z } from 'zod'
+import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { basicAuthorization } from './basic-authorization.ts'
 import type { RevocationEntry } from './revocation-index.ts'
@@ -56,14 +57,8 @@ export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure 
       answer.body.on('error', () => {}).destroy()
       throw new Refused(refusals[answer.statusCode] ?? `it answered ${answer.statusCode}`)
     }
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) throw new Refused('its answer is too large')
-      chunks.push(chunk)
-    }
-    const parsed = page.safeParse(JSON.parse(Buffer.concat(chunks).toString()))
+    const body = await readWhole(answer.body, maxBytes, () => new Refused('its answer is too large'))
+    const parsed = page.safeParse(JSON.parse(body.toString()))
     if (!parsed.success) throw new Refused('its answer is no page of a revocation feed')
     return parsed.data
   }

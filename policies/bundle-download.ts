@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { PolicyError } from './engine/policy-error.ts'
 
@@ -36,17 +37,12 @@ export const bundleDownload = ({ url, token }: { url: string; token?: Secret | u
       if (answer.statusCode === 304 && etag !== undefined) return undefined
       throw new PolicyError(`${url} answered ${answer.statusCode}`)
     }
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) throw new PolicyError(`${url}: the bundle is larger than ${maxBytes} bytes`)
-      chunks.push(chunk)
-    }
+    const tooLarge = () => new PolicyError(`${url}: the bundle is larger than ${maxBytes} bytes`)
+    const bundle = await readWhole(answer.body, maxBytes, tooLarge)
     // Remembered whatever becomes of these bytes: a bundle that cannot be used is not fetched again until there is another one.
     const header = answer.headers['etag']
     etag = Array.isArray(header) ? header[0] : header
-    return Buffer.concat(chunks)
+    return bundle
   }
 
   return {

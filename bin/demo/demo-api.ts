@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { listen, type RunningServer } from '../../platform/http-server.ts'
+import { readWhole } from '../../platform/read-whole.ts'
 import { verifyWebhook } from './webhook-verification.ts'
 
 /** A webhook that arrived, newest first in the list that `GET /webhooks` answers with. */
@@ -99,16 +100,8 @@ const pick = (request: IncomingMessage, names: RegExp): Record<string, string> =
     ),
   )
 
-const readBody = async (request: IncomingMessage): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBodyBytes) throw new Error('The body is too large.')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
+const readBody = (request: IncomingMessage): Promise<Buffer> =>
+  readWhole(request, maxBodyBytes, () => new Error('The body is too large.'))
 
 const parseJson = (body: Buffer): unknown => {
   try {

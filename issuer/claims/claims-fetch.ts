@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseNetwork } from '../../platform/address-guard.ts'
 import { setting } from '../../platform/config.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve, TargetNotAllowed } from '../../platform/outbound.ts'
+import { readWhole } from '../../platform/read-whole.ts'
 import type { FetchedAnswer, FetchRequest } from './sandbox-messages.ts'
 
 /**
@@ -119,7 +120,8 @@ export const createClaimsFetch = (options: ClaimsFetchOptions): ClaimsFetch => {
           body: body ?? null,
           signal,
         })
-        return { status: answer.statusCode, headers: plain(answer.headers), body: await limited(answer.body) }
+        const whole = await readWhole(answer.body, maxAnswerBytes, () => tooLarge)
+        return { status: answer.statusCode, headers: plain(answer.headers), body: whole.toString() }
       } catch (error) {
         throw new Error(reasonOf(error, signal.aborted))
       }
@@ -129,18 +131,6 @@ export const createClaimsFetch = (options: ClaimsFetchOptions): ClaimsFetch => {
 }
 
 const tooLarge = new Error(`The answer is larger than ${maxAnswerBytes} bytes.`)
-
-const limited = async (body: AsyncIterable<Buffer>): Promise<string> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  // Leaving the loop ends the connection.
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > maxAnswerBytes) throw tooLarge
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
 
 const plain = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? []].flat().join(', ')]))

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../platform/problem.ts'
+import { readWhole } from '../../platform/read-whole.ts'
 
 /**
  * The JSON of a request body; an absent body is `{}`. Read after authentication, so that strangers cannot make us read.
@@ -29,19 +30,12 @@ const readBytes = async (request: IncomingMessage): Promise<Buffer> => {
     throw new AppError('guard.unsupported_media_type', { detail: 'Send the body without content encoding.' })
   }
   if (Number(length) > bodyLimit) throw tooLarge()
-  const chunks: Buffer[] = []
-  let size = 0
   try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > bodyLimit) throw tooLarge()
-      chunks.push(chunk)
-    }
+    return await readWhole(request.iterator({ destroyOnReturn: false }), bodyLimit, tooLarge)
   } catch (error) {
     if (error instanceof AppError) throw error
     throw new AppError('guard.invalid_input', { detail: 'The body ended before it was complete.', cause: error })
   }
-  return Buffer.concat(chunks)
 }
 
 /** RFC 8259 §8.1: JSON is UTF-8, so another charset is refused instead of guessed at. */

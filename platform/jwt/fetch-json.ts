@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { readWhole } from '../read-whole.ts'
 
 export interface Fetched {
   body: unknown
@@ -43,16 +44,10 @@ export const fetchJson = ({ timeoutMs = 5_000, maxBytes = 262_144 } = {}): JsonF
       answer.body.on('error', () => {}).destroy()
       throw new UnexpectedStatus(url, answer.statusCode)
     }
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
-      chunks.push(chunk)
-    }
+    const body = await readWhole(answer.body, maxBytes, () => new Error(`the answer is larger than ${maxBytes} bytes`))
     const header = answer.headers['cache-control']
     return {
-      body: JSON.parse(Buffer.concat(chunks).toString()),
+      body: JSON.parse(body.toString()),
       cacheControl: Array.isArray(header) ? header.join(',') : (header ?? ''),
     }
   }
