@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
-import { parseArgs } from 'node:util'
+import { programArguments } from '../test/support/program-arguments.ts'
 import { broker } from './comparisons/broker.ts'
 import { claims } from './comparisons/claims.ts'
 import { eventCost } from './comparisons/event-cost.ts'
@@ -43,43 +43,29 @@ const comparisons: Comparison[] = [
   broker,
 ]
 
-const usage = (problem: string): never => {
-  const names = comparisons.map(({ name }) => name)
-  console.error(
-    `${problem}\nUsage: npm run bench -- [${names.join(' | ')}] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`,
-  )
-  process.exit(2)
-}
-
-const readArguments = () => {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        rounds: { type: 'string', default: '8' },
-        seconds: { type: 'string', default: '2' },
-        connections: { type: 'string' },
-        json: { type: 'string' },
-        write: { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    return usage((error as Error).message)
-  }
-}
-
-const { values, positionals } = readArguments()
+const names = comparisons.map(({ name }) => name)
+const { values, positionals, misuse } = programArguments(
+  `npm run bench -- [${names.join(' | ')}] [--rounds 8] [--seconds 2] [--connections 16] [--json file] [--write]`,
+  {
+    rounds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '2' },
+    connections: { type: 'string' },
+    json: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+  { positionals: true },
+)
 
 const positive = (name: 'rounds' | 'seconds' | 'connections'): number => {
   const value = Number(values[name])
   if (value > 0 && (name === 'seconds' || Number.isInteger(value))) return value
-  return usage(`--${name} takes a positive number, not "${values[name]}"`)
+  return misuse(`--${name} takes a positive number, not "${values[name]}"`)
 }
 
-const chosen = (names: string[]): Comparison[] => {
-  const unknown = names.find((name) => !comparisons.some((comparison) => comparison.name === name))
-  if (unknown !== undefined) usage(`there is no comparison "${unknown}"`)
-  return names.length === 0 ? comparisons : comparisons.filter(({ name }) => names.includes(name))
+const chosen = (wanted: string[]): Comparison[] => {
+  const unknown = wanted.find((name) => !names.includes(name))
+  if (unknown !== undefined) misuse(`there is no comparison "${unknown}"`)
+  return wanted.length === 0 ? comparisons : comparisons.filter(({ name }) => wanted.includes(name))
 }
 
 const selected = chosen(positionals)

@@ -55,8 +55,8 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/describe.ts')).describeCommand,
   },
   policy: {
-    usage: 'policy build | test | check',
-    summary: 'compiles, tests and checks Rego policies',
+    usage: 'policy build | check | test | explain | bench',
+    summary: 'compiles, checks, tests, explains and measures Rego policies',
     load: async () => {
       const { policyCommand } = await import('./commands/policy.ts')
       return (args) => policyCommand([...args])

@@ -1,39 +1,26 @@
-import { parseArgs } from 'node:util'
+import { programArguments } from '../support/program-arguments.ts'
 import { type ChaosReport, runChaos } from './chaos.ts'
 import { type Variant, variants } from './variants.ts'
 import { isGood } from './verdict.ts'
 
 /** `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant name]`; exit code 1 when anything is lost. */
-const usage = (problem: string): never => {
-  console.error(
-    `${problem}\nUsage: npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant ${variants.join('|')}]`,
-  )
-  process.exit(2)
-}
-
-const readArguments = () => {
-  try {
-    return parseArgs({
-      options: {
-        events: { type: 'string', default: '30000' },
-        kills: { type: 'string', default: '60' },
-        wipes: { type: 'string', default: '2' },
-        stops: { type: 'string', default: '2' },
-        minutes: { type: 'string', default: '10' },
-        seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
-        variant: { type: 'string', default: 'none' },
-      },
-    }).values
-  } catch (error) {
-    return usage((error as Error).message)
-  }
-}
-const values = readArguments()
+const { values, misuse } = programArguments(
+  `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant ${variants.join('|')}]`,
+  {
+    events: { type: 'string', default: '30000' },
+    kills: { type: 'string', default: '60' },
+    wipes: { type: 'string', default: '2' },
+    stops: { type: 'string', default: '2' },
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+    variant: { type: 'string', default: 'none' },
+  },
+)
 const number = (name: Exclude<keyof typeof values, 'variant'>): number => {
   const value = Number(values[name])
-  return values[name] !== '' && value >= 0 ? value : usage(`--${name} takes a number, not "${values[name]}"`)
+  return values[name] !== '' && value >= 0 ? value : misuse(`--${name} takes a number, not "${values[name]}"`)
 }
-const variant = variants.find((name) => name === values.variant) ?? usage(`There is no variant "${values.variant}".`)
+const variant = variants.find((name) => name === values.variant) ?? misuse(`There is no variant "${values.variant}".`)
 
 /** In parts of the deliveries; the receiver itself causes about 1 % by losing answers. */
 const maxDuplicateRate = 0.05

@@ -1,10 +1,17 @@
-import { parseArgs } from 'node:util'
+import { programArguments } from '../../support/program-arguments.ts'
 import { fuzz } from './run.ts'
 
 /** `npm run fuzz -- [--seed 1] [--seconds 60]`: see `run.ts`. Exits with 1 when something was found, and says how to repeat it. */
-const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string', default: '60' } } })
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
-const deadline = performance.now() + Number(values.seconds) * 1000
+const { values, misuse } = programArguments('npm run fuzz -- [--seed 1] [--seconds 60]', {
+  seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
+  seconds: { type: 'string', default: '60' },
+})
+const number = (name: keyof typeof values): number => {
+  const value = Number(values[name])
+  return values[name] !== '' && value >= 0 ? value : misuse(`--${name} takes a number, not "${values[name]}"`)
+}
+const seed = number('seed')
+const deadline = performance.now() + number('seconds') * 1000
 
 const { conversations, forwarded, answers, failures } = await fuzz({
   seed,

@@ -1,26 +1,29 @@
 import { readFile, stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { findOpa } from '../../../policies/engine/opa-binary.ts'
+import { programArguments } from '../../support/program-arguments.ts'
 import { type ComplianceCase, readCases } from './cases.ts'
 import { createCaseRunner, type Outcome } from './run-case.ts'
 
 /**
- * `npm run compliance -- --cases <folder>` (or SURROGATE_COMPLIANCE_CASES): runs OPA's compliance cases through our engine. Known
- * failures stand in `failures.yaml` with their reason; exit 1 when another case fails or a listed one passes, 2 without cases.
+ * `npm run compliance -- --cases <folder>` (or SURROGATE_COMPLIANCE_CASES): runs OPA's compliance cases through our engine, with `--only`
+ * those of one group or name. Known failures stand in `failures.yaml` with their reason; exit 1 when another case fails or a listed one
+ * passes, 2 without cases.
  */
 const failuresFile = fileURLToPath(new URL('./failures.yaml', import.meta.url))
 const cache = fileURLToPath(new URL('../../../node_modules/.cache/surrogate-compliance', import.meta.url))
 
-const { values } = parseArgs({ options: { cases: { type: 'string' }, only: { type: 'string' } } })
-const folder = values.cases ?? process.env['SURROGATE_COMPLIANCE_CASES']
-if (!folder || !(await stat(folder).catch(() => undefined))?.isDirectory()) {
-  console.error('Say where the cases are: --cases <folder>, or SURROGATE_COMPLIANCE_CASES')
-  process.exit(2)
-}
+const { values, misuse } = programArguments('npm run compliance -- --cases <folder> [--only <group or case>]', {
+  cases: { type: 'string' },
+  only: { type: 'string' },
+})
+const wanted = values.cases ?? process.env['SURROGATE_COMPLIANCE_CASES'] ?? ''
+const folder = (await stat(wanted).catch(() => undefined))?.isDirectory()
+  ? wanted
+  : misuse('Say where the cases are: --cases <folder>, or SURROGATE_COMPLIANCE_CASES')
 
 const known = z.record(z.string(), z.string()).parse(parse(await readFile(failuresFile, 'utf8')) ?? {})
 const all = await readCases(folder)
