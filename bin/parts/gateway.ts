@@ -1,11 +1,11 @@
 import type { GatewayConfig } from '../../gateway/config.ts'
-import { type GatewaySource, startGateway } from '../../gateway/main.ts'
+import { type GatewaySource, type RunningGateway, startGateway } from '../../gateway/main.ts'
 import type { Service } from '../serve.ts'
 
 /** At least as long as the longest `drain` that a configuration can ask for. In ms. */
 const stopTimeoutMs = 85_000
 
-/** The gateway, following the file it is configured by; SIGHUP reads it at once. */
+/** The gateway, following the file it is configured by; SIGHUP reads it at once, and opens log files anew. */
 export const openGateway = async (
   service: Service,
   options: {
@@ -16,12 +16,18 @@ export const openGateway = async (
   },
 ) => {
   const { opaBin, ...rest } = options
-  const gateway = await startGateway({ ...service, ...rest, ...(opaBin !== undefined && { opaBin }) })
-  service.lifecycle.onStop('gateway', () => gateway.close(), stopTimeoutMs)
-  const reload = () => void gateway.reload()
-  process.on('SIGHUP', reload)
-  service.lifecycle.onStop('reloads', () => void process.off('SIGHUP', reload))
-  process.on('SIGHUP', gateway.reopenLogs)
-  service.lifecycle.onStop('log files', () => void process.off('SIGHUP', gateway.reopenLogs))
+  let gateway: RunningGateway | undefined
+  let missed = false
+  const onHangup = () => {
+    missed = gateway === undefined
+    void gateway?.reload()
+    gateway?.reopenLogs()
+  }
+  // From before the start until after the stop: a SIGHUP that nobody hears ends the process.
+  process.on('SIGHUP', onHangup)
+  service.lifecycle.onStop('SIGHUP', () => void process.off('SIGHUP', onHangup))
+  gateway = await startGateway({ ...service, ...rest, ...(opaBin !== undefined && { opaBin }) })
+  service.lifecycle.onStop('gateway', gateway.close, stopTimeoutMs)
+  if (missed) onHangup()
   return gateway
 }
