@@ -2,14 +2,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../platform/logger.ts'
 import { assetUrl } from '../platform/module-url.ts'
-import type { Bundle } from './engine/bundle.ts'
+import type { Bundle, Compiled } from './engine/bundle.ts'
 import { type Isolation, type IsolationOptions, startIsolation } from './engine/isolation.ts'
 import { findOpa } from './engine/opa-binary.ts'
-import { compileBundle, openBundle } from './engine/open-bundle.ts'
+import { compileBundle, openBundle, reuseCompiled } from './engine/open-bundle.ts'
 import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
 import type { Verification } from './engine/signatures.ts'
 import { firstDifference, hashSources } from './engine/sources.ts'
-import { loadWasmEngine, prepareEngine } from './engine/wasm-engine.ts'
+import { loadWasmEngine } from './engine/wasm-engine.ts'
+import { prepareEngine } from './engine/wasm-runner.ts'
 import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
@@ -62,8 +63,15 @@ export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => 
   }
 }
 
-/** The bundle that is there when it fits the rules, else a fresh one from the compiler. */
-export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Promise<Bundle> => {
+/**
+ * The bundle that is there when it fits the rules, else a fresh one from the compiler; which need not be asked when only documents changed.
+ * @param running what was compiled last.
+ */
+export const obtainBundle = async (
+  source: PolicySource,
+  files: PolicyFiles,
+  running?: Compiled | undefined,
+): Promise<Bundle> => {
   const { path, verification } = source
   if (!files.sources) {
     if (!verification && isOpenAddress(path)) throw new PolicyError(`${path} needs https, or signed bundles`)
@@ -73,6 +81,9 @@ export const obtainBundle = async (source: PolicySource, files: PolicyFiles): Pr
   const carried = files.bundle && (await tryBundle(files.bundle, source))
   const difference = carried?.built && firstDifference(carried.built.sources, hashSources(files.sources))
   if (carried?.built && !difference) return carried
+
+  const reused = running && (await reuseCompiled(running, files.sources))
+  if (reused) return reused
 
   const why = difference
     ? `${join(path, difference.file)} was ${difference.change} since ${bundleFile} was built`

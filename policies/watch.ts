@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Bundle } from './engine/bundle.ts'
+import type { Bundle, Compiled } from './engine/bundle.ts'
 import { PolicyError } from './engine/policy-error.ts'
 import { type PolicyFiles, policyOrigin } from './origin.ts'
 import { obtainBundle, type PolicySet, type PolicySource, policySet } from './policy-set.ts'
@@ -42,6 +42,7 @@ export const watchPolicies = async (
   stale?.set({ policies: name }, 0)
 
   let serial: number | undefined
+  let compiled: Compiled | undefined
   let lastError: string | undefined
   let failures = 0
   /** What was read last could not be used, so that finding it again is no news. */
@@ -52,7 +53,7 @@ export const watchPolicies = async (
     const files = await read()
     if (!files) return undefined
     refused = true
-    const bundle = await obtainBundle(source, files)
+    const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
     const opened = await policySet(bundle, source)
     const missing = lacking.filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
@@ -62,6 +63,7 @@ export const watchPolicies = async (
     }
     refused = false
     serial = bundle.serial
+    compiled = bundle.built && { wasm: bundle.wasm, built: bundle.built }
     if (files.bundle) await keep(files.bundle)
     return opened
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { z } from 'zod'
+import { documentsOf, jsonFile } from './documents.ts'
 import { inputReadsSchema } from './input-reads.ts'
 import { PolicyError } from './policy-error.ts'
 import { signatureOf, signaturesFile, type Verification, verifyBundle } from './signatures.ts'
@@ -19,6 +20,9 @@ export interface Bundle {
   /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
   built?: BuiltFrom
 }
+
+/** A module and what it was compiled from: what is left of a bundle when its documents are replaced. */
+export type Compiled = Required<Pick<Bundle, 'wasm' | 'built'>>
 
 /** `sources` is the SHA-256 of every source file by its path, so that a bundle serves without a compiler while its sources are unchanged. */
 const builtFrom = z.object({
@@ -65,7 +69,7 @@ export const readBundle = (bytes: Uint8Array, verification?: Verification): Bund
     revision,
     ...(serial !== undefined && { serial }),
     wasm,
-    data: dataOf(files),
+    data: documentsOf(files),
     ...(genuine && { built: stamp.data }),
   }
 }
@@ -116,40 +120,3 @@ export const unpack = (bytes: Uint8Array): Map<string, Uint8Array<ArrayBuffer>> 
     throw new PolicyError(`this is not a readable bundle: ${(error as Error).message}`, { cause: error })
   }
 }
-
-const jsonFile = (files: ReadonlyMap<string, Uint8Array>, name: string): unknown => {
-  const content = files.get(name)
-  if (!content) return undefined
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(content))
-  } catch (error) {
-    throw new PolicyError(`${name} in the bundle is not valid JSON`, { cause: error })
-  }
-}
-
-/** `a/b/data.json` is the document at `data.a.b`; deeper files are merged into shallower ones. */
-const dataOf = (files: ReadonlyMap<string, Uint8Array>): unknown => {
-  const names = [...files.keys()].filter((name) => name === 'data.json' || name.endsWith('/data.json'))
-  const root: Record<string, unknown> = {}
-  for (const name of names.sort((a, b) => a.split('/').length - b.split('/').length)) {
-    const document = jsonFile(files, name)
-    let at = root
-    for (const key of name.split('/').slice(0, -1)) {
-      if (!Object.hasOwn(at, key)) setMember(at, key, {})
-      const next = at[key]
-      if (!isObject(next)) throw new PolicyError(`${name} in the bundle overlaps other data`)
-      at = next
-    }
-    if (!isObject(document)) throw new PolicyError(`${name} in the bundle is not a JSON object`)
-    for (const [key, value] of Object.entries(document)) setMember(at, key, value)
-  }
-  return root
-}
-
-/** An assignment to `__proto__` would not make a member. */
-const setMember = (object: object, key: string, value: unknown): void => {
-  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,36 +1,48 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { type Bundle, readBundle } from './bundle.ts'
-import { compilePolicies } from './compile.ts'
-import type { OpenAnswer, Opened, OpenTask } from './open-bundle.ts'
+import { parentPort } from 'node:worker_threads'
+import type { Bundle } from './bundle.ts'
+import type { FromThread, OpenAnswer, Opened, OpenTask, ToThread } from './open-bundle.ts'
 import { PolicyError } from './policy-error.ts'
 import { stepBack } from './step-back.ts'
-import { prepareEngine } from './wasm-engine.ts'
+import { prepareEngine } from './wasm-runner.ts'
 
-/** The thread side of `open-bundle.ts`: one bundle, then it ends. */
+/** The thread side of `open-bundle.ts`. */
 
-const read = async (task: OpenTask): Promise<Bundle> =>
-  'bytes' in task ? readBundle(task.bytes, task.verification) : readBundle(await compilePolicies(task))
-
-const open = async (): Promise<Opened> => {
-  const { data, ...bundle } = await read(workerData as OpenTask)
-  const prepared = prepareEngine({ wasm: bundle.wasm, data })
-  return { ...bundle, documents: new TextEncoder().encode(JSON.stringify(data)), prepared }
-}
-
-// A tenth of a share where requests need the processor; the compiler that is started from here inherits it.
+// Where requests need the processor; the compiler that is started from here inherits it.
 stepBack(10)
 
-const say = (answer: OpenAnswer): void => {
-  parentPort!.postMessage(answer, 'opened' in answer ? [answer.opened.documents.buffer] : [])
+/** Loading code is most of a start's work: it comes after stepping back, and only where it is used. */
+const read = async (task: OpenTask): Promise<Bundle> => {
+  if ('compiled' in task) {
+    const { withNewDocuments } = await import('./with-new-documents.ts')
+    return withNewDocuments(task.compiled, task.sources)
+  }
+  const { readBundle } = await import('./bundle.ts')
+  if ('bytes' in task) return readBundle(task.bytes, task.verification)
+  const { compilePolicies } = await import('./compile.ts')
+  return readBundle(await compilePolicies(task))
 }
 
-open().then(
-  (opened) => say({ opened }),
-  (error: unknown) =>
-    say({
+const open = async (task: OpenTask): Promise<Opened> => {
+  const { data, ...bundle } = await read(task)
+  const documents = new TextEncoder().encode(JSON.stringify(data))
+  return { ...bundle, documents, prepared: prepareEngine({ wasm: bundle.wasm, documents }) }
+}
+
+const answerTo = (task: OpenTask): Promise<OpenAnswer> =>
+  open(task).then(
+    (opened) => ({ opened }),
+    (error: unknown) => ({
       failed:
         error instanceof PolicyError
           ? { message: error.message, issues: error.issues }
           : { message: 'the bundle cannot be opened', issues: [] },
     }),
-)
+  )
+
+parentPort!.on('message', async ({ id, task }: ToThread) => {
+  const answer = await answerTo(task)
+  parentPort!.postMessage(
+    { id, answer } satisfies FromThread,
+    'opened' in answer ? [answer.opened.documents.buffer] : [],
+  )
+})

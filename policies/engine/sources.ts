@@ -10,7 +10,10 @@ export type Sources = ReadonlyMap<string, Uint8Array>
 const skippedFolders = new Set(['examples', 'node_modules'])
 
 const isTest = (name: string) => name.endsWith('_test.rego')
-const isSource = (name: string) => name.endsWith('.rego') || /^data\.(json|ya?ml)$/.test(name)
+const isSource = (name: string) => name.endsWith('.rego') || isDocument(name)
+
+/** Whether the file of this path is a document, not rules. */
+export const isDocument = (name: string): boolean => /(^|\/)data\.(json|ya?ml)$/.test(name)
 
 /** Files and bytes that a folder of rules may hold; a limit against pointing at the wrong folder. */
 const mostFiles = 5000

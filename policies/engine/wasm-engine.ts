@@ -2,7 +2,15 @@ import { hostBuiltins } from './builtins/index.ts'
 import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { parseValue, type RegoObject, type RegoSet, type Value } from './values.ts'
 import { memoryOf } from './wasm-instance.ts'
-import { createRunner, limitsOf, type PreparedEngine, prepare, type Run, type RunnerOptions } from './wasm-runner.ts'
+import {
+  createRunner,
+  type EngineSource,
+  limitsOf,
+  type PreparedEngine,
+  prepareEngine,
+  type Run,
+  type RunnerOptions,
+} from './wasm-runner.ts'
 
 /** A compiled policy on this thread. */
 export interface WasmEngine {
@@ -13,22 +21,13 @@ export interface WasmEngine {
   evaluateExactly(entrypoint: string, input: string | undefined): Value | undefined
 }
 
-export interface EngineSource {
-  wasm: Uint8Array<ArrayBuffer>
-  data: unknown
-}
-
 export type EngineOptions = EntrypointOptions & Omit<RunnerOptions, 'builtins'>
 
 /** Throws `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply. */
 export const createWasmEngine = (options: EngineSource & EngineOptions): WasmEngine => {
-  const prepared = prepareEngine(options)
+  const prepared = prepareEngine(options, options)
   return engineOf(prepared, createRunner(prepared, { ...options, builtins: hostBuiltins }), options)
 }
-
-/** What takes long about it: see `openBundle`. */
-export const prepareEngine = (options: EngineSource & EngineOptions): PreparedEngine =>
-  prepare(options, { ...options, builtins: hostBuiltins })
 
 /** From what was prepared here or in another thread, without holding this one up. */
 export const loadWasmEngine = async (prepared: PreparedEngine, options: EngineOptions = {}): Promise<WasmEngine> => {

@@ -14,6 +14,9 @@ export interface PreparedEngine {
   image: MemoryImage
 }
 
+/** `documents` is JSON, and worth giving where it is there anyhow. */
+export type EngineSource = { wasm: Uint8Array<ArrayBuffer> } & ({ data: unknown } | { documents: Uint8Array })
+
 /** Bytes. */
 export interface EngineLimits {
   /** Of the input as JSON; more is an error. Default 64 kB. */
@@ -47,40 +50,41 @@ export const createRunner = (
   options: RunnerOptions,
   memory?: WebAssembly.Memory,
 ): Run => {
-  // Taken out for the evaluation and put back after a good one. One that threw is never used again: nothing unwinds its shadow
-  // stack, and after some hundred throws every call would fail with "memory access out of bounds". Starting again is cheap, from
-  // the image, since callers may be able to provoke errors.
+  // Taken out for the evaluation and put back after a good one. One that threw, or was cut short, is never used again: nothing unwinds
+  // its shadow stack, and after some hundred throws every call would fail with "memory access out of bounds". Starting again is cheap,
+  // from the image and in the old memory, since callers may be able to provoke errors.
   let idle: WasmInstance | undefined = start(module, { image, memory }, options)
-  let spare: WebAssembly.Memory | undefined
+  let broken: WasmInstance | undefined
   const takeInstance = (): WasmInstance => {
-    const [instance, memory] = [idle, spare]
+    const instance = idle ?? start(module, { image, memory: broken && memoryToKeep(broken) }, options)
     idle = undefined
-    if (instance) return instance
-    spare = undefined
-    return start(module, { image, memory }, options)
+    // Until it comes back: when an evaluation is cut short, no `catch` is reached.
+    broken = instance
+    return instance
   }
 
   return (use) => {
     const instance = takeInstance()
     try {
       const result = use(instance)
-      if (instance.grownBy() <= keptGrowth) idle = instance
+      broken = undefined
+      if (memoryToKeep(instance)) idle = instance
       return result
     } catch (error) {
-      if (instance.grownBy() <= keptGrowth) spare = instance.memory
       if (error instanceof PolicyError) throw error
       throw new PolicyError('the policy failed while it was evaluated', { cause: error })
     }
   }
 }
 
-/** Compiles the module and parses the documents. Throws `PolicyError`. */
-export const prepare = (
-  { wasm, data }: { wasm: Uint8Array<ArrayBuffer>; data: unknown },
-  options: RunnerOptions,
-): PreparedEngine => {
-  const module = compileModule(wasm)
-  return { module, image: start(module, { data }, options).image() }
+const memoryToKeep = (instance: WasmInstance): WebAssembly.Memory | undefined =>
+  instance.grownBy() <= keptGrowth ? instance.memory : undefined
+
+/** Compiles the module and parses the documents, which is what takes long: see `openBundle`. Throws `PolicyError`. */
+export const prepareEngine = (source: EngineSource, options: Pick<RunnerOptions, 'limits'> = {}): PreparedEngine => {
+  const module = compileModule(source.wasm)
+  const documents = 'documents' in source ? source.documents : new TextEncoder().encode(JSON.stringify(source.data))
+  return { module, image: start(module, { documents }, { ...options, builtins: {} }).image() }
 }
 
 export const limitsOf = ({ limits }: Pick<RunnerOptions, 'limits'>): EngineLimits => ({ ...defaultLimits, ...limits })

@@ -5,7 +5,7 @@ import { compilePolicies } from '../../policies/engine/compile.ts'
 import { type IsolationOptions, startIsolation } from '../../policies/engine/isolation.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { PolicyBusy } from '../../policies/engine/policy-error.ts'
-import { prepareEngine } from '../../policies/engine/wasm-engine.ts'
+import { prepareEngine } from '../../policies/engine/wasm-runner.ts'
 
 /** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
 const rules = `package test

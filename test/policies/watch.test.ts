@@ -43,6 +43,47 @@ test('an edited rule is in force soon, a broken one never, and status says why',
   await until(() => expect(policies.current().evaluate('test/decision', {})).toBe('fourth'))
 })
 
+test('other documents for the same rules need no compiler; other rules, YAML and mistakes do', async () => {
+  const [folder, tools] = [
+    await ruleFolder({ 'a.rego': rule('[data.a, data.b.c]'), 'data.json': '{"a": 1, "b": {"c": 2}}' }),
+    await ruleFolder({}),
+  ]
+  const opaBin = join(tools, 'opa')
+  await symlink(await findOpa(), opaBin)
+  const policies = await watchPolicies({ path: folder, logger: silentLogger, opaBin })
+  onTestFinished(policies.close)
+  const decision = () => policies.current().evaluate('test/decision', {})
+  expect(decision()).toEqual([1, 2])
+  await rm(opaBin)
+
+  await writeFiles(folder, { 'data.json': '{"a": 3}', 'b/data.json': '{"c": {"d": 4}}' })
+  await until(() => expect(decision()).toEqual([3, { d: 4 }]))
+  // About 3 MB: in a thread.
+  await writeFiles(folder, { 'b/data.json': JSON.stringify({ c: 5, other: 'x'.repeat(3_000_000) }) })
+  await until(() => expect(decision()).toEqual([3, 5]))
+  const good = policies.status()
+  expect(good).toEqual({ revision: policies.current().revision })
+
+  const changes: Record<string, string>[] = [
+    { 'data.json': '{"a": 3, "b": {"c": 6}}' },
+    { 'data.json': '[]' },
+    { 'data.json': '{"a": 3}', 'a.rego': rule('data.a') },
+    { 'b/d/data.yaml': 'e: 1' },
+  ]
+  for (const change of changes) {
+    await writeFiles(folder, change)
+    await until(() => expect(policies.status().lastError).toContain('cannot be run'))
+    expect(decision()).toEqual([3, 5])
+    await rm(join(folder, 'b/d'), { recursive: true, force: true })
+    await writeFiles(folder, { 'data.json': '{"a": 3}', 'a.rego': rule('[data.a, data.b.c]') })
+    await until(() => expect(policies.status()).toEqual(good))
+  }
+
+  await symlink(await findOpa(), opaBin)
+  await writeFiles(folder, { 'data.json': '{"a": 3, "b": {"c": 6}}' })
+  await until(() => expect(policies.status().lastError).toContain('data.json: failed to insert'))
+})
+
 test('a folder that disappears keeps the last good set and comes back', async () => {
   const parent = await ruleFolder({ 'rules/a.rego': rule('"first"'), 'other/a.rego': rule('"second"') })
   const policies = await watch(join(parent, 'rules'))
