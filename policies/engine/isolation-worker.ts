@@ -1,6 +1,7 @@
+import { Script } from 'node:vm'
 import { workerData } from 'node:worker_threads'
 import { PolicyError } from './policy-error.ts'
-import type { FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
+import type { Answer, FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
 import { stepBack } from './step-back.ts'
 import type { Run } from './wasm-runner.ts'
 
@@ -24,14 +25,32 @@ const start = async (): Promise<Run | undefined> => {
 stepBack(nice)
 const run = await start()
 
-/** In µs; 0 before Node 23.9. */
+/** In µs; 0 before Node 23.9, which cannot tell. */
 const cpu = (): number => {
   if (typeof process.threadCpuUsage !== 'function') return 0
   const { user, system } = process.threadCpuUsage()
   return user + system
 }
 
-const replyTo = (ask: Run, { entrypoint, input }: Question): Reply => {
+const replyTo = (ask: Run, question: Question): Reply =>
+  question.within === undefined ? answerTo(ask, question) : attempt(question.within, () => answerTo(ask, question))
+
+const attempted = 'surrogatePolicyAttempt'
+const attemptScript = new Script(`${attempted}()`)
+
+/** Only Node's `vm` ends WebAssembly and lets the thread go on. It costs some 100 µs, for another thread that watches. */
+const attempt = (milliseconds: number, answer: () => Answer): Reply => {
+  Object.assign(globalThis, { [attempted]: answer })
+  const before = cpu()
+  try {
+    return attemptScript.runInThisContext({ timeout: milliseconds }) as Answer
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+    return { spent: before === 0 ? Number.POSITIVE_INFINITY : (cpu() - before) / 1000 }
+  }
+}
+
+const answerTo = (ask: Run, { entrypoint, input }: Question): Answer => {
   try {
     return ask((instance) => ({ text: instance.evaluate(entrypoint, input), repeatable: instance.repeatable() }))
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Entrypoint, type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { PolicyBusy, PolicyError } from './policy-error.ts'
-import { type PolicyThread, patience, type Reply, startThread } from './policy-thread.ts'
+import { type Answer, missed, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 import type { PreparedEngine } from './wasm-runner.ts'
 
 /**
@@ -35,6 +35,8 @@ interface Task {
   entrypoint: string
   asked: Entrypoint
   input: string | undefined
+  /** A brief attempt was not enough: see `Suspect`. */
+  tried: boolean
   /** `performance.now()` after which it is not begun any more. */
   giveUp: number
   resolve: (value: unknown) => void
@@ -46,8 +48,25 @@ interface Place {
   running: Task[]
 }
 
-/** After a missed deadline an entrypoint may not take the last free thread, and pauses for as long as it ran. Milliseconds. */
+/**
+ * An entrypoint that missed a deadline lately. It may not take the last free thread, and its evaluations are cut short by the clock,
+ * which costs no thread: first after a short attempt, nearly always enough for inputs that do no harm, then after a whole deadline. It
+ * rests from attempts of either kind when one was for nothing: who runs away gets a tenth of a processor, and hardly holds up who does not.
+ */
+interface Suspect {
+  /** `performance.now()` from which on it may be attempted briefly, or for a whole deadline, and is suspect no more. */
+  brieflyFrom: number
+  wholeFrom: number
+  until: number
+}
+
 const suspectFor = 10_000
+/** Of a deadline. */
+const briefly = 1 / 20
+/** How many times as long as an attempt that was for nothing. */
+const restFactor = 20
+/** Of a deadline: who was cut short with less processor time than this has missed none, but the machine is busy. */
+const nearly = 0.9
 const slowestRestart = 5_000
 /** How many deadlines whoever waits for a thread may wait: longer than one takes to be ended. */
 const waitingPatience = patience + 2
@@ -68,8 +87,8 @@ export const startIsolation = async (
   const places = new Set<Place>()
   const idle: Place[] = []
   const waiting: Task[] = []
-  /** By entrypoint: when its next evaluation may begin, and until when it is watched. */
-  const suspects = new Map<string, { notBefore: number; until: number }>()
+  const suspects = new Map<string, Suspect>()
+  const brief = Math.max(1, Math.round(deadline * briefly))
   let closed = false
   let failedStarts = 0
   let timer: NodeJS.Timeout | undefined
@@ -91,12 +110,15 @@ export const startIsolation = async (
         },
         onReplies(replies) {
           idle.push(place)
-          for (const [index, task] of place.running.splice(0).entries()) settle(task, replies[index]!)
+          for (const [index, task] of place.running.splice(0).entries()) {
+            const reply = replies[index]!
+            if ('spent' in reply) onCutShort(task, reply.spent)
+            else settle(task, reply)
+          }
           dispatch()
         },
         onEnd(error, ranAway) {
-          if (ranAway) for (const { entrypoint } of place.running) onRunaway?.(entrypoint)
-          suspect(place.running)
+          if (ranAway) for (const { entrypoint } of place.running) onMissed(entrypoint)
           leave(place, error)
           reject(error)
           restart()
@@ -115,11 +137,23 @@ export const startIsolation = async (
     setTimeout(() => closed || start().catch(() => {}), pause).unref()
   }
 
-  const suspect = (tasks: readonly Task[]): void => {
+  const onMissed = (entrypoint: string): void => {
     const now = performance.now()
-    for (const { entrypoint } of tasks) {
-      suspects.set(entrypoint, { notBefore: now + deadline, until: now + suspectFor })
+    suspects.set(entrypoint, { brieflyFrom: now, wholeFrom: now + restFactor * deadline, until: now + suspectFor })
+    onRunaway?.(entrypoint)
+  }
+
+  const onCutShort = (task: Task, spent: number): void => {
+    if (task.tried) {
+      onMissed(task.entrypoint)
+      task.reject(spent < nearly * deadline ? busy() : missed(deadline))
+      return
     }
+    const suspect = suspects.get(task.entrypoint)
+    if (suspect) suspect.brieflyFrom = performance.now() + restFactor * brief
+    task.tried = true
+    // In front: it has waited longer than the others.
+    waiting.unshift(task)
   }
 
   const leave = (place: Place, error: PolicyError): void => {
@@ -129,11 +163,11 @@ export const startIsolation = async (
     for (const task of place.running.splice(0)) task.reject(error)
   }
 
-  const mayBegin = ({ entrypoint }: Task, now: number): boolean => {
+  const mayBegin = ({ entrypoint, tried }: Task, now: number): boolean => {
     const suspect = suspects.get(entrypoint)
     if (!suspect) return true
-    if (now > suspect.until) suspects.delete(entrypoint)
-    return now >= suspect.notBefore && (idle.length > 1 || workers === 1)
+    if (now > suspect.until) return suspects.delete(entrypoint)
+    return now >= (tried ? suspect.wholeFrom : suspect.brieflyFrom) && (idle.length > 1 || workers === 1)
   }
 
   const nextBatch = (now: number): Task[] => {
@@ -146,6 +180,12 @@ export const startIsolation = async (
     return waiting.splice(first, end - first)
   }
 
+  const questionOf = ({ entrypoint, asked, input, tried }: Task): Question => ({
+    entrypoint: asked.id,
+    input,
+    within: suspects.has(entrypoint) ? (tried ? deadline : brief) : undefined,
+  })
+
   const dispatch = (): void => {
     const now = performance.now()
     // In the order of their limits, since all wait equally long.
@@ -155,7 +195,7 @@ export const startIsolation = async (
       if (tasks.length === 0) break
       const place = idle.pop()!
       place.running.push(...tasks)
-      place.thread.ask(tasks.map(({ asked, input }) => ({ entrypoint: asked.id, input })))
+      place.thread.ask(tasks.map(questionOf))
     }
     if (waiting.length === 0) {
       if (drained && idle.length === places.size) drained()
@@ -210,6 +250,7 @@ export const startIsolation = async (
           entrypoint,
           input: text,
           asked,
+          tried: false,
           giveUp: performance.now() + waitingPatience * deadline,
           resolve,
           reject,
@@ -220,7 +261,7 @@ export const startIsolation = async (
   }
 }
 
-const settle = ({ input, asked, resolve, reject }: Task, reply: Reply): void => {
+const settle = ({ input, asked, resolve, reject }: Task, reply: Answer): void => {
   if ('error' in reply) {
     reject(new PolicyError(reply.error))
     return

@@ -16,10 +16,15 @@ export interface Question {
   entrypoint: number
   /** JSON; undefined for none. */
   input: string | undefined
+  /** Cut short after so many milliseconds by the clock, whereupon the thread goes on. The deadline begins after that. Default: never. */
+  within?: number | undefined
 }
 
 /** `text` as `resultOf` reads it. `repeatable`: the same input would be answered the same at any time. */
-export type Reply = { text: string; repeatable: boolean } | { error: string }
+export type Answer = { text: string; repeatable: boolean } | { error: string }
+export type Reply = Answer | CutShort
+/** `spent`: processor time, in ms; infinite where Node cannot tell. */
+export type CutShort = { spent: number }
 
 /** What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however large the documents. */
 export interface ThreadStart {
@@ -34,6 +39,8 @@ export type FromThread =
   | { failed: string }
   | { print: string }
   | { replies: Reply[]; cpu: number }
+
+export const missed = (deadline: number) => new PolicyError(`the policy gave no answer within ${deadline} ms`)
 
 /** How many deadlines may pass by the clock. */
 export const patience = 4
@@ -71,8 +78,9 @@ export const startThread = ({
     name: 'policy',
   })
   let ended = false
-  /** `performance.now()` at which the present batch began, and the processor time used before that, in µs. */
+  /** `performance.now()` at which the present batch began, what it may use, in ms, and the processor time used before that, in µs. */
   let begun: number | undefined
+  let limit = deadline
   let cpu = 0
   let timer: NodeJS.Timeout | undefined = setTimeout(() => stop('it did not start in time'), startWithin)
 
@@ -112,16 +120,16 @@ export const startThread = ({
     receiveAll(port, receive)
     const batch = begun
     if (ended || batch === undefined) return
-    const used = (await cpuOf(worker, deadline)) - cpu
+    const used = (await cpuOf(worker, limit)) - cpu
     if (ended || begun !== batch) return
-    const left = deadline - used / 1000
-    const late = performance.now() - batch > patience * deadline
+    const left = limit - used / 1000
+    const late = performance.now() - batch > patience * limit
     if (left > 0 && !late) {
       timer = setTimeout(onDeadline, Math.max(1, left))
       return
     }
     void end()
-    onEnd(new PolicyError(`the policy gave no answer within ${deadline} ms`), true)
+    onEnd(missed(deadline), true)
   }
 
   port.on('message', receive)
@@ -134,7 +142,8 @@ export const startThread = ({
   return {
     ask(questions) {
       begun = performance.now()
-      timer = setTimeout(onDeadline, deadline)
+      limit = deadline + Math.max(...questions.map(({ within = 0 }) => within))
+      timer = setTimeout(onDeadline, limit)
       port.postMessage(questions)
     },
     end,

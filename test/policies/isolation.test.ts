@@ -6,6 +6,7 @@ import { type IsolationOptions, startIsolation } from '../../policies/engine/iso
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { PolicyBusy } from '../../policies/engine/policy-error.ts'
 import { prepareEngine } from '../../policies/engine/wasm-runner.ts'
+import { until } from '../support/until.ts'
 
 /** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
 const rules = `package test
@@ -102,8 +103,30 @@ test('an evaluation that misses its deadline is ended, and others are answered m
   expect(await evaluate('test/decision', { ask: 'still here' })).toMatchObject({ answer: 'still here' })
 })
 
+test('who ran away is tried briefly: other inputs of the same rules are answered meanwhile', async () => {
+  const { evaluate, runaways } = await isolate({ deadline: 400 })
+  await expect(evaluate('test/slow', forever)).rejects.toThrow('no answer within 400 ms')
+  const away = Array.from({ length: 3 }, () => evaluate('test/slow', forever).catch((error: Error) => error.message))
+  for (const old of ['t', 'e', 'x']) {
+    expect(await until(() => evaluate('test/slow', { old }))).toBe('text'.replaceAll(old, 'new'))
+  }
+  // Each was cut short after a moment, and then waited in vain for a whole deadline: the rest is longer.
+  expect(await Promise.all(away)).toEqual(Array(3).fill('no thread came free for the policy in time'))
+  expect(runaways).toEqual(['test/slow'])
+})
+
+test('after a rest one gets a whole deadline again, and is refused again', async () => {
+  const { evaluate, runaways } = await isolate({ workers: 1, deadline: 100 })
+  await until(async () => {
+    await expect(evaluate('test/slow', forever)).rejects.toThrow(/no answer within 100 ms|no thread came free/)
+    expect(runaways.length).toBeGreaterThan(1)
+  })
+  expect(await until(() => evaluate('test/slow', { old: 'e' }))).toBe('tnewxt')
+  expect(await evaluate('test/decision', { ask: 1 })).toMatchObject({ answer: 1 })
+})
+
 test('rules that ran away never take the last free thread', async () => {
-  const { evaluate } = await isolate({ workers: 2, deadline: 1_000 })
+  const { evaluate } = await isolate({ workers: 2, deadline: 500 })
   await expect(evaluate('test/slow', forever)).rejects.toThrow('no answer')
   const away = Array.from({ length: 3 }, () => evaluate('test/slow', forever).catch((error: Error) => error.name))
   for (let ask = 0; ask < 100; ask++) {
