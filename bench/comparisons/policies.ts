@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Asker, createAsker } from '../harness/ask.ts'
 import type { Comparison, Page } from '../harness/comparison.ts'
 import type { Load, LoadResult } from '../harness/load-generator.ts'
 import { type Settings, type Spread, spread } from '../harness/measure.ts'
@@ -82,14 +83,16 @@ type World = {
   connections: number
   underLoad: number[]
 }
-type Target = { port: number; folder: RuleFolder }
+type Target = { port: number; folder: RuleFolder; ask: Asker['ask'] }
 
 const prepare = async (stage: Stage, { connections }: Settings): Promise<World> => {
   const serve = async (plans: number, settings: Omit<PoliciesTargetSettings, 'path'> = {}): Promise<Target> => {
     const folder = await ruleFolder(stage, plans)
     const file = new URL('../targets/policies.ts', import.meta.url)
     const { result: port } = await stage.start<number>(file, everywhere, { path: folder.path, ...settings })
-    return { port, folder }
+    const { ask, close } = createAsker(port)
+    stage.onStop(async () => close())
+    return { port, folder, ask }
   }
   const generator = new URL('../harness/load-generator.ts', import.meta.url)
   return {
@@ -123,7 +126,7 @@ const during: Record<Disturbance['kind'], (world: World, path: string, seconds: 
     const away = (async () => {
       // One after another, each refused: its rules were ended at the deadline, or no thread was free for them.
       while (going) {
-        const { status } = await fetch(`http://127.0.0.1:${world.plain.port}/slow`)
+        const status = await world.plain.ask('/slow')
         if (status !== 403 && status !== 503) throw new Error(`runaway rules were answered with ${status}`)
       }
     })()
@@ -150,11 +153,11 @@ const during: Record<Disturbance['kind'], (world: World, path: string, seconds: 
 }
 
 /** From the edit until the gateway decides by it, asked every `pause` ms. */
-const timeOfEdit = async ({ port, folder }: Target, what: 'rules' | 'documents', pause = 10): Promise<number> => {
+const timeOfEdit = async ({ folder, ask }: Target, what: 'rules' | 'documents', pause = 10): Promise<number> => {
   const start = performance.now()
   const mark = await folder.edit(what)
   for (;;) {
-    const { status } = await fetch(`http://127.0.0.1:${port}/current/${mark}`)
+    const status = await ask(`/current/${mark}`)
     const took = performance.now() - start
     if (status === 200) return took
     if (status !== 403 || took > 30_000) throw new Error(`the edit is not in force: ${status}`)
