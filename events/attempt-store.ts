@@ -27,9 +27,24 @@ export interface AttemptRecord {
   isNews: boolean
 }
 
+export interface Release {
+  lease: Lease
+  /** The lane is kept, under the same lease, when it has more that is due. */
+  goOn: boolean
+}
+
+/** A lane that is not empty. */
+export interface LaneLeft {
+  /** Of its first open delivery. */
+  from: number
+  due: boolean
+  /** The lease goes on. */
+  kept: boolean
+}
+
 const lockLanes = statement(
   'attempts-lock-lanes',
-  `SELECT lanes.fence FROM lanes
+  `SELECT lanes.fence, from_version AS "from" FROM lanes
    JOIN unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lease (hook_id, entity_kind, entity_id, fence)
      ON lanes.hook_id = lease.hook_id AND lanes.entity_kind = lease.entity_kind
     AND lanes.entity_id = lease.entity_id AND lanes.fence = lease.fence
@@ -37,20 +52,23 @@ const lockLanes = statement(
    FOR UPDATE OF lanes`,
 )
 
-// Open deliveries are told by finished_at: a condition on state would lure the planner into reading the whole index of open ones.
+// The limit is how many there are. It also tells the planner that they are few: otherwise it reads all deliveries to find these.
 const record = statement(
   'attempts-record',
   `WITH result AS (
-     SELECT * FROM jsonb_to_recordset($1::jsonb) AS row (
+     SELECT * FROM json_to_recordset($1::json) AS row (
        "deliveryId" bigint, "hookId" text, at timestamptz, "durationMs" int, state text, "retryInMs" float8,
-       "requestHeaders" jsonb, status smallint, "responseHeaders" jsonb, "responseBody" text, error text, address text)
+       "requestHeaders" json, status smallint, "responseHeaders" json, "responseBody" text, error text, address text)
+     LIMIT $2
    ),
    updated AS (
      UPDATE deliveries SET
        state = result.state, attempts = attempts + 1, last_status = result.status, last_error = result.error,
        next_attempt_at = now() + result."retryInMs" * interval '1 millisecond',
-       finished_at = CASE WHEN result.state = 'retrying' THEN NULL ELSE now() END
-     FROM result WHERE deliveries.id = result."deliveryId" AND deliveries.finished_at IS NULL
+       finished_at = CASE WHEN result.state = 'retrying' THEN NULL ELSE now() END,
+       died_at = CASE WHEN result.state = 'dead' THEN now() END
+     FROM result
+     WHERE deliveries.hook_id = result."hookId" AND deliveries.id = result."deliveryId" AND deliveries.finished_at IS NULL
    )
    INSERT INTO delivery_attempts (delivery_id, hook_id, at, duration_ms, succeeded, request_headers, status, response_headers,
                                   response_body, error, address)
@@ -62,49 +80,60 @@ const record = statement(
 // Separate from the lock: only a new snapshot sees the deliveries that were made while the lock was waited for.
 const release = statement(
   'attempts-release',
-  `WITH released AS (
-     SELECT lane.*, (
-       SELECT next_attempt_at FROM deliveries
-       WHERE deliveries.hook_id = lane.hook_id AND deliveries.entity_kind = lane.entity_kind
-         AND deliveries.entity_id = lane.entity_id AND state IN ('pending', 'retrying')
-       ORDER BY version LIMIT 1) AS next_attempt_at
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lane (hook_id, entity_kind, entity_id, fence)
+  `WITH lane AS (
+     SELECT ours.*, open.version, open.next_attempt_at, open.next_attempt_at <= now() AS due
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[])
+       AS ours (hook_id, entity_kind, entity_id, fence, first, goes_on)
+     LEFT JOIN LATERAL (
+       SELECT version, next_attempt_at FROM deliveries
+       WHERE deliveries.hook_id = ours.hook_id AND deliveries.entity_kind = ours.entity_kind
+         AND deliveries.entity_id = ours.entity_id AND version >= first AND finished_at IS NULL
+       ORDER BY version LIMIT 1) AS open ON true
    ),
    emptied AS (
-     DELETE FROM lanes USING released
-     WHERE lanes.hook_id = released.hook_id AND lanes.entity_kind = released.entity_kind
-       AND lanes.entity_id = released.entity_id AND released.next_attempt_at IS NULL
+     DELETE FROM lanes USING lane
+     WHERE lanes.hook_id = lane.hook_id AND lanes.entity_kind = lane.entity_kind
+       AND lanes.entity_id = lane.entity_id AND lane.version IS NULL
    )
-   UPDATE lanes SET leased_by = NULL, ready_at = greatest(released.next_attempt_at, now())
-   FROM released
-   WHERE lanes.hook_id = released.hook_id AND lanes.entity_kind = released.entity_kind
-     AND lanes.entity_id = released.entity_id AND released.next_attempt_at IS NOT NULL
-   RETURNING lanes.fence, released.next_attempt_at <= now() AS due`,
+   UPDATE lanes SET from_version = lane.version,
+     leased_by = CASE WHEN due AND goes_on THEN leased_by END,
+     ready_at = CASE WHEN due AND goes_on THEN ready_at ELSE greatest(lane.next_attempt_at, now()) END
+   FROM lane
+   WHERE lanes.hook_id = lane.hook_id AND lanes.entity_kind = lane.entity_kind
+     AND lanes.entity_id = lane.entity_id AND lane.version IS NOT NULL
+   RETURNING lanes.fence, lanes.from_version AS "from", due, due AND goes_on AS kept`,
 )
 
 /**
  * Stores results and gives lanes back, all in the caller's transaction. Results and lanes whose lease was lost meanwhile (expired and
- * claimed by another relay, or the hook deleted) are left alone: `fenced` counts them. `due`: the fences of lanes that have more to send.
+ * claimed by another relay, or the hook deleted) are left alone: `fenced` counts them. `left`: lanes that have something more to send, by fence.
  */
 export const recordAttempts = async (
   query: Query,
   results: readonly AttemptRecord[],
-  released: readonly Lease[],
+  released: readonly Release[],
   timing: ProbeTiming,
-): Promise<{ fenced: number; changes: HookChange[]; due: Set<number> }> => {
-  const leases = new Map([...results.map(({ lease }) => lease), ...released].map((lease) => [lease.fence, lease]))
-  if (leases.size === 0) return { fenced: 0, changes: [], due: new Set() }
+): Promise<{ fenced: number; changes: HookChange[]; left: Map<number, LaneLeft> }> => {
+  const leases = new Map([...results, ...released].map(({ lease }) => [lease.fence, lease]))
+  if (leases.size === 0) return { fenced: 0, changes: [], left: new Map() }
   const concerned = new Set(results.flatMap(({ isNews, lease }) => (isNews ? [lease.hookId] : [])))
   const health = concerned.size > 0 ? await lockHealth(query, [...concerned]) : []
-  const held = await query<{ fence: number }>(lockLanes, laneColumns([...leases.values()]))
-  const ours = new Set(held.map(({ fence }) => fence))
+  const held = await query<{ fence: number; from: number }>(lockLanes, laneColumns([...leases.values()]))
+  const ours = new Map(held.map(({ fence, from }) => [fence, from]))
   const valid = results.filter(({ lease }) => ours.has(lease.fence))
-  if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf))])
-  const free = released.filter(({ fence }) => ours.has(fence))
-  const left = free.length > 0 ? await query<{ fence: number; due: boolean }>(release, laneColumns(free)) : []
+  if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf)), valid.length])
+  const left = await giveBack(query, released, ours)
   const changes = health.length > 0 ? await storeHealth(query, health, newsOf(valid), timing) : []
-  const due = new Set(left.flatMap((lane) => (lane.due ? [lane.fence] : [])))
-  return { fenced: leases.size - ours.size, changes, due }
+  return { fenced: leases.size - ours.size, changes, left: new Map(left.map((lane) => [lane.fence, lane])) }
+}
+
+/** @param ours the fences that still hold, each with the version that its lane begins at. */
+const giveBack = async (query: Query, released: readonly Release[], ours: ReadonlyMap<number, number>) => {
+  const free = released.filter(({ lease }) => ours.has(lease.fence))
+  if (free.length === 0) return []
+  const leases = free.map(({ lease }) => lease)
+  const first = leases.map(({ fence }) => ours.get(fence))
+  return query<LaneLeft & { fence: number }>(release, [...laneColumns(leases), first, free.map(({ goOn }) => goOn)])
 }
 
 const rowOf = ({ lease, isNews, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({

@@ -1,4 +1,5 @@
 import type { Query } from '../platform/database.ts'
+import type { LockedEvent } from './ledger-store.ts'
 
 /**
  * How events travel from the outbox to the relays. Transport only: it may lose or repeat whatever it carries, because the outbox
@@ -49,8 +50,8 @@ export interface BusBatch {
   eventIds: readonly string[]
   /** From a broker: the SHA-256 of what came with each id, null when it came without its bytes. */
   digests?: readonly (Buffer | null)[]
-  /** The transaction that holds the rows of the batch, when the bus is the ledger; else the handler opens its own. */
-  transaction?: Query
+  /** The transaction that has locked the events, when the bus is the ledger; else the handler opens its own. */
+  held?: { transaction: Query; locked: readonly LockedEvent[] }
 }
 
 /**

@@ -12,8 +12,8 @@ export interface DeliveryFigures {
 
 const totals = statement(
   'figures-totals',
-  `SELECT (SELECT count(*) FROM deliveries WHERE state = 'dead' AND NOT test) AS dead,
-     (SELECT count(*) FROM deliveries WHERE state IN ('pending', 'retrying') AND hook_id IN (
+  `SELECT (SELECT count(*) FROM deliveries WHERE died_at IS NOT NULL AND NOT test) AS dead,
+     (SELECT count(*) FROM open_deliveries WHERE hook_id IN (
         SELECT id FROM hooks WHERE NOT enabled)) AS held,
      (SELECT count(*) FROM hooks WHERE gated AND open_since IS NOT NULL) AS "openBreakers",
      (SELECT count(*) FROM hooks WHERE NOT enabled) AS "disabledHooks"`,
@@ -22,10 +22,10 @@ const totals = statement(
 // Only hooks that have lanes have open deliveries, and a lane's own are few.
 const oldest = statement(
   'figures-oldest',
-  `SELECT hook_id AS "hookId", extract(epoch FROM now() - min(deliveries.created_at))::float8 AS seconds,
+  `SELECT hook_id AS "hookId", extract(epoch FROM now() - min(open.created_at))::float8 AS seconds,
      bool_or(open_since IS NOT NULL) AS "isOpen"
-   FROM deliveries JOIN hooks ON hooks.id = hook_id WHERE state IN ('pending', 'retrying') AND hooks.enabled
-   GROUP BY hook_id ORDER BY min(deliveries.created_at) LIMIT $1`,
+   FROM open_deliveries AS open JOIN hooks ON hooks.id = hook_id WHERE hooks.enabled
+   GROUP BY hook_id ORDER BY min(open.created_at) LIMIT $1`,
 )
 
 export const deliveryFigures = async (query: Query, mostHooks: number): Promise<DeliveryFigures> => {

@@ -11,11 +11,11 @@ const columns = `deliveries.id::text, deliveries.hook_id AS "hookId", event_id A
 const shownState = `CASE
   WHEN state NOT IN ('pending', 'retrying') THEN state
   WHEN NOT hooks.enabled AND NOT deliveries.test THEN 'held'
-  WHEN lanes.leased_by IS NOT NULL AND lanes.ready_at > now() AND deliveries.next_attempt_at <= now() AND NOT EXISTS (
+  WHEN lanes.leased_by IS NOT NULL AND lanes.leased_until > now() AND deliveries.next_attempt_at <= now() AND NOT EXISTS (
     SELECT FROM deliveries AS earlier
     WHERE earlier.hook_id = deliveries.hook_id AND earlier.entity_kind = deliveries.entity_kind
       AND earlier.entity_id = deliveries.entity_id AND earlier.version < deliveries.version
-      AND earlier.state IN ('pending', 'retrying')) THEN 'sending'
+      AND earlier.version >= lanes.from_version AND earlier.finished_at IS NULL) THEN 'sending'
   ELSE state
 END`
 const withLane = `deliveries JOIN hooks ON hooks.id = deliveries.hook_id
@@ -143,14 +143,16 @@ const attemptLog = statement(
   'attempt-log',
   `SELECT attempt.id::text, attempt.at, attempt.succeeded, attempt.status, attempt.response_body AS "responseBody",
           attempt.error, delivery.type, coalesce(delivery.payload, outbox.payload) AS payload
-   FROM delivery_attempts AS attempt JOIN deliveries AS delivery ON delivery.id = attempt.delivery_id
+   FROM delivery_attempts AS attempt
+   JOIN deliveries AS delivery ON delivery.hook_id = attempt.hook_id AND delivery.id = attempt.delivery_id
    LEFT JOIN outbox ON outbox.id = delivery.event_id
    WHERE attempt.hook_id = $1 AND attempt.at >= $2 AND attempt.at < $3 AND ($4::text IS NULL OR delivery.type = $4)
    ORDER BY attempt.at DESC, attempt.id DESC LIMIT $5 OFFSET $6`,
 )
 const attemptCount = statement(
   'attempt-count',
-  `SELECT count(*) AS total FROM delivery_attempts AS attempt JOIN deliveries AS delivery ON delivery.id = attempt.delivery_id
+  `SELECT count(*) AS total FROM delivery_attempts AS attempt
+   JOIN deliveries AS delivery ON delivery.hook_id = attempt.hook_id AND delivery.id = attempt.delivery_id
    WHERE attempt.hook_id = $1 AND attempt.at >= $2 AND attempt.at < $3 AND ($4::text IS NULL OR delivery.type = $4)`,
 )
 
@@ -200,13 +202,19 @@ export const executionStats = async (
   return new Map(rows.map(({ hookId, ...row }) => [hookId, row]))
 }
 
+// Before the deliveries, as relays do.
+const lockLanes = statement(
+  'delivery-cancel-lanes',
+  `SELECT FROM lanes WHERE hook_id = $1 ORDER BY entity_kind, entity_id FOR UPDATE`,
+)
 const cancel = statement(
   'delivery-cancel',
-  `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'the hook was deleted'
-   WHERE hook_id = $1 AND state IN ('pending', 'retrying')`,
+  `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'the hook was deleted' FROM open_deliveries AS open
+   WHERE open.hook_id = $1 AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id`,
 )
 
-/** Ends what is open for a hook that the same transaction has deleted: after it, so that events taken in meanwhile are included. */
+/** Ends what is open for a hook that the same transaction has locked, so that nothing is taken in for it meanwhile, and will delete. */
 export const cancelDeliveries = async (query: Query, hookId: string): Promise<void> => {
+  await query(lockLanes, [hookId])
   await query(cancel, [hookId])
 }

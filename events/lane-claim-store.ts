@@ -11,6 +11,15 @@ interface Claimant {
   leaseMs: number
 }
 
+/** Nobody has the lane, or nobody any more. */
+const isFree = `(leased_by IS NULL OR leased_until < now())`
+// Not a change of ready_at: a lane that is leased stays where it is in the indexes.
+const leasedBy = (relay: string, ms: string) =>
+  `fence = nextval('lane_fences'), leased_by = ${relay}, leased_until = now() + ${ms} * interval '1 millisecond'`
+const isDue = `lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id`
+const leaseColumns = `lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence,
+   lanes.from_version AS "from"`
+
 /** Hooks looked at by one claim. */
 const visit = 100
 
@@ -30,7 +39,7 @@ const claim = statement(
      LEFT JOIN unnest($2::text[], $3::int[]) AS room (hook_id, lanes) ON room.hook_id = hooks.id
      CROSS JOIN LATERAL (
        SELECT hook_id, entity_kind, entity_id FROM lanes
-       WHERE lanes.hook_id = hooks.id AND ready_at <= now() AND NOT test
+       WHERE lanes.hook_id = hooks.id AND ready_at <= now() AND NOT test AND ${isFree}
        ORDER BY ready_at LIMIT coalesce(room.lanes, $4)
        FOR UPDATE SKIP LOCKED
      ) AS lane
@@ -39,17 +48,15 @@ const claim = statement(
      LIMIT $5
    ),
    claimed AS (
-     UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $6, ready_at = now() + $7 * interval '1 millisecond'
-     FROM due
-     WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
-     RETURNING lanes.hook_id, lanes.entity_kind, lanes.entity_id, lanes.fence
+     UPDATE lanes SET ${leasedBy('$6', '$7')} FROM due WHERE ${isDue}
+     RETURNING lanes.hook_id, lanes.entity_kind, lanes.entity_id, lanes.fence, lanes.from_version
    ),
    reached AS (
      SELECT coalesce(max(hook_id), '') AS last, count(*) >= ${visit} AS more,
        EXISTS (SELECT FROM hooks WHERE gated) AS gated, EXISTS (SELECT FROM lanes WHERE test) AS tests
      FROM visited
    )
-   SELECT hook_id AS "hookId", entity_kind AS "entityKind", entity_id AS "entityId", fence, reached.*
+   SELECT hook_id AS "hookId", entity_kind AS "entityKind", entity_id AS "entityId", fence, from_version AS "from", reached.*
    FROM reached LEFT JOIN claimed ON true`,
 )
 
@@ -89,12 +96,13 @@ export const claimLanes = async (query: Query, options: ClaimOptions): Promise<C
   return { leases, after: cut ? stopped : more ? last : '', gated, tests }
 }
 
-type LeaseRow = LaneKey & { fence: number | null }
-const leaseOf = ({ hookId, entityKind, entityId, fence }: LeaseRow): Lease => ({
+type LeaseRow = LaneKey & { fence: number | null; from: number }
+const leaseOf = ({ hookId, entityKind, entityId, fence, from }: LeaseRow): Lease => ({
   hookId,
   entityKind,
   entityId,
   fence: Number(fence),
+  from,
 })
 
 // Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets one POST through.
@@ -119,13 +127,13 @@ const claimGated = statement(
      SELECT gate.id, open, rate, burst, slots FROM gate JOIN hooks USING (id)
      WHERE slots > 0 AND hooks.slots_from IS NOT DISTINCT FROM gate.slots_from
        AND hooks.probe_at IS NOT DISTINCT FROM gate.probe_at AND (catching_up OR EXISTS (
-       SELECT FROM lanes WHERE lanes.hook_id = gate.id AND ready_at <= now() AND NOT test))
+       SELECT FROM lanes WHERE lanes.hook_id = gate.id AND ready_at <= now() AND NOT test AND ${isFree}))
      ORDER BY id FOR NO KEY UPDATE OF hooks SKIP LOCKED
    ),
    due AS (
      SELECT lane.* FROM entered CROSS JOIN LATERAL (
        SELECT hook_id, entity_kind, entity_id FROM lanes
-       WHERE lanes.hook_id = entered.id AND ready_at <= now() AND NOT test
+       WHERE lanes.hook_id = entered.id AND ready_at <= now() AND NOT test AND ${isFree}
        ORDER BY ready_at LIMIT entered.slots
        FOR UPDATE SKIP LOCKED
      ) AS lane
@@ -142,10 +150,7 @@ const claimGated = statement(
      ) AS entered
      WHERE hooks.id = entered.id AND (taken > 0 OR catching_up)
    )
-   UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $5, ready_at = now() + $6 * interval '1 millisecond'
-   FROM due
-   WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
-   RETURNING lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence`,
+   UPDATE lanes SET ${leasedBy('$5', '$6')} FROM due WHERE ${isDue} RETURNING ${leaseColumns}`,
 )
 
 export interface GatedClaimOptions extends Claimant {
@@ -163,14 +168,11 @@ export const claimGatedLanes = (query: Query, options: GatedClaimOptions): Promi
 
 const claimTests = statement(
   'lanes-claim-tests',
-  `UPDATE lanes SET fence = nextval('lane_fences'), leased_by = $1, ready_at = now() + $2 * interval '1 millisecond'
-   FROM (
+  `UPDATE lanes SET ${leasedBy('$1', '$2')} FROM (
      SELECT hook_id, entity_kind, entity_id FROM lanes
-     WHERE test AND ready_at <= now() AND EXISTS (SELECT FROM relays WHERE id = $1 AND alive_until > now())
+     WHERE test AND ready_at <= now() AND ${isFree} AND EXISTS (SELECT FROM relays WHERE id = $1 AND alive_until > now())
      ORDER BY ready_at LIMIT 16 FOR UPDATE SKIP LOCKED
-   ) AS due
-   WHERE lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id
-   RETURNING lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence`,
+   ) AS due WHERE ${isDue} RETURNING ${leaseColumns}`,
 )
 
 /** Claims test-sends, whatever the state of their hooks. */
@@ -184,7 +186,7 @@ const nextDue = statement(
      SELECT greatest(ready_at, paused_until, probe_at,
        slots_from + interval '1 minute' / least(rate_limit, CASE WHEN catching_up THEN $1::int END)) AS due_at
      FROM hooks CROSS JOIN LATERAL (
-       SELECT ready_at FROM lanes WHERE lanes.hook_id = hooks.id AND NOT test ORDER BY ready_at LIMIT 1) AS lane
+       SELECT ready_at FROM lanes WHERE lanes.hook_id = hooks.id AND NOT test AND ${isFree} ORDER BY ready_at LIMIT 1) AS lane
      WHERE gated AND enabled
    ) AS hook
    WHERE due_at > now() - $2 * interval '1 millisecond'`,

@@ -13,6 +13,8 @@ export interface LaneKey {
 /** A lane that is ours until the lease ends. What is written under an older `fence` than the lane's has no effect. */
 export interface Lease extends LaneKey {
   fence: number
+  /** None of its open deliveries has a lower version. */
+  from: number
 }
 
 // A statement of its own: what the claim's snapshot saw may be older than the lock it got. The first of every lane come before any second.
@@ -22,26 +24,27 @@ const heads = statement(
   `SELECT fence, id, "eventId", type, version, attempts, test, "occurredAt", payload, gap FROM (
      SELECT *, sum(octet_length(payload)) OVER (ORDER BY place, fence) - octet_length(payload) AS before FROM (
        SELECT lane.fence, open.place, open.id, open.event_id AS "eventId", open.type, open.version, open.attempts, open.test,
-              coalesce(outbox.created_at, open.created_at) AS "occurredAt", coalesce(open.payload, outbox.payload) AS payload,
-              open.version > 1 AND coalesce((
+              coalesce(outbox.created_at, open.created_at) AS "occurredAt", convert_from(coalesce(open.payload, outbox.payload), 'UTF8') AS payload,
+              open.version > 1 AND NOT open.follows AND coalesce((
                 SELECT earlier.state IN ('dead', 'cancelled') FROM deliveries AS earlier
                 WHERE earlier.hook_id = lane.hook_id AND earlier.entity_kind = lane.entity_kind
                   AND earlier.entity_id = lane.entity_id AND earlier.version < open.version
                 ORDER BY earlier.version DESC LIMIT 1
               ), false) AS gap
-       FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lane (hook_id, entity_kind, entity_id, fence)
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS lane (hook_id, entity_kind, entity_id, fence, first)
        CROSS JOIN LATERAL (
-         SELECT *, row_number() OVER (ORDER BY version) AS place, bool_and(next_attempt_at <= now()) OVER (ORDER BY version) AS due
+         SELECT *, row_number() OVER versions AS place, bool_and(next_attempt_at <= now()) OVER versions AS due,
+           coalesce(lag(version) OVER versions = version - 1, false) AS follows
          FROM deliveries
          WHERE deliveries.hook_id = lane.hook_id AND deliveries.entity_kind = lane.entity_kind
-           AND deliveries.entity_id = lane.entity_id AND state IN ('pending', 'retrying')
-         ORDER BY version LIMIT $5
+           AND deliveries.entity_id = lane.entity_id AND version >= lane.first AND finished_at IS NULL
+         WINDOW versions AS (ORDER BY version) ORDER BY version LIMIT $6
        ) AS open
        LEFT JOIN outbox ON outbox.id = open.event_id
        WHERE due
      ) AS found
    ) AS measured
-   WHERE before IS NULL OR before <= $6
+   WHERE before IS NULL OR before <= $7
    ORDER BY fence, version`,
 )
 
@@ -56,8 +59,8 @@ export interface OpenDelivery {
   test: boolean
   /** When the event was recorded. */
   occurredAt: Date
-  /** Null when the event is no longer kept. */
-  payload: Buffer | null
+  /** JSON. Null when the event is no longer kept. */
+  payload: string | null
   /** The delivery before it in the lane was given up. */
   gap: boolean
 }
@@ -80,6 +83,11 @@ export const openDeliveries = async (
   { perLane, maxBytes }: { perLane: number; maxBytes: number },
 ): Promise<Map<number, OpenDelivery[]>> => {
   if (leases.length === 0) return new Map()
-  const rows = await query<OpenDelivery & { fence: number }>(heads, [...laneColumns(leases), perLane, maxBytes])
+  const rows = await query<OpenDelivery & { fence: number }>(heads, [
+    ...laneColumns(leases),
+    leases.map(({ from }) => from),
+    perLane,
+    maxBytes,
+  ])
   return Map.groupBy(rows, ({ fence }) => fence)
 }

@@ -3,15 +3,26 @@ import { patternsOf } from './catalogue.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 
+// The order of the joins is written out: how many events wait, and how many are kept, changes faster than what a planner knows of it.
+const columns = `pending.seq, event.id, event.type, event.entity_kind || ':' || event.entity_id AS key, event.version, follows IS NOT NULL AS follows`
+const predecessor = `LEFT JOIN LATERAL (
+     SELECT true AS follows FROM outbox AS earlier JOIN outbox_pending AS waiting ON waiting.seq = earlier.seq
+     WHERE event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
+       AND earlier.version = event.version - 1 LIMIT 1) AS before ON true`
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT seq, type, entity_kind || ':' || entity_id AS key, version, version > 1 AND EXISTS (
-     SELECT FROM outbox AS earlier JOIN outbox_pending USING (seq)
-     WHERE earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
-       AND earlier.version = event.version - 1) AS follows
-   FROM outbox AS event JOIN outbox_pending AS pending USING (seq) WHERE id = ANY($1::uuid[])
-   ORDER BY seq FOR UPDATE OF pending`,
+  `SELECT ${columns} FROM outbox AS event JOIN outbox_pending AS pending USING (seq) ${predecessor}
+   WHERE event.id = ANY($1::uuid[]) ORDER BY pending.seq FOR UPDATE OF pending`,
+)
+// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it.
+const lockNext = statement(
+  'ledger-lock-next',
+  `SELECT ${columns}
+   FROM (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS pending
+   CROSS JOIN LATERAL (
+     SELECT id, type, entity_kind, entity_id, version FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
+   ${predecessor}`,
 )
 
 // The upsert of lanes locks those that exist: whoever is releasing one waits or is waited for, so that no delivery is left without a
@@ -19,34 +30,40 @@ const lockEvents = statement(
 const takeIn = statement(
   'ledger-take-in',
   `WITH removed AS (DELETE FROM outbox_pending WHERE seq = ANY($1::bigint[]) RETURNING seq),
-   taken AS (
-     SELECT id, seq, type, entity_kind, entity_id, version, organization_id FROM removed JOIN outbox USING (seq)
-   ),
-   named AS (
+   named AS MATERIALIZED (
      SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
    ),
    listening AS (
      SELECT id, events, organization_ids FROM hooks
      WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ') FOR KEY SHARE
    ),
+   wanted AS MATERIALIZED (
+     SELECT named.type, id, organization_ids FROM named JOIN listening ON listening.events && named.patterns
+   ),
+   taken AS MATERIALIZED (
+     SELECT removed.seq, event.* FROM removed CROSS JOIN LATERAL (
+       SELECT id, type, entity_kind, entity_id, version, organization_id FROM outbox WHERE outbox.seq = removed.seq LIMIT 1) AS event
+   ),
    queued AS (
      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
-     SELECT listening.id, taken.id, taken.type, taken.entity_kind, taken.entity_id, taken.version
-     FROM taken JOIN named ON named.type = taken.type JOIN listening ON listening.events && named.patterns
-       AND (listening.organization_ids IS NULL OR taken.organization_id = ANY(listening.organization_ids))
-     ORDER BY taken.seq, listening.id
-     ON CONFLICT DO NOTHING
-     RETURNING hook_id, entity_kind, entity_id
+     SELECT wanted.id, taken.id, taken.type, entity_kind, entity_id, version
+     FROM taken JOIN wanted ON wanted.type = taken.type
+       AND (wanted.organization_ids IS NULL OR taken.organization_id = ANY(wanted.organization_ids))
+     ORDER BY seq, wanted.id
+     ON CONFLICT (hook_id, entity_kind, entity_id, version) DO NOTHING
+     RETURNING hook_id, entity_kind, entity_id, version
    ),
    opened AS (
-     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
-     SELECT hook_id, entity_kind, entity_id, now() FROM queued GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE SET ready_at = lanes.ready_at
+     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, from_version)
+     SELECT hook_id, entity_kind, entity_id, now(), min(version) FROM queued GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE SET ready_at = lanes.ready_at WHERE false
    )
    SELECT count(*) AS deliveries FROM queued`,
 )
 
-interface LockedEvent {
+/** One that is still to be taken in, by whom its row is locked. */
+export interface LockedEvent {
+  id: string
   seq: number
   type: string
   key: string
@@ -55,16 +72,22 @@ interface LockedEvent {
   follows: boolean
 }
 
+export const lockPending = (query: Query, eventIds: readonly string[]): Promise<LockedEvent[]> =>
+  query<LockedEvent>(lockEvents, [eventIds])
+
+/** The oldest that nobody else is taking in. */
+export const lockNextPending = (query: Query, limit: number): Promise<LockedEvent[]> =>
+  query<LockedEvent>(lockNext, [limit])
+
 /**
  * Takes events in, once each: they are pending no more, and there is a delivery for every hook that listens. In order per entity: an event
- * whose predecessor is neither taken in nor in this call is `deferred`. Runs in a transaction of the caller's, who acknowledges after its
- * commit.
+ * whose predecessor is neither taken in nor in this call is `deferred`. Runs in the transaction that has locked them, whose owner
+ * acknowledges after its commit.
  */
 export const takeEventsIn = async (
   query: Query,
-  eventIds: readonly string[],
+  locked: readonly LockedEvent[],
 ): Promise<{ taken: number; deliveries: number; deferred: number }> => {
-  const locked = await query<LockedEvent>(lockEvents, [eventIds])
   const ready = inOrder(locked)
   const types = [...new Set(locked.map(({ type }) => type))]
   const patterns = types.map((type) => patternsOf(type).join(' '))
@@ -88,8 +111,9 @@ const expire = [
   statement(
     'ledger-expire-held',
     `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'not delivered within the retention time'
-     WHERE state IN ('pending', 'retrying') AND created_at < now() - $1 * interval '1 millisecond'
-       AND EXISTS (SELECT FROM hooks WHERE hooks.id = deliveries.hook_id AND NOT hooks.enabled)`,
+     FROM open_deliveries AS open JOIN hooks ON hooks.id = open.hook_id
+     WHERE NOT hooks.enabled AND open.created_at < now() - $1 * interval '1 millisecond'
+       AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id`,
   ),
   statement('ledger-expire-attempts', `DELETE FROM delivery_attempts WHERE at < now() - $1 * interval '1 millisecond'`),
   statement(
@@ -102,8 +126,8 @@ const expire = [
     `WITH removed AS (
        DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond'
          AND NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = outbox.seq)
-         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state IN ('pending', 'retrying'))
-         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND state = 'dead')
+         AND NOT EXISTS (SELECT FROM open_deliveries WHERE event_id = outbox.id)
+         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND died_at IS NOT NULL)
        RETURNING seq)
      UPDATE outbox_removed SET seq = greatest(seq, (SELECT max(seq) FROM removed))`,
   ),

@@ -1,6 +1,7 @@
-import { type Database, statement } from '../platform/database.ts'
+import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { BusHandler, EventBus } from './bus.ts'
+import { lockNextPending } from './ledger-store.ts'
 import { createNotifier } from './notifier.ts'
 import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
@@ -10,22 +11,16 @@ const pollMs = 1_000
 /** Until another relay has committed the events that ours come after. */
 const deferredMs = 5
 
-// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it.
-const take = statement(
-  'bus-take',
-  `SELECT id FROM outbox_pending AS pending JOIN outbox USING (seq) ORDER BY seq LIMIT $1 FOR UPDATE OF pending SKIP LOCKED`,
-)
-
 /** The bus without a broker: consumers take events out of the ledger, in the transaction in which they are handled. */
 export const createPostgresBus = ({ database, logger }: { database: Database; logger: Logger }): EventBus => {
   const notifier = createNotifier({ database, logger })
 
   const consumeBatch = (handler: BusHandler) =>
     database.transaction(async (query) => {
-      const rows = await query<{ id: string }>(take, [batchSize])
-      if (rows.length === 0) return { taken: 0, deferred: 0, committed: undefined }
-      const handled = await handler({ eventIds: rows.map(({ id }) => id), transaction: query })
-      return { taken: rows.length, ...handled }
+      const locked = await lockNextPending(query, batchSize)
+      if (locked.length === 0) return { taken: 0, deferred: 0, committed: undefined }
+      const handled = await handler({ eventIds: locked.map(({ id }) => id), held: { transaction: query, locked } })
+      return { taken: locked.length, ...handled }
     })
 
   return {

@@ -18,7 +18,7 @@ const freeing = (whose: string) => `
      ORDER BY hook_id, entity_kind, entity_id FOR UPDATE
    ),
    freed AS (
-     UPDATE lanes SET leased_by = NULL, ready_at = now() FROM left_behind
+     UPDATE lanes SET leased_by = NULL FROM left_behind
      WHERE lanes.hook_id = left_behind.hook_id AND lanes.entity_kind = left_behind.entity_kind
        AND lanes.entity_id = left_behind.entity_id
      RETURNING 1

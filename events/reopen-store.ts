@@ -6,26 +6,26 @@ import { announceLanes } from './lane-notice-store.ts'
 // A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
 // works on is looked at again when it is given back.
 export const openLanes = (queued: string) => `
-     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
-     SELECT hook_id, entity_kind, entity_id, now() FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+     INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, from_version)
+     SELECT hook_id, entity_kind, entity_id, now(), min(version) FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
      ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE
-       SET ready_at = CASE WHEN lanes.leased_by IS NULL THEN now() ELSE lanes.ready_at END`
+       SET ready_at = now(), from_version = least(lanes.from_version, excluded.from_version)`
 /** What makes a delivery that ended open again. */
-export const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, last_status = NULL, last_error = NULL`
+export const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, died_at = NULL, last_status = NULL, last_error = NULL`
 
 // Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do.
 const hastenLane = statement(
   'delivery-hasten-lane',
   `UPDATE lanes SET ready_at = now() FROM deliveries AS wanted
-   WHERE wanted.id = $1 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
+   WHERE wanted.hook_id = $1 AND wanted.id = $2 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
      AND lanes.entity_id = wanted.entity_id AND lanes.leased_by IS NULL`,
 )
 const hasten = statement(
   'delivery-hasten',
   `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, now()) FROM deliveries AS wanted
-   WHERE wanted.id = $1 AND deliveries.hook_id = wanted.hook_id AND deliveries.entity_kind = wanted.entity_kind
-     AND deliveries.entity_id = wanted.entity_id AND deliveries.version <= wanted.version
-     AND deliveries.state IN ('pending', 'retrying')`,
+   WHERE wanted.hook_id = $1 AND wanted.id = $2 AND deliveries.hook_id = wanted.hook_id
+     AND deliveries.entity_kind = wanted.entity_kind AND deliveries.entity_id = wanted.entity_id
+     AND deliveries.version <= wanted.version AND deliveries.finished_at IS NULL`,
 )
 const lookUp = statement(
   'delivery-look-up',
@@ -35,7 +35,8 @@ const lookUp = statement(
 const reopen = statement(
   'delivery-reopen',
   `WITH again AS (
-     UPDATE deliveries SET ${openAnew} WHERE id = $1 AND finished_at IS NOT NULL RETURNING hook_id, entity_kind, entity_id
+     UPDATE deliveries SET ${openAnew} WHERE hook_id = $1 AND id = $2 AND finished_at IS NOT NULL
+     RETURNING hook_id, entity_kind, entity_id, version
    ) ${openLanes('again')}`,
 )
 
@@ -50,10 +51,10 @@ export const replayDelivery = async (
 ): Promise<{ kept: boolean } | undefined> => {
   const [row] = await query<{ finishedAt: Date | null; kept: boolean }>(lookUp, [hookId, deliveryId])
   if (row === undefined || !row.kept) return row && { kept: false }
-  if (row.finishedAt !== null) await query(reopen, [deliveryId])
+  if (row.finishedAt !== null) await query(reopen, [hookId, deliveryId])
   else {
-    await query(hastenLane, [deliveryId])
-    await query(hasten, [deliveryId])
+    await query(hastenLane, [hookId, deliveryId])
+    await query(hasten, [hookId, deliveryId])
   }
   await announceLanes(query)
   return { kept: true }
@@ -62,8 +63,8 @@ export const replayDelivery = async (
 // They stay to be seen until retention removes them.
 const purge = statement(
   'delivery-purge',
-  `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
-   WHERE hook_id = $1 AND state = 'dead' RETURNING id`,
+  `UPDATE deliveries SET state = 'cancelled', died_at = NULL, last_error = 'purged: ' || coalesce(last_error, '')
+   WHERE hook_id = $1 AND died_at IS NOT NULL RETURNING id`,
 )
 
 /** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */

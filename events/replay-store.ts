@@ -160,14 +160,14 @@ const queue = statement(
    ),
    again AS (
      UPDATE deliveries SET ${openAnew} FROM chosen
-     WHERE deliveries.id = chosen.delivery_id AND deliveries.finished_at IS NOT NULL
-     RETURNING deliveries.hook_id, deliveries.entity_kind, deliveries.entity_id
+     WHERE deliveries.hook_id = $1 AND deliveries.id = chosen.delivery_id AND deliveries.finished_at IS NOT NULL
+     RETURNING deliveries.hook_id, deliveries.entity_kind, deliveries.entity_id, deliveries.version
    ),
    added AS (
      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
      SELECT $1, id, type, entity_kind, entity_id, version FROM chosen WHERE delivery_id IS NULL ORDER BY seq
      ON CONFLICT DO NOTHING
-     RETURNING hook_id, entity_kind, entity_id
+     RETURNING hook_id, entity_kind, entity_id, version
    ),
    queued AS (SELECT * FROM again UNION ALL SELECT * FROM added),
    opened AS (${openLanes('queued')})

@@ -9,8 +9,8 @@ export interface SealedTarget {
   sealedKeys: Buffer[]
   /** Enabled, and its receiver has not asked for silence. */
   receptive: boolean
-  /** The circuit breaker is open: probes only. */
-  open: boolean
+  /** Its POSTs are counted, or its circuit breaker lets only probes through. */
+  gated: boolean
   /** Its last POST failed. */
   failing: boolean
 }
@@ -20,7 +20,7 @@ const targets = statement(
   `SELECT hooks.id, url, sealed_headers AS "sealedHeaders", (
      SELECT coalesce(array_agg(sealed ORDER BY hook_signing_keys.expires_at DESC NULLS FIRST), '{}') FROM hook_signing_keys
      WHERE hook_id = hooks.id AND (expires_at IS NULL OR expires_at > now())) AS "sealedKeys",
-     enabled AND (paused_until IS NULL OR paused_until <= now()) AS receptive, open_since IS NOT NULL AS open,
+     enabled AND (paused_until IS NULL OR paused_until <= now()) AS receptive, gated,
      failures > 0 AS failing
    FROM hooks WHERE hooks.id = ANY($1::text[])`,
 )

@@ -20,7 +20,7 @@ const insert = statement(
 )
 const insertTarget = statement(
   'test-send-target',
-  `INSERT INTO test_targets (delivery_id, url, sealed_headers) VALUES ($1, $2, $3)`,
+  `INSERT INTO test_targets (delivery_id, hook_id, url, sealed_headers) VALUES ($1, $2, $3, $4)`,
 )
 const openLane = statement(
   'test-send-lane',
@@ -31,7 +31,7 @@ const openLane = statement(
 export const insertTestSend = async (query: Query, { hookId, eventId, type, payload, target }: NewTestSend) => {
   const [row] = await query<{ id: string }>(insert, [hookId, eventId, type, payload])
   const { id } = row!
-  if (target) await query(insertTarget, [id, target.url, target.sealedHeaders])
+  if (target) await query(insertTarget, [id, hookId, target.url, target.sealedHeaders])
   await query(openLane, [hookId, eventId])
   return id
 }
@@ -46,7 +46,7 @@ const answers = statement(
   'test-send-answers',
   `SELECT deliveries.id::text, state, last_status AS status, last_error AS error, (
      SELECT response_body FROM delivery_attempts WHERE delivery_id = deliveries.id ORDER BY id DESC LIMIT 1) AS body
-   FROM deliveries WHERE id = ANY($1::bigint[]) AND finished_at IS NOT NULL`,
+   FROM deliveries WHERE hook_id = $1 AND id = ANY($2::bigint[]) AND finished_at IS NOT NULL`,
 )
 
 export interface TestAnswer {
@@ -59,20 +59,20 @@ export interface TestAnswer {
 }
 
 /** Of those that have one. */
-export const testAnswers = (query: Query, deliveryIds: readonly string[]): Promise<TestAnswer[]> =>
-  query<TestAnswer>(answers, [deliveryIds])
+export const testAnswers = (query: Query, hookId: string, deliveryIds: readonly string[]): Promise<TestAnswer[]> =>
+  query<TestAnswer>(answers, [hookId, deliveryIds])
 
 const giveUp = statement(
   'test-send-give-up',
   `WITH given_up AS (
      UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'No relay sent it in time.'
-     WHERE id = ANY($1::bigint[]) AND finished_at IS NULL RETURNING hook_id, entity_id)
+     WHERE hook_id = $1 AND id = ANY($2::bigint[]) AND finished_at IS NULL RETURNING hook_id, entity_id)
    DELETE FROM lanes USING given_up
    WHERE lanes.hook_id = given_up.hook_id AND lanes.entity_kind = 'hook' AND lanes.entity_id = given_up.entity_id
      AND lanes.leased_by IS NULL`,
 )
 
 /** Nobody waits for these any more: relays leave them. */
-export const giveTestsUp = async (query: Query, deliveryIds: readonly string[]): Promise<void> => {
-  await query(giveUp, [deliveryIds])
+export const giveTestsUp = async (query: Query, hookId: string, deliveryIds: readonly string[]): Promise<void> => {
+  await query(giveUp, [hookId, deliveryIds])
 }

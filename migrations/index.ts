@@ -17,6 +17,7 @@ import { hooksAndReplays } from './0017-hooks-and-replays.ts'
 import { userSearch } from './0018-user-search.ts'
 import { claimsScripts } from './0019-claims-scripts.ts'
 import { outboxPending } from './0020-outbox-pending.ts'
+import { deliveriesInPlace } from './0021-deliveries-in-place.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   userSearch,
   claimsScripts,
   outboxPending,
+  deliveriesInPlace,
 ]

@@ -43,8 +43,6 @@ export const createPipelinedQuery = ({
       // Whoever waits for a lock holds up those behind it, so not for long.
       lock_timeout: 5_000,
       statement_timeout: 15_000,
-      // These statements look rows up by key: one plan is right for all values, and planning anew takes several times what they take.
-      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
     })
     const opened = client.connect().then(() => client)
     const forget = () => {

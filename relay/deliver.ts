@@ -89,8 +89,8 @@ const customHeaders = (headers: Record<string, string>, own: Record<string, stri
   Object.fromEntries(Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name.toLowerCase())))
 
 /** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. */
-export const bodyOf = (hookId: string, payload: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`{"hookId":${JSON.stringify(hookId)},`), payload.subarray(1)])
+export const bodyOf = (hookId: string, payload: string): Buffer =>
+  Buffer.from(`{"hookId":${JSON.stringify(hookId)},${payload.slice(1)}`)
 
 interface Consequences extends Pick<AttemptRecord, 'state' | 'retryInMs' | 'pauseHookMs' | 'disableHook'> {}
 

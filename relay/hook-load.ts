@@ -13,6 +13,8 @@ export interface HookLoads {
 export interface HookLoad {
   /** Grows when the receiver asks for silence or is gone, or is avoided; lanes claimed before are then given back unsent. */
   readonly epoch: number
+  /** Its last attempt failed. */
+  readonly failing: boolean
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
   end(): boolean
@@ -53,8 +55,8 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     const room = () => {
       if (avoidedUntil > 0 && performance.now() < avoidedUntil) return 0
       if (sluggish && sluggishLanes >= maxSluggish) return 0
-      // A quarter at a time: a claim costs the same for one lane as for thirty.
-      return (window - lanes) * 4 >= window ? window - lanes : 0
+      // Half of it at a time: a claim costs the same for one lane as for thirty.
+      return (window - lanes) * 2 >= window ? window - lanes : 0
     }
     const count = (change: number) => {
       lanes += change
@@ -63,6 +65,9 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     return {
       get epoch() {
         return epoch
+      },
+      get failing() {
+        return failed
       },
       get idle() {
         return lanes === 0 && posts === 0

@@ -1,7 +1,7 @@
 import type { BusBatch, BusHandler } from '../events/bus.ts'
 import type { EventFlow } from '../events/event-flow.ts'
 import { inspectMessages, lockEventsWithEarlier } from '../events/inbox-store.ts'
-import { takeEventsIn } from '../events/ledger-store.ts'
+import { lockPending, takeEventsIn } from '../events/ledger-store.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 
@@ -29,10 +29,10 @@ export const createIngest = ({ database, logger, flow, onDeliveries }: IngestOpt
     return unknown
   }
 
-  return async ({ eventIds, digests, transaction }) => {
+  return async ({ eventIds, digests, held }) => {
     const unknown = digests === undefined ? [] : await inspect(eventIds, digests)
-    const { taken, deliveries, deferred } = transaction
-      ? await takeEventsIn(transaction, eventIds)
+    const { taken, deliveries, deferred } = held
+      ? await takeEventsIn(held.transaction, held.locked)
       : await takeInWithEarlier(database, eventIds)
     flow.ingested(taken, eventIds)
     return { deferred, unknown, committed: deliveries > 0 ? onDeliveries : undefined }
@@ -41,10 +41,10 @@ export const createIngest = ({ database, logger, flow, onDeliveries }: IngestOpt
 
 /** An earlier event may still be on its way, at another relay, or lost. It stands in the ledger: it is taken in from there. */
 const takeInWithEarlier = async (database: Database, eventIds: readonly string[]) => {
-  const direct = await database.transaction((query) => takeEventsIn(query, eventIds))
+  const direct = await database.transaction(async (query) => takeEventsIn(query, await lockPending(query, eventIds)))
   if (direct.deferred === 0) return direct
   const rest = await database.transaction(async (query) =>
-    takeEventsIn(query, await lockEventsWithEarlier(query, eventIds)),
+    takeEventsIn(query, await lockPending(query, await lockEventsWithEarlier(query, eventIds))),
   )
   return { ...rest, taken: direct.taken + rest.taken, deliveries: direct.deliveries + rest.deliveries }
 }

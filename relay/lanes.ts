@@ -1,12 +1,13 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../events/lane-claim-store.ts'
-import { type Lease, type OpenDelivery, openDeliveries } from '../events/lane-store.ts'
+import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import { freeUnknownLanes } from '../events/relay-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Deliver } from './deliver.ts'
 import { createHookLoads, type HookLoad } from './hook-load.ts'
+import { createLaneReader, perLane } from './lane-reader.ts'
 import type { Recorder } from './recorder.ts'
 import type { RelaySession, Session } from './session.ts'
 import type { Targets } from './targets.ts'
@@ -40,8 +41,8 @@ export interface LanesOptions {
   attemptTimeoutMs: number
 }
 
-/** Deliveries of a lane worked off under one lease, at most. */
-const perLane = 8
+/** How often a lane is read under one lease: then other lanes of the hook have their turn. */
+const mostRounds = 4
 const pollMs = 1_000
 /** Between claims, so that one replaces what several lanes have finished. */
 const claimPauseMs = 2
@@ -61,7 +62,6 @@ interface Claimed {
   session: Session
   /** The relay stops, or its session is over. */
   breakOff: AbortSignal
-  deliveries: OpenDelivery[]
   /** No attempt starts after this (`performance.now()`). */
   until: number
 }
@@ -80,6 +80,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
   /** Fences of the leases that we know of. */
   const known = new Set<number>()
   let bytes = 0
+  const reader = createLaneReader({ query: database.query, logger, room: () => maxBytes - bytes })
   /** When lanes are due that were given back for less than a poll (`performance.now()`). */
   let soon: number[] = []
   const isFull = () => running.size >= maxLanes || bytes >= maxBytes
@@ -94,7 +95,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
       load.avoid(avoidMs)
       return undefined
     }
-    const isWanted = kind === 'test' || (standing.receptive && (kind === 'gated' || !standing.open))
+    const isWanted = kind === 'test' || (standing.receptive && (kind === 'gated' || !standing.gated))
     return isWanted ? { target: standing.target, failing: standing.failing } : undefined
   }
 
@@ -120,40 +121,63 @@ export const createLanes = (options: LanesOptions): Lanes => {
     return Object.assign(result, { isNews: isNew || found.failing })
   }
 
-  /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. */
-  const workOff = async (claimed: Claimed, load: HookLoad, held: { bytes: number }) => {
+  /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. True when it could go on. */
+  const workOff = async (
+    claimed: Claimed,
+    deliveries: readonly OpenDelivery[],
+    load: HookLoad,
+    held: { bytes: number },
+  ) => {
     const { epoch } = load
     let gap = false
-    for (const open of claimed.deliveries) {
+    for (const open of deliveries) {
       const delivery: OpenDelivery = gap ? { ...open, gap } : open
       const result = await load.inTurn(() => send(claimed, load, delivery, epoch))
-      if (result === undefined) return
+      if (result === undefined) return false
       recorder.add(result)
       options.onResult(result, delivery)
       held.bytes += result.responseBody?.length ?? 0
       bytes += result.responseBody?.length ?? 0
       if (result.state === 'retrying' && result.retryInMs < pollMs) soon.push(performance.now() + result.retryInMs)
-      if (result.state === 'retrying' || bytes > maxBytes) return
+      if (result.state === 'retrying' || bytes > maxBytes) return false
       gap = result.state === 'dead'
+    }
+    return claimed.kind === 'plain' && deliveries.length > 0
+  }
+
+  /** Sends deliveries of a lane and stores what came of them. True when it has more that is due, and we keep it for that. */
+  const runOnce = async (claimed: Claimed, deliveries: readonly OpenDelivery[], mayKeep: boolean) => {
+    const load = loads.of(claimed.lease.hookId)
+    const held = { bytes: sizeOf(deliveries) }
+    bytes += held.bytes
+    load.begin()
+    let ended = false
+    const end = () => {
+      if (!ended && (load.end() || claimed.kind === 'gated')) wakeup.wake()
+      ended = true
+    }
+    try {
+      const goesOn = await workOff(claimed, deliveries, load, held)
+      // The receiver may have its next lanes while the results of these are stored, but not when these may open its breaker.
+      if (!load.failing) end()
+      const left = await recorder.release(claimed.lease, goesOn && mayKeep && !isFull())
+      if (left) claimed.lease.from = left.from
+      if (left?.due && !left.kept) wakeup.wake()
+      return left?.kept === true
+    } finally {
+      end()
+      bytes -= held.bytes
     }
   }
 
-  const run = async (claimed: Claimed) => {
-    const load = loads.of(claimed.lease.hookId)
-    const held = { bytes: sizeOf(claimed.deliveries) }
-    bytes += held.bytes
-    load.begin()
+  const run = async (claimed: Claimed, first: readonly OpenDelivery[]) => {
     try {
-      // The receiver may have its next lanes while the results of these are stored.
-      await workOff(claimed, load, held).finally(() => {
-        if (load.end() || claimed.kind === 'gated') wakeup.wake()
-      })
-      if (await recorder.release(claimed.lease)) wakeup.wake()
+      let deliveries = first
+      for (let round = 1; await runOnce(claimed, deliveries, round < mostRounds); round += 1)
+        deliveries = await reader.more(claimed.lease)
     } catch (error) {
       // The lane stays leased: it is tried again when the lease ends, not at once.
       logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
-    } finally {
-      bytes -= held.bytes
     }
   }
 
@@ -168,10 +192,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     for (const { fence } of leases) known.add(fence)
     const hookIds = new Set(leases.map(({ hookId }) => hookId))
     const reading = Promise.all([
-      openDeliveries(database.query, leases, {
-        perLane: kind === 'plain' ? perLane : 1,
-        maxBytes: Math.max(maxBytes - bytes, 0),
-      }),
+      reader.read(leases, kind === 'plain' ? perLane : 1),
       // Together; each lane then finds its own fresh.
       ...[...hookIds].map((hookId) => targets.current(hookId)),
     ])
@@ -182,7 +203,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     })
     const breakOff = breakOffOf(own)
     for (const lease of leases) {
-      const lane = run({ lease, kind, session: own, breakOff, deliveries: open.get(lease.fence) ?? [], until })
+      const lane = run({ lease, kind, session: own, breakOff, until }, open.get(lease.fence) ?? [])
       running.add(lane)
       void lane.then(() => {
         running.delete(lane)

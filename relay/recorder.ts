@@ -1,4 +1,4 @@
-import { type AttemptRecord, recordAttempts } from '../events/attempt-store.ts'
+import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from '../events/attempt-store.ts'
 import type { HookChange, ProbeTiming } from '../events/hook-health-store.ts'
 import type { Lease } from '../events/lane-store.ts'
 import { createBackoff, pause } from '../events/wakeup.ts'
@@ -8,8 +8,11 @@ import type { Logger } from '../platform/logger.ts'
 /** Stores what came of attempts, many in one transaction (measured: twice the throughput of one transaction each). */
 export interface Recorder {
   add(result: AttemptRecord): void
-  /** Gives a lane back, behind its results. Resolves when that is committed, or the lease has been lost; true when it has more to send. */
-  release(lease: Lease): Promise<boolean>
+  /**
+   * Gives a lane back, behind its results, unless it may `goOn`. Resolves when that is committed, or the lease has been lost; with what is
+   * left to send.
+   */
+  release(lease: Lease, goOn?: boolean): Promise<LaneLeft | undefined>
   /** Stores what is left. */
   close(): Promise<void>
 }
@@ -29,25 +32,25 @@ export const createRecorder = (options: {
 }): Recorder => {
   const { database, logger, giveUpMs, timing, onChange } = options
   let results: AttemptRecord[] = []
-  let releases: { lease: Lease; done: (isDue: boolean) => void }[] = []
+  let releases: (Release & { done: (left: LaneLeft | undefined) => void })[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
   const closing = new AbortController()
 
-  const store = async (batch: AttemptRecord[], released: Lease[]): Promise<Set<number>> => {
+  const store = async (batch: AttemptRecord[], released: Release[]): Promise<Map<number, LaneLeft>> => {
     const backoff = createBackoff()
     const until = performance.now() + giveUpMs
     for (;;) {
       try {
-        const { fenced, changes, due } = await database.transaction((query) =>
+        const { fenced, changes, left } = await database.transaction((query) =>
           recordAttempts(query, batch, released, timing),
         )
         for (const change of changes) onChange(change)
         if (fenced > 0) logger.warn({ lanes: fenced }, 'lanes were lost before their results could be stored')
-        return due
+        return left
       } catch (error) {
         logger.error({ err: error, results: batch.length }, 'results of deliveries could not be stored; trying again')
-        if (performance.now() > until || closing.signal.aborted) return new Set<number>()
+        if (performance.now() > until || closing.signal.aborted) return new Map<number, LaneLeft>()
         await pause(backoff.next(), closing.signal)
       }
     }
@@ -61,11 +64,8 @@ export const createRecorder = (options: {
       const done = isAll ? releases : []
       results = isAll ? [] : results.slice(mostRows)
       if (isAll) releases = []
-      const due = await store(
-        batch,
-        done.map(({ lease }) => lease),
-      )
-      for (const { lease, done: resolve } of done) resolve(due.has(lease.fence))
+      const left = await store(batch, done)
+      for (const { lease, done: resolve } of done) resolve(left.get(lease.fence))
     }
   }
 
@@ -88,9 +88,9 @@ export const createRecorder = (options: {
       results.push(result)
       soon()
     },
-    release: (lease) =>
+    release: (lease, goOn = false) =>
       new Promise((done) => {
-        releases.push({ lease, done })
+        releases.push({ lease, goOn, done })
         soon()
       }),
     async close() {

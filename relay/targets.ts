@@ -13,7 +13,7 @@ export interface Target {
 }
 
 /** A hook as it is now. */
-export interface Standing extends Pick<SealedTarget, 'receptive' | 'open' | 'failing'> {
+export interface Standing extends Pick<SealedTarget, 'receptive' | 'gated' | 'failing'> {
   /** Undefined when its secrets cannot be opened. */
   target: Target | undefined
 }
@@ -75,8 +75,8 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
     const before = known.get(sealed.id)
     // Opening costs more than reading.
     const target = before && sameSecrets(before.sealed, sealed) ? before.standing.target : open(sealed)
-    const { receptive, open: isOpen, failing } = sealed
-    known.set(sealed.id, { readAt, sealed, standing: { target, receptive, open: isOpen, failing } })
+    const { receptive, gated, failing } = sealed
+    known.set(sealed.id, { readAt, sealed, standing: { target, receptive, gated, failing } })
   }
 
   const read = async (hookIds: string[]) => {

@@ -87,8 +87,9 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
     remove: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
-        if (!(await store.remove(query, id))) throw new AppError('entity.not_found', { data: { id } })
+        if (!(await store.lock(query, id))) throw new AppError('entity.not_found', { data: { id } })
         await cancelDeliveries(query, id)
+        await store.remove(query, id)
       }),
 
     /** A new signing key; the replaced one signs along for `overlapSeconds`, at most two old ones at a time. */

@@ -43,10 +43,10 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
   const { database, mutate, envelope, hooks, waitMs = 20_000 } = dependencies
   const { sealHeaders } = hookSecrets(envelope)
 
-  const until = async (deliveryIds: readonly string[]): Promise<TestAnswer[]> => {
+  const until = async (hookId: string, deliveryIds: readonly string[]): Promise<TestAnswer[]> => {
     const deadline = performance.now() + waitMs
     for (;;) {
-      const answers = await testAnswers(database.query, deliveryIds)
+      const answers = await testAnswers(database.query, hookId, deliveryIds)
       const failed = answers.some(({ state }) => state !== 'succeeded')
       if (failed || answers.length === deliveryIds.length || performance.now() > deadline) return answers
       await delay(lookEveryMs)
@@ -80,10 +80,10 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
       return ids
     })
 
-    const answers = await until(deliveryIds)
+    const answers = await until(hookId, deliveryIds)
     const failed = answers.find(({ state }) => state !== 'succeeded')
     // After the first failure the others are of no interest; without an answer nobody is left who could tell.
-    if (answers.length < deliveryIds.length) await giveTestsUp(database.query, deliveryIds)
+    if (answers.length < deliveryIds.length) await giveTestsUp(database.query, hookId, deliveryIds)
     if (failed) throw problemOf(failed)
     if (answers.length < deliveryIds.length)
       throw new AppError('hook.relay_unavailable', { detail: 'No relay answered in time.' })

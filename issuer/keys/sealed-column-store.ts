@@ -51,12 +51,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'hooks', id: 'id', owner: 'id', column: 'sealed_headers' }, hookHeadersContext),
   sealedColumn({ table: 'hook_signing_keys', id: 'id', owner: 'hook_id', column: 'sealed' }, hookKeyContext),
   sealedColumn(
-    {
-      table: 'test_targets',
-      id: 'delivery_id::text',
-      owner: '(SELECT hook_id FROM deliveries WHERE deliveries.id = test_targets.delivery_id)',
-      column: 'sealed_headers',
-    },
+    { table: 'test_targets', id: 'delivery_id::text', owner: 'hook_id', column: 'sealed_headers' },
     hookHeadersContext,
   ),
   sealedColumn({ table: 'idempotency_answers', id: 'id', owner: 'id', column: 'sealed' }, idempotencyContext),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
 import { claimLanes } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import { removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { enterRelay } from '../../events/relay-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -29,7 +29,8 @@ const record = async (...userIds: string[]) => {
     ids.push((await db.database.transaction((query) => recordEvent(query, userUpdated(userId)))).id)
   return ids
 }
-const takeIn = (ids: readonly string[]) => db.database.transaction((query) => takeEventsIn(query, ids))
+const takeIn = (ids: readonly string[]) =>
+  db.database.transaction(async (query) => takeEventsIn(query, await lockPending(query, ids)))
 const claim = async (leaseMs = 30_000) =>
   (await claimLanes(db.database.query, { relayId, leaseMs, limit: 100, perHook: 10, room: new Map() })).leases
 const some = { perLane: 8, maxBytes: 1_000_000 }
@@ -54,7 +55,14 @@ const succeeded = async (lease: Lease): Promise<AttemptRecord> => {
   }
 }
 const store = (results: AttemptRecord[], released: Lease[]) =>
-  db.database.transaction((query) => recordAttempts(query, results, released, { random: () => 0.5 }))
+  db.database.transaction((query) =>
+    recordAttempts(
+      query,
+      results,
+      released.map((lease) => ({ lease, goOn: false })),
+      { random: () => 0.5 },
+    ),
+  )
 
 test('events are taken in once and in order; what has no predecessor yet is left', async () => {
   const [first, second, third, other] = (await record('a', 'a', 'a', 'b')) as [string, string, string, string]
@@ -67,7 +75,7 @@ test('events are taken in once and in order; what has no predecessor yet is left
 test('while one relay takes an event in, another cannot take its successor in', async () => {
   const [first, second] = (await record('a', 'a')) as [string, string]
   await db.database.transaction(async (query) => {
-    expect(await takeEventsIn(query, [first])).toMatchObject({ taken: 1 })
+    expect(await takeEventsIn(query, await lockPending(query, [first]))).toMatchObject({ taken: 1 })
     expect(await takeIn([second])).toEqual({ taken: 0, deliveries: 0, deferred: 1 })
   })
   expect(await takeIn([second])).toMatchObject({ taken: 1 })
@@ -85,7 +93,7 @@ test('a lane is claimed by one relay until it gives it back; a new event does no
   expect(await store([await succeeded(lease)], [lease])).toEqual({
     fenced: 0,
     changes: [],
-    due: new Set([lease.fence]),
+    left: new Map([[lease.fence, { fence: lease.fence, from: 2, due: true, kept: false }]]),
   })
   const [again, ...others] = await claim()
   expect(others).toEqual([])
@@ -109,7 +117,7 @@ test('after its lease has passed to another, a relay writes nothing', async () =
   const result = await succeeded(late!)
   expect(await store([{ ...result, state: 'dead' }], [late!])).toMatchObject({ fenced: 1 })
   expect(await claim()).toEqual([])
-  expect(await store([await succeeded(current!)], [current!])).toMatchObject({ fenced: 0, due: new Set() })
+  expect(await store([await succeeded(current!)], [current!])).toMatchObject({ fenced: 0, left: new Map() })
   const { rows } = await db.database.pool.query('SELECT state, attempts FROM deliveries')
   expect(rows).toEqual([{ state: 'succeeded', attempts: 1 }])
 })

@@ -25,7 +25,7 @@ const seconds = Math.floor(now.getTime() / 1_000)
 const sent = (keys: readonly string[], { type = 'User.Created', timestamp = seconds } = {}) => {
   const id = uuidv7()
   const payload = testPayload(type, { id, correlationId: uuidv7(), createdAt: now })
-  const body = bodyOf('q3v000000000000000000', payload)
+  const body = bodyOf('q3v000000000000000000', payload.toString())
   return { id, body, headers: signatureHeaders({ id, timestamp, body, keys }) }
 }
 const key = newSigningKey()

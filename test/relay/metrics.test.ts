@@ -20,6 +20,10 @@ test('what became of attempts and what waits is told, for few hooks by name', as
      SELECT $1, gen_random_uuid(), 'User.Data.Updated', 'user', 'old', 1, now() - interval '1 hour', now() + interval '1 hour'`,
     failing.id,
   )
+  await ledger.rows(
+    `INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at) VALUES ($1, 'user', 'old', now() + interval '1 hour')`,
+    failing.id,
+  )
   const { text } = await metrics.render()
   expect(text).toContain('surrogate_webhook_attempts_total{result="succeeded"} 1')
   expect(text).toContain('surrogate_webhook_attempts_total{result="retrying"} 1')

@@ -56,6 +56,18 @@ test('2 000 events of 100 entities arrive in order per entity though every tenth
   expect(states).toEqual({ state: 'succeeded', count: 2_000 })
 })
 
+test('a lane with much to send lets others of its hook have their turn', async () => {
+  await ledger.hook({ url: receiver.url })
+  const changes = Array.from({ length: 200 }, () => userUpdated('busy'))
+  await ledger.record(...changes, userUpdated('quiet'))
+  // One lane at a time.
+  await ledger.relay({ config: { ...testRelayConfig, perHook: 1 } })
+  await receiver.until((received) => received.length === 201)
+  const ids = receiver.received.map(({ body }) => body.data['id'])
+  expect(ids.indexOf('quiet')).toBeLessThan(150)
+  expect(versionsBy(receiver.received).get('busy')).toEqual(changes.map((_, index) => index + 1))
+})
+
 test('a lane that fails holds up nobody else', async () => {
   await ledger.hook({ url: receiver.url })
   await ledger.relay({ config: { ...testRelayConfig, retrySchedule: [3_600_000] } })

@@ -24,6 +24,21 @@ test('a rate limit holds over all relays, and is used up to a second’s worth a
   await receiver.until((received) => received.length === 10)
 })
 
+test('a limit set while a lane is worked off holds at once: what was claimed before is given back', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  receiver.answerWith(async (_received, response) => {
+    // One POST a minute; the answer waits for that.
+    if (receiver.received.length === 5) await ledger.rows(`UPDATE hooks SET rate_limit = 1 WHERE id = $1`, hook.id)
+    response.writeHead(204).end()
+  })
+  await ledger.record(...Array.from({ length: 400 }, () => userUpdated('u1')))
+  await ledger.relay({ config: { ...testRelayConfig, freshMs: 0 } })
+  await ledger.untilTrue(`SELECT slots_from IS NOT NULL FROM hooks`)
+  await ledger.untilTrue(`SELECT count(*) = 1 FROM lanes WHERE leased_by IS NULL`)
+  // The one slot that a limit begins with.
+  expect(receiver.received).toHaveLength(6)
+})
+
 test('a limited hook holds nobody up, and its lanes stay in order', async () => {
   const other = await anotherReceiver()
   const hook = await ledger.hook({ url: receiver.url })

@@ -147,7 +147,7 @@ test('dead letters are redriven, all or one, in order and before what came later
   expect(versionsOf('a', failed).filter((version) => version < 3)).toEqual([1, 2])
   expect(await hooks.states(hook.id)).toEqual(Array(4).fill('succeeded'))
 
-  await hooks.sql(`UPDATE deliveries SET state = 'dead' WHERE entity_id = 'a'`)
+  await hooks.sql(`UPDATE deliveries SET state = 'dead', died_at = now() WHERE entity_id = 'a'`)
   expect(await hooks.call(200, 'DELETE', `/hooks/${hook.id}/dead-letters`)).toEqual({ purged: 3 })
   expect(await hooks.call(201, 'POST', `/hooks/${hook.id}/dead-letters/redrive`)).toMatchObject({ total: 0 })
   expect(await hooks.states(hook.id)).toEqual(['cancelled', 'succeeded', 'cancelled', 'cancelled'])

@@ -141,10 +141,10 @@ test('the headers of a test-send that is under way are encrypted anew, for the h
      VALUES ('hook0', gen_random_uuid(), 'User.Created', 'test', 'x', 1, true, '{}') RETURNING id`,
   )
   const headers = { authorization: 'Bearer of a test' }
-  await sql(`INSERT INTO test_targets (delivery_id, url, sealed_headers) VALUES ($1, 'https://a.test', $2)`, [
-    row!['id'],
-    hookSecrets(before).sealHeaders('hook0', headers),
-  ])
+  await sql(
+    `INSERT INTO test_targets (delivery_id, hook_id, url, sealed_headers) VALUES ($1, 'hook0', 'https://a.test', $2)`,
+    [row!['id'], hookSecrets(before).sealHeaders('hook0', headers)],
+  )
   expect(await reencrypt({ database: home.database, envelope: during })).toMatchObject({ unreadable: [], missed: 0 })
   const [target] = await sql('SELECT sealed_headers AS sealed FROM test_targets')
   expect(hookSecrets(after).openHeaders('hook0', target!['sealed'] as Buffer)).toEqual(headers)
@@ -162,8 +162,9 @@ const notSealed = [
 
 test('every binary column of the schema is either encrypted anew or known to hold nothing sealed', async () => {
   const columns = await sql(
-    `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
-     WHERE table_schema = 'public' AND data_type = 'bytea'`,
+    `SELECT table_name || '.' || column_name AS name FROM information_schema.columns JOIN information_schema.tables
+       USING (table_schema, table_name)
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND data_type = 'bytea'`,
   )
   const names = columns.map(({ name }) => String(name)).filter((name) => !name.endsWith('.digest'))
   const known = [...notSealed, ...sealedColumns.map(({ name }) => name)]
