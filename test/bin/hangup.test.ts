@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openGateway } from '../../bin/parts/gateway.ts'
+import { openImpersonationPolicies } from '../../bin/parts/impersonation-policies.ts'
 import { fileSource } from '../../gateway/config.ts'
 import { createHealth } from '../../platform/health.ts'
 import { createLifecycle } from '../../platform/lifecycle.ts'
 import { createMetrics } from '../../platform/metrics.ts'
+import { impersonationEntrypoint } from '../../policies/impersonation.ts'
 import { capturedLogger } from '../support/captured-logger.ts'
 import { until } from '../support/until.ts'
 
@@ -33,6 +35,27 @@ test('a SIGHUP while the gateway starts ends nothing: it is answered once the ga
   const messages = () => lines.map(({ msg }) => msg)
   await until(() => expect(messages()).toContain('the configuration was reloaded'))
   expect(messages().indexOf('the gateway listens')).toBeLessThan(messages().indexOf('the configuration was reloaded'))
+
+  await lifecycle.stop()
+  expect(process.listenerCount('SIGHUP')).toBe(before)
+})
+
+test('a SIGHUP while the rules of impersonation are loaded ends nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'surrogate-hangup-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(
+    join(folder, 'rules.rego'),
+    'package surrogate.impersonation\n\n# METADATA\n# entrypoint: true\ndecision := {"allow": false}\n',
+  )
+  const { logger } = capturedLogger()
+  const lifecycle = createLifecycle({ logger })
+  const service = { logger, lifecycle, health: createHealth(), metrics: createMetrics(), fail() {} }
+  const before = process.listenerCount('SIGHUP')
+
+  const opening = openImpersonationPolicies(service, folder, undefined)
+  expect(process.emit('SIGHUP')).toBe(true)
+  const policies = await opening
+  expect(await policies.current().evaluate(impersonationEntrypoint, {})).toEqual({ allow: false })
 
   await lifecycle.stop()
   expect(process.listenerCount('SIGHUP')).toBe(before)
