@@ -15,7 +15,7 @@ export interface Bundle {
   serial?: number
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
-  /** Where the bundle was opened in a thread: what is left for `loadWasmEngine` is to copy it. */
+  /** Where the bundle was opened in a thread: for one `loadWasmEngine`, which takes over the memory. */
   prepared?: PreparedEngine
   /** What `compile.ts` recorded; absent when another tool made the bundle or anything in it was changed since. */
   built?: BuiltFrom

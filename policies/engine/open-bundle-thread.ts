@@ -3,7 +3,7 @@ import type { Bundle } from './bundle.ts'
 import type { FromThread, OpenAnswer, Opened, OpenTask, ToThread } from './open-bundle.ts'
 import { PolicyError } from './policy-error.ts'
 import { stepBack } from './step-back.ts'
-import { prepareEngine } from './wasm-runner.ts'
+import { prepareElsewhere } from './wasm-runner.ts'
 
 /** The thread side of `open-bundle.ts`. */
 
@@ -25,7 +25,7 @@ const read = async (task: OpenTask): Promise<Bundle> => {
 const open = async (task: OpenTask): Promise<Opened> => {
   const { data, ...bundle } = await read(task)
   const documents = new TextEncoder().encode(JSON.stringify(data))
-  return { ...bundle, documents, prepared: prepareEngine({ wasm: bundle.wasm, documents }) }
+  return { ...bundle, documents, prepared: prepareElsewhere({ wasm: bundle.wasm, documents }) }
 }
 
 const answerTo = (task: OpenTask): Promise<OpenAnswer> =>

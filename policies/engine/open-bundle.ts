@@ -10,7 +10,7 @@ import { withNewDocuments } from './with-new-documents.ts'
 
 /**
  * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 100 ms, in which
- * no request would be served. What comes back is the memory in which they are parsed already.
+ * no request would be served. What comes back is the memory in which they are parsed already, without a copy.
  */
 
 /** Unpacked bytes from which on a thread is worth its start; rules alone have up to some 400 kB. */
@@ -56,7 +56,7 @@ export type OpenTask =
   | { sources: Sources; opa: string }
   | { sources: Sources; compiled: Compiled }
 
-/** A bundle, with documents as JSON and with an instance's memory after they were parsed. */
+/** A bundle, with documents as JSON and parsed in a memory that this thread takes over. */
 export type Opened = Omit<Bundle, 'data'> & { documents: Uint8Array<ArrayBuffer>; prepared: PreparedEngine }
 
 export type OpenAnswer = { opened: Opened } | { failed: { message: string; issues: readonly CompileIssue[] } }

@@ -68,7 +68,9 @@ export const startThread = ({
   onEnd: (error: PolicyError, ranAway: boolean) => void
 }): PolicyThread => {
   const { port1: port, port2 } = new MessageChannel()
-  const started: ThreadStart = { port: port2, prepared, nice }
+  const { module, image } = prepared
+  // Without `home`, which is for one runner.
+  const started: ThreadStart = { port: port2, prepared: { module, image }, nice }
   const worker = new Worker(moduleUrl('./isolation-worker', import.meta.url), {
     workerData: started,
     transferList: [port2],

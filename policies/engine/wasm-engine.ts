@@ -1,11 +1,9 @@
 import { hostBuiltins } from './builtins/index.ts'
 import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { parseValue, type RegoObject, type RegoSet, type Value } from './values.ts'
-import { memoryOf } from './wasm-instance.ts'
 import {
   createRunner,
   type EngineSource,
-  limitsOf,
   type PreparedEngine,
   prepareEngine,
   type Run,
@@ -24,16 +22,12 @@ export interface WasmEngine {
 export type EngineOptions = EntrypointOptions & Omit<RunnerOptions, 'builtins'>
 
 /** Throws `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply. */
-export const createWasmEngine = (options: EngineSource & EngineOptions): WasmEngine => {
-  const prepared = prepareEngine(options, options)
-  return engineOf(prepared, createRunner(prepared, { ...options, builtins: hostBuiltins }), options)
-}
+export const createWasmEngine = (options: EngineSource & EngineOptions): WasmEngine =>
+  loadWasmEngine(prepareEngine(options, options), options)
 
-/** From what was prepared here or in another thread, without holding this one up. */
-export const loadWasmEngine = async (prepared: PreparedEngine, options: EngineOptions = {}): Promise<WasmEngine> => {
-  const memory = await memoryOf(prepared.image, limitsOf(options))
-  return engineOf(prepared, createRunner(prepared, { ...options, builtins: hostBuiltins }, memory), options)
-}
+/** From what was prepared here or in another thread. */
+export const loadWasmEngine = (prepared: PreparedEngine, options: EngineOptions = {}): WasmEngine =>
+  engineOf(prepared, createRunner(prepared, { ...options, builtins: hostBuiltins }), options)
 
 const engineOf = ({ image }: PreparedEngine, run: Run, options: EntrypointOptions): WasmEngine => {
   const named = entrypointTable(image.entrypoints, options)

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BuiltinError } from './builtins/arguments.ts'
 import type { EvaluationContext, HostBuiltin } from './builtins/index.ts'
 import { PolicyError } from './policy-error.ts'
@@ -18,8 +17,8 @@ export interface WasmInstance {
   /** Bytes by which the memory grew since the start. */
   grownBy(): number
   readonly memory: WebAssembly.Memory
-  /** A copy to start others from. */
-  image(): MemoryImage
+  /** To start others from. */
+  readonly image: MemoryImage
 }
 
 /**
@@ -27,10 +26,10 @@ export interface WasmInstance {
  * that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old memory is sound again.
  */
 export interface MemoryImage {
-  /** Shared, so that other threads start from it without a copy of their own. */
-  bytes: Uint8Array<SharedArrayBuffer>
-  /** Where the heap began before the documents: below lie the module's own variables and its stack. Address. */
-  documents: number
+  /** What lies below the documents: the module's own variables and its stack. */
+  own: Uint8Array<SharedArrayBuffer>
+  /** The parsed documents, from there to `heap`, which no evaluation changes. Shared: other threads need no copy to start from. */
+  documents: Uint8Array<SharedArrayBuffer>
   /** The parsed documents. Address. */
   data: number
   /** Where each evaluation puts its input. Address, a multiple of 8. */
@@ -76,8 +75,13 @@ const envelopeBytes = '[{"result":}]'.length
 
 const encoder = new TextEncoder()
 
-/** Documents to parse, as JSON, or an image; with `memory` one that holds the image's documents already, whoever used it before. */
-export type InstanceOrigin = { documents: Uint8Array } | { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
+/**
+ * Documents to parse, as JSON, with `shared` into a memory that threads can hand to each other, for a module that is made for one; or an
+ * image, with `memory` one that holds the image's documents already, whoever used it before.
+ */
+export type InstanceOrigin =
+  | { documents: Uint8Array; shared?: boolean }
+  | { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
 
 export const instantiate = ({
   module,
@@ -98,7 +102,8 @@ export const instantiate = ({
   const maximum = pages(limits.memory)
   const from = 'image' in origin ? origin : undefined
   const initial = pages(from?.image.size ?? limits.input + workspace)
-  const memory = from?.memory ?? new WebAssembly.Memory({ initial, maximum })
+  const shared = 'shared' in origin && origin.shared === true
+  const memory = from?.memory ?? new WebAssembly.Memory({ initial, maximum, shared })
   let bytes = Buffer.from(memory.buffer)
   /** Growing the memory detaches the old view. */
   const view = (): Buffer => {
@@ -173,19 +178,23 @@ export const instantiate = ({
     const needed: string[] = []
     for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) needed[id] = name
     const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
-    const documents = exports.opa_heap_ptr_get()
-    const loaded = write(json, exports.opa_json_parse)
+    const start = exports.opa_heap_ptr_get()
+    const data = write(json, exports.opa_json_parse)
     const heap = aligned(exports.opa_heap_ptr_get())
     const room = heap + limits.input + workspace - memory.buffer.byteLength
     if (room > 0) memory.grow(pages(room))
     const size = memory.buffer.byteLength
-    return { bytes: noBytes, documents, data: loaded, heap, size, entrypoints, builtins: needed }
+    const own = sharedCopy(memory.buffer, 0, start)
+    const read = shared ? sharedPart : sharedCopy
+    return { own, documents: read(memory.buffer, start, heap), data, heap, size, entrypoints, builtins: needed }
   }
   const image = 'image' in origin ? origin.image : load(origin.documents)
   // One that only loads documents evaluates nothing.
   const supplied = from ? suppliedBuiltins(image, builtins) : []
-  if (from) view().set(from.memory ? image.bytes.subarray(0, image.documents) : image.bytes)
+  if (from) view().set(image.own)
+  if (from && !from.memory) view().set(image.documents, image.own.length)
   const { heap } = image
+  weigh(memory)
 
   return {
     entrypoints: image.entrypoints,
@@ -202,29 +211,28 @@ export const instantiate = ({
     },
     repeatable: () => repeatable,
     grownBy: () => memory.buffer.byteLength - image.size,
-    image() {
-      const copy = new Uint8Array(new SharedArrayBuffer(heap))
-      copy.set(view().subarray(0, heap))
-      return { ...image, bytes: copy }
-    },
+    image,
   }
 }
 
-const noBytes = new Uint8Array(new SharedArrayBuffer(0))
-
-/** Bytes that are copied at a time, into memory that is touched for the first time: some 10 µs, of which a request meets several. */
-const slice = 8_192
-
-/** A memory that holds what the image holds, ready for an instance; filled in slices, so that requests are served in between. */
-export const memoryOf = async (image: MemoryImage, limits: { memory: number }): Promise<WebAssembly.Memory> => {
-  const memory = new WebAssembly.Memory({ initial: pages(image.size), maximum: pages(limits.memory) })
-  const target = new Uint8Array(memory.buffer)
-  for (let at = 0; at < image.bytes.length; at += slice) {
-    target.set(image.bytes.subarray(at, at + slice), at)
-    await nextTurn()
-  }
-  return memory
+/**
+ * V8 counts no shared memory, so nothing would tell it that those of replaced instances are worth collecting. A memory of the same size that is
+ * never touched, and so takes addresses only, is counted in its place for as long as this thread holds it.
+ */
+const weights = new WeakMap<WebAssembly.Memory, WebAssembly.Memory>()
+const weigh = (memory: WebAssembly.Memory): void => {
+  if (!(memory.buffer instanceof SharedArrayBuffer) || weights.has(memory)) return
+  weights.set(memory, new WebAssembly.Memory({ initial: pages(memory.buffer.byteLength) }))
 }
+
+const sharedCopy = (memory: ArrayBufferLike, start: number, end: number): Uint8Array<SharedArrayBuffer> => {
+  const copy = new Uint8Array(new SharedArrayBuffer(end - start))
+  copy.set(new Uint8Array(memory, start, end - start))
+  return copy
+}
+
+const sharedPart = (memory: ArrayBufferLike, start: number, end: number): Uint8Array<SharedArrayBuffer> =>
+  new Uint8Array(memory as SharedArrayBuffer, start, end - start)
 
 const suppliedBuiltins = (
   { builtins: needed }: MemoryImage,
@@ -267,7 +275,7 @@ export const neededBuiltins = (wasm: Uint8Array<ArrayBuffer>): string[] => {
     now: Date.now,
     print: () => {},
   })
-  return Object.values(instance.image().builtins)
+  return Object.values(instance.image.builtins)
 }
 
 const writeInput = (bytes: Buffer, address: number, input: string, most: number): number => {

@@ -1,5 +1,6 @@
 import type { HostBuiltin } from './builtins/index.ts'
 import { PolicyError } from './policy-error.ts'
+import { forSharedMemory } from './shared-memory.ts'
 import {
   compileModule,
   type InstanceOrigin,
@@ -12,6 +13,14 @@ import {
 export interface PreparedEngine {
   module: WebAssembly.Module
   image: MemoryImage
+  /** Where it was prepared for another thread: the memory in which the documents were parsed, for one runner, which then copies nothing. */
+  home?: Home
+}
+
+/** A memory that is shared with the thread that made it, and the module for such memories. */
+interface Home {
+  module: WebAssembly.Module
+  memory: WebAssembly.Memory
 }
 
 /** `documents` is JSON, and worth giving where it is there anyhow. */
@@ -44,19 +53,19 @@ export interface RunnerOptions {
 /** Lends an instance for one evaluation. Throws `PolicyError`; the next one has a fresh instance. */
 export type Run = <Result>(use: (instance: WasmInstance) => Result) => Result
 
-/** @param memory one that holds what the image holds: see `memoryOf`. */
-export const createRunner = (
-  { module, image }: PreparedEngine,
-  options: RunnerOptions,
-  memory?: WebAssembly.Memory,
-): Run => {
+export const createRunner = ({ module, image, home }: PreparedEngine, options: RunnerOptions): Run => {
   // Taken out for the evaluation and put back after a good one. One that threw, or was cut short, is never used again: nothing unwinds
   // its shadow stack, and after some hundred throws every call would fail with "memory access out of bounds". Starting again is cheap,
   // from the image and in the old memory, since callers may be able to provoke errors.
-  let idle: WasmInstance | undefined = start(module, { image, memory }, options)
+  let place: Place = home ?? { module }
+  let idle: WasmInstance | undefined = start(place.module, { image, memory: place.memory }, options)
   let broken: WasmInstance | undefined
+  const startAgain = (): WasmInstance => {
+    place = broken && keepsMemory(broken) ? { ...place, memory: broken.memory } : { module }
+    return start(place.module, { image, memory: place.memory }, options)
+  }
   const takeInstance = (): WasmInstance => {
-    const instance = idle ?? start(module, { image, memory: broken && memoryToKeep(broken) }, options)
+    const instance = idle ?? startAgain()
     idle = undefined
     // Until it comes back: when an evaluation is cut short, no `catch` is reached.
     broken = instance
@@ -68,7 +77,7 @@ export const createRunner = (
     try {
       const result = use(instance)
       broken = undefined
-      if (memoryToKeep(instance)) idle = instance
+      if (keepsMemory(instance)) idle = instance
       return result
     } catch (error) {
       if (error instanceof PolicyError) throw error
@@ -77,17 +86,32 @@ export const createRunner = (
   }
 }
 
-const memoryToKeep = (instance: WasmInstance): WebAssembly.Memory | undefined =>
-  instance.grownBy() <= keptGrowth ? instance.memory : undefined
+/** A module, and a memory of its kind that holds the documents; without one, a new memory is filled. */
+type Place = Pick<Home, 'module'> & Partial<Home>
+
+const keepsMemory = (instance: WasmInstance): boolean => instance.grownBy() <= keptGrowth
 
 /** Compiles the module and parses the documents, which is what takes long: see `openBundle`. Throws `PolicyError`. */
 export const prepareEngine = (source: EngineSource, options: Pick<RunnerOptions, 'limits'> = {}): PreparedEngine => {
   const module = compileModule(source.wasm)
   const documents = 'documents' in source ? source.documents : new TextEncoder().encode(JSON.stringify(source.data))
-  return { module, image: start(module, { documents }, { ...options, builtins: {} }).image() }
+  return { module, image: start(module, { documents }, { ...options, builtins: {} }).image }
 }
 
-export const limitsOf = ({ limits }: Pick<RunnerOptions, 'limits'>): EngineLimits => ({ ...defaultLimits, ...limits })
+/** The same for a runner in another thread. */
+export const prepareElsewhere = ({
+  wasm,
+  documents,
+}: {
+  wasm: Uint8Array<ArrayBuffer>
+  documents: Uint8Array
+}): PreparedEngine => {
+  const module = compileModule(forSharedMemory(wasm))
+  const { memory, image } = start(module, { documents, shared: true }, { builtins: {} })
+  return { module: compileModule(wasm), image, home: { module, memory } }
+}
+
+const limitsOf = ({ limits }: Pick<RunnerOptions, 'limits'>): EngineLimits => ({ ...defaultLimits, ...limits })
 
 const start = (module: WebAssembly.Module, origin: InstanceOrigin, options: RunnerOptions): WasmInstance => {
   const limits = limitsOf(options)

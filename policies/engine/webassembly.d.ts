@@ -9,8 +9,8 @@ declare namespace WebAssembly {
   }
   class Memory {
     /** Pages of 64 kB. */
-    constructor(size: { initial: number; maximum?: number })
-    readonly buffer: ArrayBuffer
+    constructor(size: { initial: number; maximum?: number; shared?: boolean })
+    readonly buffer: ArrayBuffer | SharedArrayBuffer
     grow(pages: number): number
   }
   interface Global {

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../platform/logger.ts'
 import { loadPolicies } from '../../policies/decide.ts'
 import { compilePolicies } from '../../policies/engine/compile.ts'
+import { startIsolation } from '../../policies/engine/isolation.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { openBundle } from '../../policies/engine/open-bundle.ts'
 import { PolicyError } from '../../policies/engine/policy-error.ts'
@@ -23,6 +24,10 @@ decision := value if {
   some value in [1, 2]
   input.boom
 }
+
+# METADATA
+# entrypoint: true
+counted := count([x | some x in numbers.range(1, input.size)])
 `
 
 const users = (count: number, plan: string) =>
@@ -43,14 +48,32 @@ const bundleOf = async (data: string) =>
 test('a bundle with large documents is opened in a thread, and answers as one that was opened here', async () => {
   const bundle = await openBundle(await bundleOf(documents('gold')))
   expect(bundle.prepared).toBeDefined()
-  const engine = await loadWasmEngine(bundle.prepared!)
+  const engine = loadWasmEngine(bundle.prepared!)
   expect(engine.evaluate('test/decision', { user: 'user29999' })).toEqual({ plan: 'gold', year: true })
   expect(engine.evaluate('test/decision', { user: 'nobody' })).toBeUndefined()
+  const { external } = process.memoryUsage()
   for (let round = 0; round < 20; round++) {
     expect(() => engine.evaluate('test/decision', { user: 'user1', boom: true })).toThrow(PolicyError)
     expect(engine.evaluate('test/decision', { user: `user${round}` })).toEqual({ plan: 'gold', year: true })
   }
+  // Errors can be provoked, so they cost no memory, nor a collection of what V8 believes is one.
+  expect(process.memoryUsage().external - external).toBeLessThan(bundle.prepared!.image.size)
   expect((bundle.data as { users: Record<string, unknown> }).users['user7']).toMatchObject({ id: 7 })
+})
+
+test('the memory it was loaded in is used by one engine; others, and one that grew much, have their own', async () => {
+  const { prepared } = await openBundle(await bundleOf(documents('gold')))
+  const engine = loadWasmEngine(prepared!)
+  const isolation = await startIsolation({ prepared: prepared!, deadline: 10_000 })
+  onTestFinished(isolation.close)
+
+  for (const size of [400_000, 3, 400_000]) {
+    // After one that grew much comes another memory.
+    expect(engine.evaluate('test/counted', { size })).toBe(size)
+    expect(() => engine.evaluate('test/decision', { user: 'user1', boom: true })).toThrow(PolicyError)
+    expect(engine.evaluate('test/decision', { user: 'user2' })).toEqual({ plan: 'gold', year: true })
+    expect(await isolation.evaluate('test/decision', { user: 'user3' })).toEqual({ plan: 'gold', year: true })
+  }
 })
 
 test('a small one is opened at once', async () => {
