@@ -110,9 +110,11 @@ const measureRates = async (
 }
 
 type Latency = { p50Ms: number; p99Ms: number }
+/** Also of all rounds together. */
+type Latencies = { rounds: Latency[]; p99Ms: number }
 
 /** An open loop: what is slow does not slow the next one down. */
-const live = async ({ ledger, sink }: Prepared, seconds: number): Promise<Latency> => {
+const live = async ({ ledger, sink }: Prepared, seconds: number): Promise<number[]> => {
   await ledger.clear()
   await sink.call('clear')
   const count = Math.ceil(seconds * eventsPerSecond)
@@ -127,16 +129,24 @@ const live = async ({ ledger, sink }: Prepared, seconds: number): Promise<Latenc
   const committed = await Promise.all(changes)
   await sink.call('until', count)
   const arrivals = await sink.call<Arrivals>('arrivals')
-  const waited = committed.map(({ id, committedAt }) => arrivals[id]! - committedAt).sort((a, b) => a - b)
-  const at = (share: number) => waited[Math.min(waited.length - 1, Math.floor(waited.length * share))] ?? Number.NaN
+  return committed.map(({ id, committedAt }) => arrivals[id]! - committedAt)
+}
+
+const latencyOf = (waited: readonly number[]): Latency => {
+  const sorted = waited.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
   return { p50Ms: at(0.5), p99Ms: at(0.99) }
 }
+const latenciesOf = (rounds: readonly number[][]): Latencies => ({
+  rounds: rounds.map(latencyOf),
+  p99Ms: latencyOf(rounds.flat()).p99Ms,
+})
 
 const measureLatencies = async (world: Prepared, { rounds, seconds }: Settings, progress: (line: string) => void) => {
   progress('warm-up: latencies')
   await live(world, Math.max(1, seconds))
-  const alone: Latency[] = []
-  const besideHung: Latency[] = []
+  const alone: number[][] = []
+  const besideHung: number[][] = []
   for (let round = 1; round <= rounds; round += 1) {
     progress(`round ${round}/${rounds}: latencies`)
     alone.push(await live(world, seconds))
@@ -144,12 +154,12 @@ const measureLatencies = async (world: Prepared, { rounds, seconds }: Settings, 
     besideHung.push(await live(world, seconds))
     await remove()
   }
-  return { alone, besideHung }
+  return { alone: latenciesOf(alone), besideHung: latenciesOf(besideHung) }
 }
 
 type Figures = {
   rates: { bare: Rate[]; ours: Rate[] }
-  latencies: { alone: Latency[]; besideHung: Latency[] }
+  latencies: { alone: Latencies; besideHung: Latencies }
   backlog: Rate & { peak: number }
 }
 
@@ -173,20 +183,22 @@ const page = (figures: Figures): Page => {
           0,
         ),
   ]
-  const latencyRow = (name: string, rounds: Latency[]) => [
+  const latencyRow = (name: string, { rounds, p99Ms }: Latencies) => [
     name,
     range(
       over(rounds, ({ p50Ms }) => p50Ms),
       1,
     ),
     range(
-      over(rounds, ({ p99Ms }) => p99Ms),
+      over(rounds, (round) => round.p99Ms),
       1,
     ),
+    p99Ms.toFixed(1),
   ]
-  const alone = { p50: over(latencies.alone, ({ p50Ms }) => p50Ms), p99: over(latencies.alone, ({ p99Ms }) => p99Ms) }
+  const { alone: quiet, besideHung } = latencies
+  const alone = { p50: over(quiet.rounds, ({ p50Ms }) => p50Ms), p99: over(quiet.rounds, ({ p99Ms }) => p99Ms) }
   const ratio = spread(rates.ours.map(({ perSecond }, round) => perSecond / rates.bare[round]!.perSecond))
-  const moved = spread(latencies.besideHung.map(({ p99Ms }, round) => p99Ms / latencies.alone[round]!.p99Ms))
+  const moved = besideHung.p99Ms / quiet.p99Ms
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const megabytes = (bytes: number) => `${Math.round(bytes / 1_048_576)} MB`
   return {
@@ -199,7 +211,7 @@ const page = (figures: Figures): Page => {
         rateRow(`Surrogate relay, ${largeBacklog} events waiting`, [backlog]),
       ],
       [
-        [`${eventsPerSecond} events/s, commit → POST`, 'p50 ms', 'p99 ms'],
+        [`${eventsPerSecond} events/s, commit → POST`, 'p50 ms', 'p99 ms', 'p99 of all rounds'],
         latencyRow('Surrogate relay', latencies.alone),
         latencyRow('beside a receiver that never answers', latencies.besideHung),
       ],
@@ -224,10 +236,10 @@ const page = (figures: Figures): Page => {
           verdict(alone.p99.median <= bars.p99Ms),
         ],
         [
-          'p99 beside a hung receiver / alone',
-          `${range(moved, 2)} ×`,
+          'p99 beside a hung receiver / alone, all rounds',
+          `${moved.toFixed(2)} ×`,
           `≤ ${bars.moved} ×`,
-          verdict(moved.median <= bars.moved),
+          verdict(moved <= bars.moved),
         ],
         [
           'memory at its highest',
