@@ -77,7 +77,8 @@ const record = statement(
    FROM result`,
 )
 
-// Separate from the lock: only a new snapshot sees the deliveries that were made while the lock was waited for.
+// Separate from the lock: only a new snapshot sees the deliveries that were made while the lock was waited for. A lane that was given back
+// before, by a commit whose answer was lost, stays given back.
 const release = statement(
   'attempts-release',
   `WITH lane AS (
@@ -101,7 +102,7 @@ const release = statement(
    FROM lane
    WHERE lanes.hook_id = lane.hook_id AND lanes.entity_kind = lane.entity_kind
      AND lanes.entity_id = lane.entity_id AND lane.version IS NOT NULL
-   RETURNING lanes.fence, lanes.from_version AS "from", due, due AND goes_on AS kept`,
+   RETURNING lanes.fence, lanes.from_version AS "from", due, leased_by IS NOT NULL AS kept`,
 )
 
 /**

@@ -109,6 +109,18 @@ test('an event that is taken in while a lane is given back still finds a lane', 
   expect(await heads(await claim())).toEqual([2])
 })
 
+test('a lane that was given back is not kept when the answer to that was lost and it is stored again', async () => {
+  await takeIn(await record('u1'))
+  const [lease] = await claim()
+  await db.database.pool.query(`UPDATE deliveries SET state = 'retrying', next_attempt_at = now() + interval '1 hour'`)
+  const goOn = () =>
+    db.database.transaction((query) => recordAttempts(query, [], [{ lease: lease!, goOn: true }], { random: () => 0 }))
+  await goOn()
+  await db.database.pool.query(`UPDATE deliveries SET next_attempt_at = now()`)
+  const { left } = await goOn()
+  expect(left.get(lease!.fence)).toMatchObject({ due: true, kept: false })
+})
+
 test('after its lease has passed to another, a relay writes nothing', async () => {
   await takeIn(await record('a'))
   const [late] = await claim(-1)
