@@ -64,6 +64,7 @@ interface Claimed {
   breakOff: AbortSignal
   /** No attempt starts after this (`performance.now()`). */
   until: number
+  epoch: HookLoad['epoch']
 }
 
 const sizeOf = (deliveries: readonly OpenDelivery[]) =>
@@ -99,8 +100,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
     return isWanted ? { target: standing.target, failing: standing.failing } : undefined
   }
 
-  const send = async (claimed: Claimed, load: HookLoad, delivery: OpenDelivery, epoch: number) => {
-    const { lease, kind, session: own, breakOff, until } = claimed
+  const send = async (claimed: Claimed, load: HookLoad, delivery: OpenDelivery) => {
+    const { lease, kind, session: own, breakOff, until, epoch } = claimed
     const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && own.holds() && performance.now() < until
     if (!mayStart()) return undefined
     const found = await targetOf(claimed, load)
@@ -128,11 +129,10 @@ export const createLanes = (options: LanesOptions): Lanes => {
     load: HookLoad,
     held: { bytes: number },
   ) => {
-    const { epoch } = load
     let gap = false
     for (const open of deliveries) {
       const delivery: OpenDelivery = gap ? { ...open, gap } : open
-      const result = await load.inTurn(() => send(claimed, load, delivery, epoch))
+      const result = await load.inTurn(() => send(claimed, load, delivery))
       if (result === undefined) return false
       recorder.add(result)
       options.onResult(result, delivery)
@@ -203,7 +203,8 @@ export const createLanes = (options: LanesOptions): Lanes => {
     })
     const breakOff = breakOffOf(own)
     for (const lease of leases) {
-      const lane = run({ lease, kind, session: own, breakOff, until }, open.get(lease.fence) ?? [])
+      const claimed = { lease, kind, session: own, breakOff, until, epoch: loads.of(lease.hookId).epoch }
+      const lane = run(claimed, open.get(lease.fence) ?? [])
       running.add(lane)
       void lane.then(() => {
         running.delete(lane)

@@ -1,7 +1,10 @@
+import { Client } from 'pg'
 import { expect, test } from 'vitest'
+import { createMetrics } from '../../platform/metrics.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
+import { until } from '../support/until.ts'
 
 eachWithLedger()
 
@@ -215,4 +218,44 @@ test('429 with Retry-After silences the whole hook', async () => {
   await ledger.record(userUpdated('u4'))
   await other.until((received) => received.length === 1)
   expect(receiver.received).toHaveLength(1)
+})
+
+test('a lane that is kept for more sends nothing once another lane was asked for silence', async () => {
+  await ledger.hook({ url: receiver.url })
+  const answers = new Map<string, () => void>()
+  receiver.answerWith(({ body }, response) => {
+    const name = `${body.data['id']} ${body.version}`
+    if (name === 'loud 1') answers.set(name, () => response.writeHead(429, { 'retry-after': '3600' }).end())
+    else if (name === 'busy 8') answers.set(name, () => response.writeHead(204).end())
+    else response.writeHead(204).end()
+  })
+  await ledger.record(...Array.from({ length: 20 }, () => userUpdated('busy')), userUpdated('loud'))
+  const metrics = createMetrics()
+  await ledger.relay({ metrics, config: { ...testRelayConfig, freshMs: 0 } })
+  await receiver.until(() => answers.size === 2)
+  await attemptsMade(7)
+  const [lane, hook] = [new Client(ledger.connection), new Client(ledger.connection)]
+  await Promise.all([lane.connect(), hook.connect()])
+  try {
+    await lane.query(`BEGIN; SELECT FROM lanes WHERE entity_id = 'busy' FOR UPDATE`)
+    await hook.query(`BEGIN; SELECT FROM hooks FOR UPDATE`)
+    const waits = (table: string) =>
+      ledger.untilTrue(`SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock' AND query LIKE '%FROM ${table}%FOR%UPDATE%'`)
+    // The busy lane is about to be kept when the other is asked for silence, which cannot be stored yet.
+    answers.get('busy 8')!()
+    await waits('lanes')
+    answers.get('loud 1')!()
+    await until(async () => {
+      const { text } = await metrics.render()
+      expect(text).toContain('surrogate_webhook_attempts_total{result="retrying"} 1')
+    })
+    await lane.query('COMMIT')
+    await waits('hooks')
+    await hook.query('COMMIT')
+    await ledger.untilTrue(`SELECT count(*) = 2 FROM lanes WHERE leased_by IS NULL`)
+    expect(receiver.received).toHaveLength(9)
+  } finally {
+    await Promise.all([lane.end(), hook.end()])
+  }
 })
