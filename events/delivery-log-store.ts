@@ -210,7 +210,7 @@ const lockLanes = statement(
 const cancel = statement(
   'delivery-cancel',
   `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'the hook was deleted' FROM open_deliveries AS open
-   WHERE open.hook_id = $1 AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id`,
+   WHERE open.hook_id = $1 AND deliveries.hook_id = $1 AND deliveries.id = open.id AND deliveries.finished_at IS NULL`,
 )
 
 /** Ends what is open for a hook that the same transaction has locked, so that nothing is taken in for it meanwhile, and will delete. */

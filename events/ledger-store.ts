@@ -25,7 +25,7 @@ const lockNext = statement(
    ${predecessor}`,
 )
 
-// The upsert of lanes locks those that exist: whoever is releasing one waits or is waited for, so that no delivery is left without a
+// The upsert of lanes locks those that exist, also where it changes nothing: whoever is releasing one waits or is waited for, so that no delivery is left without a
 // lane. The order of rows is the order of locks, the same everywhere.
 const takeIn = statement(
   'ledger-take-in',
@@ -56,7 +56,8 @@ const takeIn = statement(
    opened AS (
      INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, from_version)
      SELECT hook_id, entity_kind, entity_id, now(), min(version) FROM queued GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE SET ready_at = lanes.ready_at WHERE false
+     ON CONFLICT (hook_id, entity_kind, entity_id) DO UPDATE SET from_version = excluded.from_version
+       WHERE lanes.from_version > excluded.from_version
    )
    SELECT count(*) AS deliveries FROM queued`,
 )
@@ -106,14 +107,19 @@ const inOrder = (events: readonly LockedEvent[]): number[] => {
   return ready
 }
 
-const lockRetention = statement('ledger-retention-lock', `SELECT pg_try_advisory_xact_lock(7305173) AS mine`)
+// What follows looks at all that is kept, once an hour: planned anew each time, for what the tables hold by now, and not for indexes.
+const lockRetention = statement(
+  'ledger-retention-lock',
+  `SELECT pg_try_advisory_xact_lock(7305173) AS mine, set_config('plan_cache_mode', 'force_custom_plan', true),
+     set_config('enable_seqscan', 'on', true)`,
+)
 const expire = [
   statement(
     'ledger-expire-held',
     `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'not delivered within the retention time'
      FROM open_deliveries AS open JOIN hooks ON hooks.id = open.hook_id
      WHERE NOT hooks.enabled AND open.created_at < now() - $1 * interval '1 millisecond'
-       AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id`,
+       AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id AND deliveries.finished_at IS NULL`,
   ),
   statement('ledger-expire-attempts', `DELETE FROM delivery_attempts WHERE at < now() - $1 * interval '1 millisecond'`),
   statement(

@@ -138,6 +138,16 @@ export const cancelReplay = async (query: Query, hookId: string, id: string): Pr
   await query(cancel, [hookId, id])
 }
 
+const lock = statement(
+  'replay-lock',
+  `SELECT FROM replays WHERE hook_id = $1 AND state = 'running' ORDER BY id FOR UPDATE`,
+)
+
+/** Before the hook is locked to be deleted, since whoever goes on with a replay has that first and its hook after. */
+export const lockReplays = async (query: Query, hookId: string): Promise<void> => {
+  await query(lock, [hookId])
+}
+
 // Any of them, so that a short one does not wait for the end of a long one. `skip locked`: several processes work on different replays. The
 // hook may be locked by others: it is only read.
 const claim = statement(

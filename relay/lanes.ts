@@ -49,9 +49,8 @@ const claimPauseMs = 2
 const storingMs = 1_000
 /** What one claim takes, at most. */
 const perClaim = 256
-/** A hook that this relay cannot serve is left to others for so long. */
+/** A hook that this relay cannot serve is left to others for so long; and when this machine is short of something. */
 const avoidMs = 30_000
-/** And for so long when this machine is short of something. */
 const recoverMs = 5_000
 
 type Kind = 'plain' | 'gated' | 'test'

@@ -1,6 +1,7 @@
 import { cancelDeliveries } from '../../events/delivery-log-store.ts'
 import { newSigningKey } from '../../events/hook-secrets.ts'
 import { announceLanes } from '../../events/lane-notice-store.ts'
+import { lockReplays } from '../../events/replay-store.ts'
 import { type Database, queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TargetPolicy } from '../../platform/outbound.ts'
@@ -87,6 +88,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
     remove: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
+        await lockReplays(query, id)
         if (!(await store.lock(query, id))) throw new AppError('entity.not_found', { data: { id } })
         await cancelDeliveries(query, id)
         await store.remove(query, id)

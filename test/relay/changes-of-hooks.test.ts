@@ -1,7 +1,9 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { hookSecrets, newSigningKey, webhookSecretOf } from '../../events/hook-secrets.ts'
+import { lockNextPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { insertTestSend } from '../../events/test-send-store.ts'
+import { statement } from '../../platform/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
@@ -125,4 +127,24 @@ test('a test-send is sent at once though its hook is disabled, to where it says,
   expect(receiver.received).toEqual([])
   // It says nothing of the receiver.
   expect(await ledger.rows('SELECT failures, failing_since FROM hooks')).toEqual([{ failures: 0, failing_since: null }])
+})
+
+test('what is delivered just while retention gives it up for a disabled hook counts as delivered', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  const { database } = ledger
+  await ledger.record(userUpdated('u1'))
+  await database.transaction(async (query) => takeEventsIn(query, await lockNextPending(query, 1)))
+  await ledger.rows(`UPDATE deliveries SET created_at = now() - interval '20 days'`)
+  await ledger.rows(`UPDATE hooks SET enabled = false`)
+  const succeed = `UPDATE deliveries SET state = 'succeeded', finished_at = now() WHERE hook_id = $1`
+  let expiring: Promise<unknown> | undefined
+  await database.transaction(async (query) => {
+    await query(statement('test-succeed', succeed), [hook.id])
+    expiring = database.transaction((other) => removeExpired(other, 14 * 86_400_000))
+    await ledger.untilTrue(
+      `SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
+  })
+  await expiring
+  expect(await ledger.rows(`SELECT state FROM deliveries`)).toEqual([{ state: 'succeeded' }])
 })

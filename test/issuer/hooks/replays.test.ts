@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../events/replay-store.ts'
 import { startReplayJob } from '../../../issuer/hooks/replay-job.ts'
+import { statement } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { eachWithHooks, hooks, receiver } from '../../support/fresh-hooks.ts'
@@ -243,6 +244,23 @@ describe('a long replay', () => {
     expect(await read(id)).toMatchObject({ total: events, queued: events })
     expect(await deliveries()).toEqual([{ count: String(events) }])
     expect(await hooks.sql('SELECT count(*)::int AS count FROM lanes')).toEqual([{ count: 10 }])
+  })
+
+  test('a hook can be deleted while somebody goes on with its replay: neither waits for the other in a circle', async () => {
+    const { id } = await long()
+    const lock = (table: string, rowId: string, strength: string) =>
+      statement(`test-lock-${table}`, `SELECT FROM ${table} WHERE id = '${rowId}' FOR ${strength}`)
+    let deleting: Promise<unknown> | undefined
+    await hooks.issuer.database.transaction(async (query) => {
+      // As whoever takes a stretch does: the replay, then what needs the hook to stay.
+      await query(lock('replays', id, 'UPDATE'), [])
+      deleting = hooks.call(204, 'DELETE', `/hooks/${hook.id}`)
+      const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      await expect.poll(async () => (await hooks.sql<{ count: number }>(waiting))[0]!.count).toBeGreaterThan(0)
+      await query(lock('hooks', hook.id, 'KEY SHARE'), [])
+    })
+    await deleting
+    expect(await hooks.sql('SELECT FROM replays')).toEqual([])
   })
 
   test('a transaction that breaks leaves neither deliveries nor progress behind', async () => {
