@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -30,8 +30,10 @@ export const createCaseRunner = ({ opa, cache }: { opa: string; cache: string })
     const sources = new Map(modules.map((text, index) => [`module${index}.rego`, encode(text)]))
     const bundle = await compilePolicies({ sources, opa, capabilities: null })
     await mkdir(cache, { recursive: true })
-    await writeFile(`${file}.new`, bundle)
-    await rename(`${file}.new`, file)
+    // Two cases may have the same rules, and be compiled at the same time.
+    const draft = `${file}.${randomUUID()}`
+    await writeFile(draft, bundle)
+    await rename(draft, file)
     return bundle
   }
 
