@@ -5,6 +5,7 @@ import { freeUnknownLanes } from '../events/relay-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { type Claimed, createSend, type Kind } from './claimed-lane.ts'
 import type { Deliver } from './deliver.ts'
 import { createHookLoads, type HookLoad } from './hook-load.ts'
 import { createLaneReader, perLane } from './lane-reader.ts'
@@ -49,22 +50,6 @@ const claimPauseMs = 2
 const storingMs = 1_000
 /** What one claim takes, at most. */
 const perClaim = 256
-/** A hook that this relay cannot serve is left to others for so long; and when this machine is short of something. */
-const avoidMs = 30_000
-const recoverMs = 5_000
-
-type Kind = 'plain' | 'gated' | 'test'
-
-interface Claimed {
-  lease: Lease
-  kind: Kind
-  session: Session
-  /** The relay stops, or its session is over. */
-  breakOff: AbortSignal
-  /** No attempt starts after this (`performance.now()`). */
-  until: number
-  epoch: HookLoad['epoch']
-}
 
 const sizeOf = (deliveries: readonly OpenDelivery[]) =>
   deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
@@ -83,43 +68,10 @@ export const createLanes = (options: LanesOptions): Lanes => {
   const reader = createLaneReader({ query: database.query, logger, room: () => maxBytes - bytes })
   /** When lanes are due that were given back for less than a poll (`performance.now()`). */
   let soon: number[] = []
+  const send = createSend({ targets, deliver, logger, stopping: stopping.signal })
   const isFull = () => running.size >= maxLanes || bytes >= maxBytes
   /** The last claim did not look. */
   let wasFull = false
-
-  /** What may be sent to right now: a change of the hook since the claim counts. */
-  const targetOf = async ({ lease, kind }: Claimed, load: HookLoad) => {
-    const standing = await targets.current(lease.hookId)
-    if (standing?.target === undefined) {
-      if (kind === 'test') throw new Error('The hook of a test-send is gone or cannot be opened.')
-      load.avoid(avoidMs)
-      return undefined
-    }
-    const isWanted = kind === 'test' || (standing.receptive && (kind === 'gated' || !standing.gated))
-    return isWanted ? { target: standing.target, failing: standing.failing } : undefined
-  }
-
-  const send = async (claimed: Claimed, load: HookLoad, delivery: OpenDelivery) => {
-    const { lease, kind, session: own, breakOff, until, epoch } = claimed
-    const mayStart = () => !stopping.signal.aborted && load.epoch === epoch && own.holds() && performance.now() < until
-    if (!mayStart()) return undefined
-    const found = await targetOf(claimed, load)
-    if (found === undefined || !mayStart()) return undefined
-    const target = kind === 'test' ? await targets.ofTest(found.target, delivery.id) : found.target
-    const result = await deliver(lease, target, delivery, breakOff)
-    const succeeded = result.state === 'succeeded'
-    // Broken off by us, not by the receiver: it counts for nothing.
-    if (breakOff.aborted && !succeeded) return undefined
-    if (kind === 'test') return Object.assign(result, { isNews: false })
-    if (result.ownFault) {
-      logger.error({ hookId: lease.hookId, reason: result.error }, 'nothing can be sent from here; others may')
-      load.avoid(recoverMs)
-      return undefined
-    }
-    const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
-    const isNew = load.learn({ succeeded, durationMs: result.durationMs, stop })
-    return Object.assign(result, { isNews: isNew || found.failing })
-  }
 
   /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. True when it could go on. */
   const workOff = async (
