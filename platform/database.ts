@@ -123,11 +123,7 @@ export const createDatabase = ({
   // Named statements look rows up by key: one plan is right for all values, and planning anew takes several times what they take. Nor may
   // a plan depend on how small a table was when it was made: those of the ledger fill within seconds.
   const planned = { ...settings, options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off' }
-  const pool = new pg.Pool({
-    ...planned,
-    max: poolSize,
-    idleTimeoutMillis: 30_000,
-  })
+  const pool = new pg.Pool({ ...planned, max: poolSize, idleTimeoutMillis: 30_000 })
   let closing = false
   // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool adds the whole
   // client to the error, so only what it says is logged.

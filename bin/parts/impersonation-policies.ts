@@ -2,6 +2,7 @@ import { StartupError } from '../../platform/startup-error.ts'
 import { watchPolicies } from '../../policies/decide.ts'
 import { impersonationEntrypoint } from '../../policies/impersonation.ts'
 import type { Service } from '../serve.ts'
+import { hearHangups } from './hangup.ts'
 
 /** The rules that decide about impersonation, followed as they change; SIGHUP reads them at once. Throws `StartupError` when they cannot be used. */
 export const openImpersonationPolicies = async (
@@ -10,17 +11,8 @@ export const openImpersonationPolicies = async (
   opaBin: string | undefined,
 ) => {
   const needed = [impersonationEntrypoint]
-  let policies: Awaited<ReturnType<typeof watchPolicies>> | undefined
-  let missed = false
-  // Changed files are followed anyway; this is for who wants to say when, and for file systems whose times cannot be trusted.
-  const onHangup = () => {
-    missed = policies === undefined
-    void policies?.reload()
-  }
-  // From before the start until after the stop: a SIGHUP that nobody hears ends the process.
-  process.on('SIGHUP', onHangup)
-  lifecycle.onStop('SIGHUP', () => void process.off('SIGHUP', onHangup))
-  const watched = await watchPolicies({ path, opaBin, logger, metrics, name: 'impersonation', needed }).catch(
+  const onHangup = hearHangups(lifecycle)
+  const policies = await watchPolicies({ path, opaBin, logger, metrics, name: 'impersonation', needed }).catch(
     (cause: Error) => {
       throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
         hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
@@ -28,13 +20,13 @@ export const openImpersonationPolicies = async (
       })
     },
   )
-  policies = watched
-  lifecycle.onStop('impersonation policy', watched.close)
-  if (!watched.current().entrypoints.includes(impersonationEntrypoint)) {
+  lifecycle.onStop('impersonation policy', policies.close)
+  if (!policies.current().entrypoints.includes(impersonationEntrypoint)) {
     throw new StartupError(`The policies at ${path} lack the entrypoint ${impersonationEntrypoint}.`, {
       hint: 'Begin with policies/impersonation.rego; docs/policies.md says how.',
     })
   }
-  if (missed) onHangup()
-  return watched
+  // Changed files are followed anyway; this is for who wants to say when, and for file systems whose times cannot be trusted.
+  onHangup(() => void policies.reload())
+  return policies
 }

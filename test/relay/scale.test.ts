@@ -1,9 +1,10 @@
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
+import { deliveryFigures } from '../../events/delivery-figures-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import { lockNextPending, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockNextPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { type Query, type Statement, statement } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
@@ -165,6 +166,30 @@ test('taking events in and storing results read what they need by index, whateve
   const { updated, in_place: inPlace } = stored.deliveries!
   expect(updated).toBeGreaterThanOrEqual(200)
   expect(inPlace).toBeGreaterThan(updated * 0.9)
+})
+
+test('retention and figures end, with plans that were made when there was nothing', { timeout: 60_000 }, async () => {
+  const { database } = ledger
+  const hook = await ledger.hook({ url: receiver.url })
+  const tidy = () => database.transaction((query) => removeExpired(query, 14 * 86_400_000))
+  await tidy()
+  await deliveryFigures(database.query, 10)
+  // Of each entity five changes long ago, of which the last is still to be delivered.
+  await ledger.rows(`
+    WITH event AS (
+      INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload, created_at)
+      SELECT gen_random_uuid(), 'user', 'u' || n % 20000, 1 + n / 20000, 'User.Data.Updated', gen_random_uuid(), '{}',
+        now() - interval '20 days' FROM generate_series(0, 99999) n RETURNING *),
+    delivery AS (
+      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, state, created_at, finished_at)
+      SELECT '${hook.id}', id, type, entity_kind, entity_id, version, CASE WHEN version = 5 THEN 'pending' ELSE 'succeeded' END,
+        created_at, CASE WHEN version < 5 THEN created_at END FROM event RETURNING *)
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, from_version)
+    SELECT hook_id, entity_kind, entity_id, now(), 5 FROM delivery WHERE version = 5`)
+  expect((await deliveryFigures(database.query, 10)).oldest).toMatchObject([{ hookId: hook.id }])
+  await tidy()
+  const left = `SELECT (SELECT count(*)::int FROM outbox) AS events, (SELECT count(*)::int FROM deliveries) AS deliveries`
+  expect(await ledger.rows(left)).toEqual([{ events: 20_000, deliveries: 20_000 }])
 })
 
 const succeeded = (lease: Lease, deliveryId: number): AttemptRecord => ({
