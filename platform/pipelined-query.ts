@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { withArrayText } from './array-parameter.ts'
 import type { Query, Statement } from './database.ts'
 import { gathered } from './gathered.ts'
 import { isShared, type SharedStatement, sharedParameter } from './shared-statement.ts'
@@ -69,7 +70,7 @@ export const createPipelinedQuery = ({
     try {
       line.client ??= open(line)
       const client = await line.client
-      return (await client.query<Row>({ name, text, values: values as unknown[] })).rows
+      return (await client.query<Row>({ name, text, values: withArrayText(values) })).rows
     } finally {
       line.inFlight--
     }

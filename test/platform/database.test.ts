@@ -150,3 +150,36 @@ test('a shared statement is the same by itself, in a pg transaction and in one o
   expect(await database.transaction((query) => query(echoed, [row]))).toEqual(expected)
   expect(await database.knex.transaction((trx) => queryOf(trx)(echoed, [row]))).toEqual(expected)
 })
+
+test('arrays arrive as they are, whatever is in them, by each interface', async () => {
+  const database = await open()
+  const texts = [
+    [],
+    ['a', '', 'NULL', 'null', '{}', 'a,b', '"', '\\', '\\n', '\n', "'", '\u0007', 'ü 🎈', '\u2028', null, 'a"b\\c'],
+    ['NULL', 'a,b', '{"x"}', ' ', null, 'ü 🎈'],
+  ]
+  const numbers = [[], [0, -1, 2.5, 1e21, 1e-7, Number.MAX_SAFE_INTEGER, null]]
+  const back = statement('test-arrays', 'SELECT $1::text[] AS texts, $2::float8[] AS numbers, $3::boolean[] AS flags')
+  const bytes = statement('test-byte-arrays', 'SELECT $1::bytea[] AS bytes, $2::timestamptz[] AS times')
+  const ways = [
+    (values: unknown[], which = back) => database.query(which, values),
+    (values: unknown[], which = back) => database.transaction((query) => query(which, values)),
+    (values: unknown[], which = back) => database.knex.transaction((trx) => queryOf(trx)(which, values)),
+  ]
+  for (const way of ways) {
+    for (const [texted, numbered] of texts.flatMap((list) => numbers.map((other) => [list, other] as const))) {
+      const flags = [true, null, false]
+      expect(await way([texted, numbered, flags])).toEqual([{ texts: texted, numbers: numbered, flags }])
+    }
+    const [raw, at] = [[Buffer.from([0, 92, 34]), null], [new Date(1_000_000)]]
+    expect(await way([raw, at], bytes)).toEqual([{ bytes: raw, times: at }])
+  }
+})
+
+test('PostgreSQL compiles no statement, whatever its configuration says', async () => {
+  const database = await open()
+  const shown = statement('test-jit', 'SHOW jit')
+  await expect(database.query(shown, [])).resolves.toEqual([{ jit: 'off' }])
+  await expect(database.transaction((query) => query(shown, []))).resolves.toEqual([{ jit: 'off' }])
+  expect((await database.knex.raw('SHOW jit')).rows).toEqual([{ jit: 'off' }])
+})
