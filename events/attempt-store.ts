@@ -42,24 +42,26 @@ export interface LaneLeft {
   kept: boolean
 }
 
+// Rows are found one by one (LATERAL … LIMIT 1) and changed where they lie (`ctid`), here and wherever many lanes or deliveries are changed at
+// once: tables that are empty now and then look to the planner like ones to be read as a whole.
 const lockLanes = statement(
   'attempts-lock-lanes',
-  `SELECT lanes.fence, from_version AS "from" FROM lanes
-   JOIN unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lease (hook_id, entity_kind, entity_id, fence)
-     ON lanes.hook_id = lease.hook_id AND lanes.entity_kind = lease.entity_kind
-    AND lanes.entity_id = lease.entity_id AND lanes.fence = lease.fence
-   ORDER BY lanes.hook_id, lanes.entity_kind, lanes.entity_id
-   FOR UPDATE OF lanes`,
+  `SELECT lane.* FROM (
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS lease (hook_id, entity_kind, entity_id, fence)
+     ORDER BY hook_id, entity_kind, entity_id) AS lease
+   CROSS JOIN LATERAL (
+     SELECT fence, from_version AS "from" FROM lanes
+     WHERE lanes.hook_id = lease.hook_id AND lanes.entity_kind = lease.entity_kind
+       AND lanes.entity_id = lease.entity_id AND lanes.fence = lease.fence
+     LIMIT 1 FOR UPDATE) AS lane`,
 )
 
-// The limit is how many there are. It also tells the planner that they are few: otherwise it reads all deliveries to find these.
 const record = statement(
   'attempts-record',
-  `WITH result AS (
+  `WITH result AS MATERIALIZED (
      SELECT * FROM json_to_recordset($1::json) AS row (
        "deliveryId" bigint, "hookId" text, at timestamptz, "durationMs" int, state text, "retryInMs" float8,
        "requestHeaders" json, status smallint, "responseHeaders" json, "responseBody" text, error text, address text)
-     LIMIT $2
    ),
    updated AS (
      UPDATE deliveries SET
@@ -67,8 +69,9 @@ const record = statement(
        next_attempt_at = now() + result."retryInMs" * interval '1 millisecond',
        finished_at = CASE WHEN result.state = 'retrying' THEN NULL ELSE now() END,
        died_at = CASE WHEN result.state = 'dead' THEN now() END
-     FROM result
-     WHERE deliveries.hook_id = result."hookId" AND deliveries.id = result."deliveryId" AND deliveries.finished_at IS NULL
+     FROM result CROSS JOIN LATERAL (
+       SELECT ctid AS place FROM deliveries WHERE hook_id = result."hookId" AND id = result."deliveryId" LIMIT 1) AS found
+     WHERE deliveries.ctid = found.place AND deliveries.finished_at IS NULL
    )
    INSERT INTO delivery_attempts (delivery_id, hook_id, at, duration_ms, succeeded, request_headers, status, response_headers,
                                   response_body, error, address)
@@ -81,27 +84,24 @@ const record = statement(
 // before, by a commit whose answer was lost, stays given back.
 const release = statement(
   'attempts-release',
-  `WITH lane AS (
-     SELECT ours.*, open.version, open.next_attempt_at, open.next_attempt_at <= now() AS due
+  `WITH lane AS MATERIALIZED (
+     SELECT held.place, goes_on, open.version, open.next_attempt_at, open.next_attempt_at <= now() AS due
      FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[])
        AS ours (hook_id, entity_kind, entity_id, fence, first, goes_on)
+     CROSS JOIN LATERAL (
+       SELECT ctid AS place FROM lanes
+       WHERE lanes.hook_id = ours.hook_id AND lanes.entity_kind = ours.entity_kind AND lanes.entity_id = ours.entity_id LIMIT 1) AS held
      LEFT JOIN LATERAL (
        SELECT version, next_attempt_at FROM deliveries
        WHERE deliveries.hook_id = ours.hook_id AND deliveries.entity_kind = ours.entity_kind
          AND deliveries.entity_id = ours.entity_id AND version >= first AND finished_at IS NULL
        ORDER BY version LIMIT 1) AS open ON true
    ),
-   emptied AS (
-     DELETE FROM lanes USING lane
-     WHERE lanes.hook_id = lane.hook_id AND lanes.entity_kind = lane.entity_kind
-       AND lanes.entity_id = lane.entity_id AND lane.version IS NULL
-   )
+   emptied AS (DELETE FROM lanes USING lane WHERE lanes.ctid = lane.place AND lane.version IS NULL)
    UPDATE lanes SET from_version = lane.version,
      leased_by = CASE WHEN due AND goes_on THEN leased_by END,
      ready_at = CASE WHEN due AND goes_on THEN ready_at ELSE greatest(lane.next_attempt_at, now()) END
-   FROM lane
-   WHERE lanes.hook_id = lane.hook_id AND lanes.entity_kind = lane.entity_kind
-     AND lanes.entity_id = lane.entity_id AND lane.version IS NOT NULL
+   FROM lane WHERE lanes.ctid = lane.place AND lane.version IS NOT NULL
    RETURNING lanes.fence, lanes.from_version AS "from", due, leased_by IS NOT NULL AS kept`,
 )
 
@@ -122,7 +122,7 @@ export const recordAttempts = async (
   const held = await query<{ fence: number; from: number }>(lockLanes, laneColumns([...leases.values()]))
   const ours = new Map(held.map(({ fence, from }) => [fence, from]))
   const valid = results.filter(({ lease }) => ours.has(lease.fence))
-  if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf)), valid.length])
+  if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf))])
   const left = await giveBack(query, released, ours)
   const changes = health.length > 0 ? await storeHealth(query, health, newsOf(valid), timing) : []
   return { fenced: leases.size - ours.size, changes, left: new Map(left.map((lane) => [lane.fence, lane])) }

@@ -209,8 +209,8 @@ const lockLanes = statement(
 )
 const cancel = statement(
   'delivery-cancel',
-  `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'the hook was deleted' FROM open_deliveries AS open
-   WHERE open.hook_id = $1 AND deliveries.hook_id = $1 AND deliveries.id = open.id AND deliveries.finished_at IS NULL`,
+  `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'the hook was deleted'
+   WHERE id = ANY(ARRAY(SELECT id FROM open_deliveries WHERE hook_id = $1)) AND finished_at IS NULL`,
 )
 
 /** Ends what is open for a hook that the same transaction has locked, so that nothing is taken in for it meanwhile, and will delete. */

@@ -22,20 +22,25 @@ export const inspectMessages = async (
 
 // From each event back to the last one that is taken in: a hole is rarely deep. One statement takes all locks, in the order of the
 // numbers, as everybody who takes events in does.
+const isPending = (event: string) =>
+  `CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = ${event}.seq LIMIT 1) AS pending`
 const lockWithEarlier = statement(
   'inbox-lock-with-earlier',
   `WITH RECURSIVE open AS (
-     SELECT entity_kind, entity_id, version FROM outbox JOIN outbox_pending USING (seq) WHERE id = ANY($1::uuid[])
+     SELECT event.* FROM unnest($1::uuid[]) AS asked (id)
+     CROSS JOIN LATERAL (
+       SELECT id, seq, entity_kind, entity_id, version FROM outbox WHERE outbox.id = asked.id LIMIT 1) AS event
+     ${isPending('event')}
      UNION
-     SELECT earlier.entity_kind, earlier.entity_id, earlier.version
-     FROM open JOIN outbox AS earlier
-       ON earlier.entity_kind = open.entity_kind AND earlier.entity_id = open.entity_id AND earlier.version = open.version - 1
-     JOIN outbox_pending AS pending ON pending.seq = earlier.seq
+     SELECT earlier.* FROM open
+     CROSS JOIN LATERAL (
+       SELECT id, seq, entity_kind, entity_id, version FROM outbox
+       WHERE outbox.entity_kind = open.entity_kind AND outbox.entity_id = open.entity_id AND outbox.version = open.version - 1
+       LIMIT 1) AS earlier
+     ${isPending('earlier')}
    )
-   SELECT event.id FROM open JOIN outbox AS event
-     ON event.entity_kind = open.entity_kind AND event.entity_id = open.entity_id AND event.version = open.version
-   JOIN outbox_pending AS pending ON pending.seq = event.seq
-   ORDER BY event.seq FOR UPDATE OF pending`,
+   SELECT event.id FROM (SELECT id, seq FROM open ORDER BY seq OFFSET 0) AS event
+   CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = event.seq LIMIT 1 FOR UPDATE) AS pending`,
 )
 
 /**

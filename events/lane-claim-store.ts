@@ -16,7 +16,8 @@ const isFree = `(leased_by IS NULL OR leased_until < now())`
 // Not a change of ready_at: a lane that is leased stays where it is in the indexes.
 const leasedBy = (relay: string, ms: string) =>
   `fence = nextval('lane_fences'), leased_by = ${relay}, leased_until = now() + ${ms} * interval '1 millisecond'`
-const isDue = `lanes.hook_id = due.hook_id AND lanes.entity_kind = due.entity_kind AND lanes.entity_id = due.entity_id`
+/** The row that was found and locked (`attempt-store.ts` says why). */
+const isDue = `lanes.ctid = due.place`
 const leaseColumns = `lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKind", lanes.entity_id AS "entityId", lanes.fence,
    lanes.from_version AS "from"`
 
@@ -34,11 +35,11 @@ const claim = statement(
      WHERE place < ${visit}
    ),
    due AS (
-     SELECT lane.hook_id, lane.entity_kind, lane.entity_id
-     FROM (SELECT hook_id, place FROM visited ORDER BY place) AS visited JOIN hooks ON hooks.id = visited.hook_id
+     SELECT lane.place
+     FROM (SELECT hook_id FROM visited ORDER BY visited.place) AS visited JOIN hooks ON hooks.id = visited.hook_id
      LEFT JOIN unnest($2::text[], $3::int[]) AS room (hook_id, lanes) ON room.hook_id = hooks.id
      CROSS JOIN LATERAL (
-       SELECT hook_id, entity_kind, entity_id FROM lanes
+       SELECT ctid AS place, hook_id FROM lanes
        WHERE lanes.hook_id = hooks.id AND ready_at <= now() AND NOT test AND ${isFree}
        ORDER BY ready_at LIMIT coalesce(room.lanes, $4)
        FOR UPDATE SKIP LOCKED
@@ -132,7 +133,7 @@ const claimGated = statement(
    ),
    due AS (
      SELECT lane.* FROM entered CROSS JOIN LATERAL (
-       SELECT hook_id, entity_kind, entity_id FROM lanes
+       SELECT ctid AS place, hook_id FROM lanes
        WHERE lanes.hook_id = entered.id AND ready_at <= now() AND NOT test AND ${isFree}
        ORDER BY ready_at LIMIT entered.slots
        FOR UPDATE SKIP LOCKED
@@ -169,7 +170,7 @@ export const claimGatedLanes = (query: Query, options: GatedClaimOptions): Promi
 const claimTests = statement(
   'lanes-claim-tests',
   `UPDATE lanes SET ${leasedBy('$1', '$2')} FROM (
-     SELECT hook_id, entity_kind, entity_id FROM lanes
+     SELECT ctid AS place, hook_id FROM lanes
      WHERE test AND ready_at <= now() AND ${isFree} AND EXISTS (SELECT FROM relays WHERE id = $1 AND alive_until > now())
      ORDER BY ready_at LIMIT 16 FOR UPDATE SKIP LOCKED
    ) AS due WHERE ${isDue} RETURNING ${leaseColumns}`,

@@ -3,26 +3,36 @@ import { patternsOf } from './catalogue.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 
-// The order of the joins is written out: how many events wait, and how many are kept, changes faster than what a planner knows of it.
+// The order of the joins is written out, row by row (LATERAL … LIMIT 1): how many events wait, and how many are kept, changes faster than what
+// a planner knows of it, and one that takes a table for empty reads it as a whole for each row of another.
 const columns = `pending.seq, event.id, event.type, event.entity_kind || ':' || event.entity_id AS key, event.version, follows IS NOT NULL AS follows`
-const predecessor = `LEFT JOIN LATERAL (
-     SELECT true AS follows FROM outbox AS earlier JOIN outbox_pending AS waiting ON waiting.seq = earlier.seq
-     WHERE event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
-       AND earlier.version = event.version - 1 LIMIT 1) AS before ON true`
+const predecessor = (condition = 'true') => `LEFT JOIN LATERAL (
+     SELECT seq FROM outbox AS earlier
+     WHERE ${condition} AND event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
+       AND earlier.version = event.version - 1 LIMIT 1) AS before ON true
+   LEFT JOIN LATERAL (SELECT true AS follows FROM outbox_pending WHERE outbox_pending.seq = before.seq LIMIT 1) AS waiting ON true`
+const event = `id, seq, type, entity_kind, entity_id, version`
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT ${columns} FROM outbox AS event JOIN outbox_pending AS pending USING (seq) ${predecessor}
-   WHERE event.id = ANY($1::uuid[]) ORDER BY pending.seq FOR UPDATE OF pending`,
+  `SELECT ${columns}
+   FROM (
+     SELECT found.* FROM (SELECT DISTINCT id FROM unnest($1::uuid[]) AS asked (id)) AS asked
+     CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.id = asked.id LIMIT 1) AS found ORDER BY seq OFFSET 0) AS event
+   CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = event.seq LIMIT 1 FOR UPDATE) AS pending
+   ${predecessor()}`,
 )
-// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it.
+// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it. The
+// events of an entity have rising numbers, so what comes before one of these can only be missing where a number is passed over.
 const lockNext = statement(
   'ledger-lock-next',
-  `SELECT ${columns}
-   FROM (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS pending
-   CROSS JOIN LATERAL (
-     SELECT id, type, entity_kind, entity_id, version FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
-   ${predecessor}`,
+  `WITH pending AS MATERIALIZED (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED),
+   passed AS MATERIALIZED (
+     SELECT count(*) > (SELECT count(*) FROM pending) AS over FROM outbox_pending WHERE seq <= (SELECT max(seq) FROM pending)
+   )
+   SELECT ${columns}
+   FROM passed CROSS JOIN pending CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
+   ${predecessor('passed.over')}`,
 )
 
 // The upsert of lanes locks those that exist, also where it changes nothing: whoever is releasing one waits or is waited for, so that no delivery is left without a
@@ -50,7 +60,7 @@ const takeIn = statement(
      FROM taken JOIN wanted ON wanted.type = taken.type
        AND (wanted.organization_ids IS NULL OR taken.organization_id = ANY(wanted.organization_ids))
      ORDER BY seq, wanted.id
-     ON CONFLICT (hook_id, entity_kind, entity_id, version) DO NOTHING
+     ON CONFLICT (hook_id, entity_kind, entity_id, version) WHERE version IS NOT NULL DO NOTHING
      RETURNING hook_id, entity_kind, entity_id, version
    ),
    opened AS (
@@ -117,9 +127,9 @@ const expire = [
   statement(
     'ledger-expire-held',
     `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'not delivered within the retention time'
-     FROM open_deliveries AS open JOIN hooks ON hooks.id = open.hook_id
-     WHERE NOT hooks.enabled AND open.created_at < now() - $1 * interval '1 millisecond'
-       AND deliveries.hook_id = open.hook_id AND deliveries.id = open.id AND deliveries.finished_at IS NULL`,
+     WHERE finished_at IS NULL AND id = ANY(ARRAY(
+       SELECT open.id FROM open_deliveries AS open JOIN hooks ON hooks.id = open.hook_id
+       WHERE NOT hooks.enabled AND open.created_at < now() - $1 * interval '1 millisecond'))`,
   ),
   statement('ledger-expire-attempts', `DELETE FROM delivery_attempts WHERE at < now() - $1 * interval '1 millisecond'`),
   statement(
@@ -153,8 +163,8 @@ export const removeExpired = async (query: Query, keepMs: number): Promise<void>
 
 const backlog = statement(
   'ledger-backlog',
-  `SELECT coalesce((SELECT extract(epoch FROM now() - created_at) FROM outbox_pending JOIN outbox USING (seq)
-            ORDER BY seq LIMIT 1), 0) AS "outboxAge",
+  `SELECT coalesce((
+            SELECT extract(epoch FROM now() - created_at) FROM outbox WHERE seq = (SELECT min(seq) FROM outbox_pending)), 0) AS "outboxAge",
           (SELECT count(*) FROM lanes) AS lanes`,
 )
 

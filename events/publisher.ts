@@ -26,17 +26,18 @@ const take = statement(
   'publisher-take',
   `SELECT seq, id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
      CASE WHEN octet_length(payload) <= ${bigPayload.above} THEN payload END AS payload
-   FROM outbox_pending AS pending JOIN outbox USING (seq)
-   WHERE published_at IS NULL
-   ORDER BY seq LIMIT ${batchSize}
-   FOR UPDATE OF pending SKIP LOCKED`,
+   FROM (
+     SELECT seq FROM outbox_pending WHERE published_at IS NULL ORDER BY seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED) AS pending
+   CROSS JOIN LATERAL (
+     SELECT id, entity_kind, entity_id, version, type, payload FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
+   ORDER BY seq`,
 )
 const payloads = statement('publisher-payloads', `SELECT id, payload FROM outbox WHERE id = ANY($1::uuid[])`)
 const mark = statement('publisher-mark', `UPDATE outbox_pending SET published_at = now() WHERE seq = ANY($1::bigint[])`)
 const oldest = statement(
   'publisher-oldest',
-  `SELECT extract(epoch FROM now() - created_at)::float8 AS age FROM outbox_pending JOIN outbox USING (seq)
-   WHERE published_at IS NULL ORDER BY seq LIMIT 1`,
+  `SELECT extract(epoch FROM now() - created_at)::float8 AS age FROM outbox
+   WHERE seq = (SELECT min(seq) FROM outbox_pending WHERE published_at IS NULL)`,
 )
 
 interface PendingEvent extends BusEvent {

@@ -32,8 +32,7 @@ const unmark = statement(
        OR published_at < now() - $1 * ${lastResort} * interval '1 millisecond'
      ORDER BY seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
    )
-   UPDATE outbox_pending SET published_at = NULL FROM lost WHERE outbox_pending.seq = lost.seq
-   RETURNING lost.seq`,
+   UPDATE outbox_pending SET published_at = NULL WHERE seq = ANY(ARRAY(SELECT seq FROM lost)) RETURNING seq`,
 )
 
 /** Runs in every relay. What the bus may still bring is not repeated, so a long backlog does not grow by itself. */

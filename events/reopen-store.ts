@@ -3,6 +3,7 @@ import { announceLanes } from './lane-notice-store.ts'
 
 /** Opening deliveries that ended, one at a time, and giving dead ones up. Many at a time: `replay-store.ts`. */
 
+// The hook is locked before, so that it is not deleted meanwhile: a lane must not outlive it.
 // A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
 // works on is looked at again when it is given back.
 export const openLanes = (queued: string) => `
@@ -13,12 +14,13 @@ export const openLanes = (queued: string) => `
 /** What makes a delivery that ended open again. */
 export const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, died_at = NULL, last_status = NULL, last_error = NULL`
 
-// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do.
+// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do, also one that a
+// relay has: so that what it stores meanwhile is neither lost nor overwritten.
 const hastenLane = statement(
   'delivery-hasten-lane',
-  `UPDATE lanes SET ready_at = now() FROM deliveries AS wanted
+  `UPDATE lanes SET ready_at = CASE WHEN leased_by IS NULL THEN now() ELSE ready_at END FROM deliveries AS wanted
    WHERE wanted.hook_id = $1 AND wanted.id = $2 AND lanes.hook_id = wanted.hook_id AND lanes.entity_kind = wanted.entity_kind
-     AND lanes.entity_id = wanted.entity_id AND lanes.leased_by IS NULL`,
+     AND lanes.entity_id = wanted.entity_id`,
 )
 const hasten = statement(
   'delivery-hasten',
@@ -34,8 +36,10 @@ const lookUp = statement(
 )
 const reopen = statement(
   'delivery-reopen',
-  `WITH again AS (
-     UPDATE deliveries SET ${openAnew} WHERE hook_id = $1 AND id = $2 AND finished_at IS NOT NULL
+  `WITH hook AS MATERIALIZED (SELECT id FROM hooks WHERE id = $1 FOR KEY SHARE),
+   again AS (
+     UPDATE deliveries SET ${openAnew} FROM hook
+     WHERE hook_id = hook.id AND deliveries.id = $2 AND finished_at IS NOT NULL
      RETURNING hook_id, entity_kind, entity_id, version
    ) ${openLanes('again')}`,
 )

@@ -164,14 +164,15 @@ const stretch = statement(
 )
 const queue = statement(
   'replay-queue',
-  `WITH chosen AS MATERIALIZED (
+  `WITH hook AS MATERIALIZED (SELECT id FROM hooks WHERE id = $1 FOR KEY SHARE),
+   chosen AS MATERIALIZED (
      SELECT event.id, event.seq, event.type, event.entity_kind, event.entity_id, event.version, delivery.id AS delivery_id
-     FROM ${anyEvent} WHERE ${matching} AND event.seq > $11 AND event.seq <= $12
+     FROM hook CROSS JOIN ${anyEvent} WHERE ${matching} AND event.seq > $11 AND event.seq <= $12
    ),
    again AS (
-     UPDATE deliveries SET ${openAnew} FROM chosen
-     WHERE deliveries.hook_id = $1 AND deliveries.id = chosen.delivery_id AND deliveries.finished_at IS NOT NULL
-     RETURNING deliveries.hook_id, deliveries.entity_kind, deliveries.entity_id, deliveries.version
+     UPDATE deliveries SET ${openAnew}
+     WHERE id = ANY(ARRAY(SELECT delivery_id FROM chosen)) AND finished_at IS NOT NULL
+     RETURNING hook_id, entity_kind, entity_id, version
    ),
    added AS (
      INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)

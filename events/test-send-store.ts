@@ -15,8 +15,9 @@ export interface NewTestSend {
 
 const insert = statement(
   'test-send-insert',
-  `INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, test, payload)
-   VALUES ($1, $2, $3, 'hook', $2::uuid::text, 1, true, $4) RETURNING id::text`,
+  `WITH hook AS MATERIALIZED (SELECT id FROM hooks WHERE id = $1 FOR KEY SHARE)
+   INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, test, payload)
+   SELECT id, $2, $3, 'hook', $2::uuid::text, 1, true, $4 FROM hook RETURNING id::text`,
 )
 const insertTarget = statement(
   'test-send-target',
@@ -27,10 +28,14 @@ const openLane = statement(
   `INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, test) VALUES ($1, 'hook', $2, now(), true)`,
 )
 
-/** In the caller's transaction. Returns the delivery's id. */
-export const insertTestSend = async (query: Query, { hookId, eventId, type, payload, target }: NewTestSend) => {
+/** In the caller's transaction. Returns the delivery's id; undefined when the hook is gone. */
+export const insertTestSend = async (
+  query: Query,
+  { hookId, eventId, type, payload, target }: NewTestSend,
+): Promise<string | undefined> => {
   const [row] = await query<{ id: string }>(insert, [hookId, eventId, type, payload])
-  const { id } = row!
+  if (row === undefined) return undefined
+  const { id } = row
   if (target) await query(insertTarget, [id, hookId, target.url, target.sealedHeaders])
   await query(openLane, [hookId, eventId])
   return id

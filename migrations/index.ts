@@ -18,6 +18,8 @@ import { userSearch } from './0018-user-search.ts'
 import { claimsScripts } from './0019-claims-scripts.ts'
 import { outboxPending } from './0020-outbox-pending.ts'
 import { deliveriesInPlace } from './0021-deliveries-in-place.ts'
+import { lanesByTrigger } from './0022-lanes-by-trigger.ts'
+import { deliveriesById } from './0023-deliveries-by-id.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -40,4 +42,6 @@ export const migrations: readonly Migration[] = [
   claimsScripts,
   outboxPending,
   deliveriesInPlace,
+  lanesByTrigger,
+  deliveriesById,
 ]

@@ -74,7 +74,9 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
       for (const type of types) {
         const eventId = uuidv7()
         const payload = testPayload(type, { id: eventId, correlationId: uuidv7(), createdAt: new Date() })
-        ids.push(await insertTestSend(query, { hookId, eventId, type, payload, target }))
+        const id = await insertTestSend(query, { hookId, eventId, type, payload, target })
+        if (id === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: hookId } })
+        ids.push(id)
       }
       await announceLanes(query)
       return ids

@@ -106,7 +106,8 @@ export const findSession = async (transaction: Transaction, id: string): Promise
 
 // Verifiers allow clocks to differ, at most 120 s, so a session that has just expired can still be worth ending.
 const isOpen = `ended_at IS NULL AND expires_at > now() - interval '120 seconds'`
-const markTokens = `UPDATE opaque_tokens SET revoked_at = now() FROM ended WHERE session_id = ended.id AND revoked_at IS NULL`
+const markTokens = `UPDATE opaque_tokens SET revoked_at = now()
+     WHERE session_id = ANY (ARRAY(SELECT id FROM ended)) AND revoked_at IS NULL`
 
 const end = statement(
   'session-end',

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
 import { claimLanes } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import { lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockNextPending, lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { enterRelay } from '../../events/relay-store.ts'
+import { replayDelivery } from '../../events/reopen-store.ts'
+import { insertTestSend } from '../../events/test-send-store.ts'
+import type { Query } from '../../platform/database.ts'
+import { uuidv7 } from '../../platform/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 
@@ -79,6 +83,53 @@ test('while one relay takes an event in, another cannot take its successor in', 
     expect(await takeIn([second])).toEqual({ taken: 0, deliveries: 0, deferred: 1 })
   })
   expect(await takeIn([second])).toMatchObject({ taken: 1 })
+})
+
+test('of what waits, a relay takes what no other has, and leaves the successors of what another has', async () => {
+  await record('a', 'b', 'a', 'c', 'c')
+  const next = (query: Query, limit: number) =>
+    lockNextPending(query, limit).then((locked) => takeEventsIn(query, locked))
+  await db.database.transaction(async (query) => {
+    expect(await next(query, 1)).toMatchObject({ taken: 1, deferred: 0 })
+    expect(await db.database.transaction((other) => next(other, 10))).toMatchObject({ taken: 3, deferred: 1 })
+  })
+  expect(await db.database.transaction((query) => next(query, 10))).toMatchObject({ taken: 1, deferred: 0 })
+  const { rows } = await db.database.pool.query(
+    `SELECT entity_id AS id, array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY 1 ORDER BY 1`,
+  )
+  expect(rows).toEqual([
+    { id: 'a', versions: [1, 2] },
+    { id: 'b', versions: [1] },
+    { id: 'c', versions: [1, 2] },
+  ])
+})
+
+test('no lane outlives its hook, also when it is opened while the hook is deleted', async () => {
+  await takeIn(await record('a'))
+  const [lease] = await claim()
+  const result = await succeeded(lease!)
+  await store([result], [lease!])
+  const { pool } = db.database
+  const waiting = `SELECT count(*) > 0 AS yes FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  let deleting: Promise<unknown> | undefined
+  await db.database.transaction(async (query) => {
+    await replayDelivery(query, 'h1', String(result.deliveryId))
+    deleting = pool.query(`DELETE FROM hooks WHERE id = 'h1'`)
+    await expect.poll(async () => (await pool.query(waiting)).rows[0].yes).toBe(true)
+  })
+  await deleting
+  const testSend = {
+    hookId: 'h1',
+    eventId: uuidv7(),
+    type: 'User.Created',
+    payload: Buffer.from('{}'),
+    target: undefined,
+  }
+  await db.database.transaction(async (query) => {
+    await replayDelivery(query, 'h1', String(result.deliveryId))
+    expect(await insertTestSend(query, testSend)).toBeUndefined()
+  })
+  expect((await pool.query('SELECT count(*) AS lanes FROM lanes')).rows).toEqual([{ lanes: 0 }])
 })
 
 test('a lane is claimed by one relay until it gives it back; a new event does not open it again', async () => {
