@@ -9,6 +9,7 @@ import { createDatabase, migrate } from '../../platform/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { type PostgresConnection, templateDatabase } from './database.ts'
+import { startInstalledPostgres } from './installed-postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,17 +17,21 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for the whole run, with a migrated template that `createTestDatabase` clones. */
+/**
+ * One PostgreSQL for the whole run, with a migrated template that `createTestDatabase` clones: the embedded one, or the installed one whose
+ * programs are in `TEST_POSTGRES_BIN`.
+ */
 export const setup = async (project: TestProject) => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'surrogate-test-')))
   // As root the server runs as another user, who must get through.
   await chmod(folder, 0o711)
-  const server = await startEmbeddedPostgres({
-    dataDir: join(folder, 'postgres'),
-    logger: silentLogger,
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
-  })
-  const lifeline = endWithUs({ pid: server.pid, folder, socketFolder: server.connection.host })
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+  const programs = process.env['TEST_POSTGRES_BIN']
+  const server = programs
+    ? await startInstalledPostgres({ programs, folder, settings })
+    : await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), logger: silentLogger, settings })
+  const socketFolder = programs ? folder : server.connection.host
+  const lifeline = endWithUs({ pid: server.pid, folder, socketFolder })
   const teardown = async () => {
     lifeline.cut()
     await server.stop()
