@@ -84,7 +84,6 @@ export const seedRelay = async (server: Connection) => {
     /** Commits so many events, a multiple of 5, at once. Tells nobody: `wake`. */
     async addBacklog(events: number) {
       await client.query(backlog, [events, types, payloadBytes - 60])
-      await client.query('VACUUM ANALYZE outbox, outbox_pending')
     },
     /** Of write-ahead log that PostgreSQL has written up to now. Ask twice and subtract. */
     async walBytes(): Promise<number> {
