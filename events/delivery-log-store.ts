@@ -21,17 +21,6 @@ END`
 const withLane = `deliveries JOIN hooks ON hooks.id = deliveries.hook_id
   LEFT JOIN lanes ON lanes.hook_id = deliveries.hook_id AND lanes.entity_kind = deliveries.entity_kind
     AND lanes.entity_id = deliveries.entity_id`
-const filtered = `deliveries.hook_id = $1 AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR state = ANY($3))
-  AND ($4::timestamptz IS NULL OR deliveries.created_at >= $4) AND ($5::timestamptz IS NULL OR deliveries.created_at < $5)
-  AND ($6::text IS NULL OR deliveries.entity_kind = $6) AND ($7::text IS NULL OR deliveries.entity_id = $7)`
-const shown = `(SELECT ${columns}, ${shownState} AS state, deliveries.id AS place FROM ${withLane} WHERE ${filtered}) AS shown`
-
-const list = statement(
-  'delivery-list',
-  `SELECT * FROM ${shown} WHERE $8::text IS NULL OR state = $8 ORDER BY place DESC LIMIT $9 OFFSET $10`,
-)
-const count = statement('delivery-count', `SELECT count(*) AS total FROM deliveries WHERE ${filtered}`)
-const countShown = statement('delivery-count-shown', `SELECT count(*) AS total FROM ${shown} WHERE state = $8::text`)
 const one = statement(
   'delivery-find',
   `SELECT ${columns}, ${shownState} AS state, coalesce(deliveries.payload, outbox.payload) AS payload
@@ -84,17 +73,50 @@ export interface DeliveryFilter {
   entityId?: string | undefined
 }
 
+/**
+ * The conditions of a filter, and their values. Only those that are asked for: with the others a plan for all values could not know that the
+ * list of a hook is to be read from its end. `key` tells them from others.
+ */
+const conditionsOf = (hookId: string, { types, state, from, to, entityKind, entityId }: DeliveryFilter) => {
+  const asked = [
+    ['type = ANY(?)', types],
+    ['state = ANY(?)', state && (storedStates[state] ?? [state])],
+    ['deliveries.created_at >= ?', from],
+    ['deliveries.created_at < ?', to],
+    ['deliveries.entity_kind = ?', entityKind],
+    // Versions begin with 1; said so that the index of lanes may be used.
+    ['deliveries.entity_id = ? AND version > 0', entityId],
+  ] as const
+  const given = asked.filter(([, value]) => value !== undefined)
+  // All were created after that; said so that the index of a hook's list may be used.
+  const always = ['deliveries.hook_id = $1', `deliveries.created_at > '-infinity'`]
+  return {
+    key: asked.map(([, value]) => (value === undefined ? '-' : 'x')).join(''),
+    where: [...always, ...given.map(([text], index) => text.replace('?', `$${index + 2}`))].join(' AND '),
+    values: [hookId, ...given.map(([, value]) => value)],
+  }
+}
+
 /** Deliveries of a hook, newest first. */
 export const listDeliveries = async (query: Query, hookId: string, filter: DeliveryFilter, slice: Slice) => {
-  const { types, state, from, to, entityKind, entityId } = filter
-  const stored = state && (storedStates[state] ?? [state])
-  const values = [hookId, types ?? null, stored ?? null, from ?? null, to ?? null, entityKind ?? null, entityId ?? null]
-  const readOff = state && storedStates[state] ? state : null
-  const [rows, [counted]] = await Promise.all([
-    query<DeliveryRow & { place: number }>(list, [...values, readOff, slice.limit, slice.offset]),
-    readOff ? query<{ total: number }>(countShown, [...values, readOff]) : query<{ total: number }>(count, values),
+  const { key, where, values } = conditionsOf(hookId, filter)
+  const { state } = filter
+  const readOff = state && storedStates[state] ? [state] : []
+  const shown = `SELECT ${columns}, ${shownState} AS state, deliveries.id AS place FROM ${withLane} WHERE ${where}`
+  const parameter = (offset: number) => `$${values.length + readOff.length + offset}`
+  const found = readOff.length > 0 ? `(${shown}) AS shown WHERE state = ${parameter(0)}` : `(${shown}) AS shown`
+  const name = `${key}${readOff.length > 0 ? 'r' : ''}`
+  const list = statement(
+    `delivery-list-${name}`,
+    `SELECT * FROM ${found} ORDER BY place DESC LIMIT ${parameter(1)} OFFSET ${parameter(2)}`,
+  )
+  const counted = readOff.length > 0 ? found : `deliveries WHERE ${where}`
+  const count = statement(`delivery-count-${name}`, `SELECT count(*) AS total FROM ${counted}`)
+  const [rows, [row]] = await Promise.all([
+    query<DeliveryRow & { place: number }>(list, [...values, ...readOff, slice.limit, slice.offset]),
+    query<{ total: number }>(count, [...values, ...readOff]),
   ])
-  return { rows: rows.map(({ place: _, ...row }): DeliveryRow => row), total: counted!.total }
+  return { rows: rows.map(({ place: _, ...delivery }): DeliveryRow => delivery), total: row!.total }
 }
 
 /** Ids of deliveries come from callers as text. */

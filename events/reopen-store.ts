@@ -24,10 +24,15 @@ const hastenLane = statement(
 )
 const hasten = statement(
   'delivery-hasten',
-  `UPDATE deliveries SET next_attempt_at = least(deliveries.next_attempt_at, now()) FROM deliveries AS wanted
-   WHERE wanted.hook_id = $1 AND wanted.id = $2 AND deliveries.hook_id = wanted.hook_id
-     AND deliveries.entity_kind = wanted.entity_kind AND deliveries.entity_id = wanted.entity_id
-     AND deliveries.version <= wanted.version AND deliveries.finished_at IS NULL`,
+  `UPDATE deliveries SET next_attempt_at = least(next_attempt_at, now())
+   WHERE finished_at IS NULL AND id = ANY(ARRAY(
+     SELECT earlier.id
+     FROM (SELECT hook_id, entity_kind, entity_id, version FROM deliveries WHERE hook_id = $1 AND id = $2 LIMIT 1) AS wanted
+     CROSS JOIN LATERAL (
+       SELECT id FROM deliveries
+       WHERE deliveries.hook_id = wanted.hook_id AND deliveries.entity_kind = wanted.entity_kind
+         AND deliveries.entity_id = wanted.entity_id AND deliveries.version <= wanted.version AND finished_at IS NULL
+       ORDER BY version OFFSET 0) AS earlier))`,
 )
 const lookUp = statement(
   'delivery-look-up',

@@ -42,14 +42,16 @@ export interface Replay {
 }
 
 // Not before they were taken in: until then their deliveries are still to come.
-const matching = `NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = event.seq) AND coalesce(delivery.state, 'missing') = ANY($2::text[])
+const matching = `NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = event.seq OFFSET 0) AND coalesce(delivery.state, 'missing') = ANY($2::text[])
      AND ($3::timestamptz IS NULL OR event.created_at >= $3) AND ($4::timestamptz IS NULL OR event.created_at < $4)
      AND ($5::text[] IS NULL OR event.type = ANY($5)) AND ($6::text IS NULL OR event.entity_kind = $6)
      AND ($7::text IS NULL OR event.entity_id = $7) AND ($8::text[] IS NULL OR event.organization_id = ANY($8))
      AND (delivery.id IS NOT NULL OR (event.type = ANY($9::text[])
        AND ($10::text[] IS NULL OR event.organization_id = ANY($10))))`
-const anyEvent = `outbox AS event LEFT JOIN deliveries AS delivery ON delivery.hook_id = $1
-     AND delivery.entity_kind = event.entity_kind AND delivery.entity_id = event.entity_id AND delivery.version = event.version`
+const anyEvent = `outbox AS event LEFT JOIN LATERAL (
+     SELECT id, state FROM deliveries
+     WHERE hook_id = $1 AND entity_kind = event.entity_kind AND entity_id = event.entity_id AND version = event.version LIMIT 1
+   ) AS delivery ON true`
 
 export interface Listener {
   id: string
