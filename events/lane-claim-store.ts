@@ -139,6 +139,7 @@ const claimGated = statement(
        FOR UPDATE SKIP LOCKED
      ) AS lane
    ),
+   claimed AS (UPDATE lanes SET ${leasedBy('$5', '$6')} FROM due WHERE ${isDue} RETURNING ${leaseColumns}),
    spent AS (
      UPDATE hooks SET
        slots_from = CASE WHEN rate IS NULL THEN hooks.slots_from
@@ -147,11 +148,11 @@ const claimGated = statement(
        catching_up = catching_up AND (taken > 0 OR EXISTS (
          SELECT FROM lanes WHERE lanes.hook_id = hooks.id AND leased_by IS NOT NULL))
      FROM (
-       SELECT entered.*, (SELECT count(*) FROM due WHERE due.hook_id = entered.id) AS taken FROM entered
+       SELECT entered.*, (SELECT count(*) FROM claimed WHERE claimed."hookId" = entered.id) AS taken FROM entered
      ) AS entered
      WHERE hooks.id = entered.id AND (taken > 0 OR catching_up)
    )
-   UPDATE lanes SET ${leasedBy('$5', '$6')} FROM due WHERE ${isDue} RETURNING ${leaseColumns}`,
+   SELECT * FROM claimed`,
 )
 
 export interface GatedClaimOptions extends Claimant {

@@ -79,7 +79,7 @@ const measure = statement('replay-measure', `SELECT ${extent} FROM ${anyEvent} W
 const measureDeliveries = statement(
   'replay-measure-deliveries',
   `SELECT ${extent} FROM deliveries AS delivery JOIN outbox AS event ON event.id = delivery.event_id
-   WHERE delivery.hook_id = $1 AND ${matching}`,
+   WHERE delivery.hook_id = $1 AND delivery.created_at > '-infinity' AND ${matching}`,
 )
 
 export interface ReplayExtent {

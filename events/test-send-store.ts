@@ -67,11 +67,19 @@ export interface TestAnswer {
 export const testAnswers = (query: Query, hookId: string, deliveryIds: readonly string[]): Promise<TestAnswer[]> =>
   query<TestAnswer>(answers, [hookId, deliveryIds])
 
+// The lanes first, as relays do.
 const giveUp = statement(
   'test-send-give-up',
-  `WITH given_up AS (
+  `WITH lane AS MATERIALIZED (
+     SELECT entity_id FROM lanes
+     WHERE hook_id = $1 AND entity_kind = 'hook' AND entity_id = ANY(ARRAY(
+       SELECT entity_id FROM deliveries WHERE hook_id = $1 AND id = ANY($2::bigint[])))
+     ORDER BY entity_id FOR UPDATE
+   ),
+   given_up AS (
      UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'No relay sent it in time.'
-     WHERE hook_id = $1 AND id = ANY($2::bigint[]) AND finished_at IS NULL RETURNING hook_id, entity_id)
+     WHERE hook_id = $1 AND id = ANY($2::bigint[]) AND finished_at IS NULL AND entity_id = ANY(ARRAY(SELECT entity_id FROM lane))
+     RETURNING hook_id, entity_id)
    DELETE FROM lanes USING given_up
    WHERE lanes.hook_id = given_up.hook_id AND lanes.entity_kind = 'hook' AND lanes.entity_id = given_up.entity_id
      AND lanes.leased_by IS NULL`,

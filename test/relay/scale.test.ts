@@ -6,6 +6,7 @@ import { lockEventsWithEarlier } from '../../events/inbox-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
 import { lockNextPending, lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { replayDelivery } from '../../events/reopen-store.ts'
 import { type Query, type Statement, statement } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
@@ -143,6 +144,14 @@ test.for([
       inTransaction(async (query) =>
         takeEventsIn(query, await lockPending(query, await lockEventsWithEarlier(query, eventIds))),
       )
+    const anOpenOne = statement('test-open', 'SELECT id::text FROM open_deliveries LIMIT 1')
+    const hasten = async () => {
+      let id = ''
+      await inTransaction(async (query) => {
+        id = (await query<{ id: string }>(anOpenOne, []))[0]!.id
+      })
+      return inTransaction((query) => replayDelivery(query, hook.id, id))
+    }
     const claim = async () => {
       const common = { leaseMs: 30_000, perHook: 200, room: new Map(), limit: 200 }
       let leases: Lease[] = []
@@ -165,6 +174,7 @@ test.for([
       await ledger.record(userUpdated(`second ${when}`))
       await takeInFromBroker([first!.id])
       await takeIn(10)
+      await hasten()
       await store((await claim()).leases)
       if (when === 'before') await ledger.rows(look || 'SELECT')
     }
@@ -183,6 +193,8 @@ test.for([
     const brought = await ledger.rows<{ id: string }>(`SELECT id FROM outbox WHERE version = 8 LIMIT 200`)
     const fromBroker = await takeInFromBroker(brought.map(({ id }) => id))
     expect([fromBroker.scanned, fromBroker.fetched < 6_000]).toEqual([[], true])
+    const hastened = await hasten()
+    expect(hastened.deliveries!.fetched).toBeLessThan(4_000)
     const claimed = await claim()
     expect([claimed.leases.length, claimed.scanned, claimed.fetched < 2_000]).toEqual([200, [], true])
     const stored = await store(claimed.leases)
