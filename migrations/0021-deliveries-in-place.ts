@@ -28,16 +28,11 @@ CREATE INDEX deliveries_dead ON deliveries (hook_id, id) WHERE died_at IS NOT NU
 ALTER TABLE deliveries DROP CONSTRAINT deliveries_pkey, ADD PRIMARY KEY (hook_id, id), SET (fillfactor = 50);
 DROP INDEX deliveries_by_hook;
 
--- Every open delivery has a lane that reaches down to it. ORDER BY and OFFSET: one look-up for each lane, by the index of lanes, whatever the
--- planner thinks of how many there are. The columns of a lane are its own, so that a filter by hook reads the lanes of that hook only.
+-- Every open delivery has a lane that reaches down to it.
 CREATE VIEW open_deliveries AS
-  SELECT lanes.hook_id, lanes.entity_kind, lanes.entity_id, delivery.*
-  FROM lanes CROSS JOIN LATERAL (
-    SELECT id, event_id, version, created_at FROM deliveries
-    WHERE deliveries.hook_id = lanes.hook_id AND deliveries.entity_kind = lanes.entity_kind
-      AND deliveries.entity_id = lanes.entity_id AND deliveries.version >= lanes.from_version
-      AND deliveries.finished_at IS NULL
-    ORDER BY version OFFSET 0) AS delivery;
+  SELECT deliveries.* FROM lanes JOIN deliveries ON deliveries.hook_id = lanes.hook_id
+    AND deliveries.entity_kind = lanes.entity_kind AND deliveries.entity_id = lanes.entity_id
+  WHERE deliveries.version >= lanes.from_version AND deliveries.finished_at IS NULL;
 
 -- Only ever shown as a whole.
 ALTER TABLE delivery_attempts ALTER COLUMN request_headers TYPE json, ALTER COLUMN response_headers TYPE json;
