@@ -49,7 +49,7 @@ const types: pg.CustomTypesConfig = {
 const pipelinedConnections = 4
 /**
  * PostgreSQL would compile statements that it thinks dear, at every execution. Ours are short; and before version 18 it thinks any dear that
- * scans a table against our wish (measured on 15: ten times the processor time of a delivery).
+ * scans a table against our wish.
  */
 const notCompiled = '-c jit=off'
 

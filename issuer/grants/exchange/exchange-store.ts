@@ -91,7 +91,8 @@ const consume = redeeming((issued, locking, name) =>
    ${livePeople(locking)},
    allowed AS (
      UPDATE subject_tokens SET consumed_at = now() FROM asked
-     WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areLive}
+     WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token
+       AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areLive}
      RETURNING asked.*),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
