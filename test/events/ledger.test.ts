@@ -6,8 +6,8 @@ import { lockNextPending, lockPending, removeExpired, takeEventsIn } from '../..
 import { recordEvent } from '../../events/outbox.ts'
 import { enterRelay } from '../../events/relay-store.ts'
 import { replayDelivery } from '../../events/reopen-store.ts'
-import { insertTestSend } from '../../events/test-send-store.ts'
-import type { Query } from '../../platform/database.ts'
+import { giveTestsUp, insertTestSend } from '../../events/test-send-store.ts'
+import { type Query, statement } from '../../platform/database.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
@@ -130,6 +130,26 @@ test('no lane outlives its hook, also when it is opened while the hook is delete
     expect(await insertTestSend(query, testSend)).toBeUndefined()
   })
   expect((await pool.query('SELECT count(*) AS lanes FROM lanes')).rows).toEqual([{ lanes: 0 }])
+})
+
+test('a test-send that is given up just when its result is stored keeps the result, and neither waits for the other in a circle', async () => {
+  const { pool } = db.database
+  const eventId = uuidv7()
+  const testSend = { hookId: 'h1', eventId, type: 'User.Created', payload: Buffer.from('{}'), target: undefined }
+  const id = await db.database.transaction((query) => insertTestSend(query, testSend))
+  const waiting = `SELECT count(*) > 0 AS yes FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  let givingUp: Promise<void> | undefined
+  await db.database.transaction(async (query) => {
+    // As whoever stores a result does: the lane, then the delivery.
+    await query(statement('test-lock-lane', 'SELECT FROM lanes WHERE entity_id = $1 FOR UPDATE'), [eventId])
+    givingUp = giveTestsUp(db.database.query, 'h1', [id!])
+    await expect.poll(async () => (await pool.query(waiting)).rows[0].yes).toBe(true)
+    const succeed = `UPDATE deliveries SET state = 'succeeded', finished_at = now() WHERE id = $1`
+    await query(statement('test-succeed', succeed), [id])
+    await query(statement('test-remove-lane', 'DELETE FROM lanes WHERE entity_id = $1'), [eventId])
+  })
+  await givingUp
+  expect((await pool.query('SELECT state FROM deliveries WHERE id = $1', [id])).rows).toEqual([{ state: 'succeeded' }])
 })
 
 test('a lane is claimed by one relay until it gives it back; a new event does not open it again', async () => {
