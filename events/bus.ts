@@ -46,21 +46,20 @@ export interface BusEvent {
 export type PublishResult = { outcome: 'ok' | 'duplicate' } | { outcome: 'error'; error: Error }
 
 export interface BusBatch {
-  /** Ids of events, in the order in which they came; one may come twice. */
+  /** What a broker brought: ids of events, in the order in which they came; one may come twice. */
   eventIds: readonly string[]
   /** From a broker: the SHA-256 of what came with each id, null when it came without its bytes. */
   digests?: readonly (Buffer | null)[]
-  /** The transaction that has locked the events, when the bus is the ledger; else the handler opens its own. */
-  held?: { transaction: Query; locked: readonly LockedEvent[] }
+  /** The bus is the ledger, and brings nothing: this locks what comes next there, in the transaction that takes it in. */
+  lockNext?(query: Query): Promise<LockedEvent[]>
 }
 
 /**
- * Takes a batch in; once it resolves the bus commits its transaction, if it gave one, and acknowledges. Then it calls `committed`.
- * When events were `deferred`, because an earlier one is still missing, the batch comes again. `unknown` events are not in the ledger:
- * they do not come again.
+ * Takes a batch in, in a transaction of its own; the bus acknowledges once it resolves. When events were `deferred`, because an earlier one
+ * is still missing, the batch comes again. `unknown` events are not in the ledger: they do not come again. A bus hands over up to
+ * `batchesAtOnce` at the same time.
  */
-export type BusHandler = (batch: BusBatch) => Promise<{
-  deferred: number
-  unknown?: readonly string[]
-  committed?: (() => void) | undefined
-}>
+export type BusHandler = (batch: BusBatch) => Promise<{ deferred: number; unknown?: readonly string[] }>
+
+/** One is stored while the events of the other are sent. */
+export const batchesAtOnce = 2

@@ -12,7 +12,7 @@ export interface DeliveryFigures {
 
 const totals = statement(
   'figures-totals',
-  `SELECT (SELECT count(*) FROM deliveries WHERE died_at IS NOT NULL AND NOT test) AS dead,
+  `SELECT (SELECT count(*) FROM deliveries WHERE died_at IS NOT NULL AND state = 'dead' AND NOT test) AS dead,
      (SELECT count(*) FROM open_deliveries WHERE hook_id IN (
         SELECT id FROM hooks WHERE NOT enabled)) AS held,
      (SELECT count(*) FROM hooks WHERE gated AND open_since IS NOT NULL) AS "openBreakers",

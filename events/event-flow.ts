@@ -10,8 +10,8 @@ export interface EventFlow {
   refused(count: number): void
   /** Published events never arrived and are published again. */
   republished(count: number): void
-  /** So many of these were taken into the ledger; the others were there before, or wait. */
-  ingested(count: number, eventIds: readonly string[]): void
+  /** These were taken into the ledger. */
+  ingested(eventIds: readonly string[]): void
   /** Messages of the stream that are no events of ours. */
   quarantined(count: number): void
   /** Messages whose bytes differ from the ledger's. */
@@ -48,9 +48,9 @@ export const createEventFlow = (metrics: Metrics = createMetrics()): EventFlow =
     },
     refused: (count) => refused.inc(count),
     republished: (count) => republished.inc(count),
-    ingested(count, eventIds) {
-      ingested.inc(count)
-      if (count === eventIds.length) for (const id of eventIds) ingestLag.observe(ageOf(id))
+    ingested(eventIds) {
+      ingested.inc(eventIds.length)
+      for (const id of eventIds) ingestLag.observe(ageOf(id))
     },
     quarantined: (count) => strange.inc({ reason: 'unknown' }, count),
     mismatched: (count) => strange.inc({ reason: 'different' }, count),

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { JetStreamManager, JsMsg } from '@nats-io/jetstream'
 import type { Logger } from '../platform/logger.ts'
-import type { BusHandler } from './bus.ts'
+import { type BusHandler, batchesAtOnce } from './bus.ts'
 import { consumerName, streamName } from './jetstream-stream.ts'
 import { createBackoff, pause } from './wakeup.ts'
 
@@ -21,7 +21,7 @@ export interface ConsumeOptions {
 }
 
 /**
- * Hands over what the consumer brings, in batches: one at a time, as many as have come meanwhile. Acknowledges after the handler. Ends
+ * Hands over what the consumer brings, in batches of what has come meanwhile. Acknowledges after the handler. Ends
  * when `signal` aborts, after what has arrived is handled; throws when the consumer, the stream or the connection is gone.
  */
 export const consumeBatches = async ({ manager, handler, logger, signal }: ConsumeOptions): Promise<void> => {
@@ -31,18 +31,26 @@ export const consumeBatches = async ({ manager, handler, logger, signal }: Consu
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
   const backoff = createBackoff()
+  const take = async (batch: readonly JsMsg[]) => {
+    try {
+      await handleBatch(batch, handler, logger)
+      backoff.reset()
+    } catch (error) {
+      logger.error({ err: error }, 'events could not be taken in; they come again')
+      await pause(backoff.next(), signal)
+      for (const message of batch) message.nak()
+    }
+  }
+  const underWay = new Set<Promise<void>>()
   try {
     for await (const batch of batchesOf(messages)) {
-      try {
-        await handleBatch(batch, handler, logger)
-        backoff.reset()
-      } catch (error) {
-        logger.error({ err: error }, 'events could not be taken in; they come again')
-        await pause(backoff.next(), signal)
-        for (const message of batch) message.nak()
-      }
+      const taken = take(batch)
+      underWay.add(taken)
+      void taken.then(() => underWay.delete(taken))
+      if (underWay.size === batchesAtOnce) await Promise.race(underWay)
     }
   } finally {
+    await Promise.all(underWay)
     signal.removeEventListener('abort', stop)
     messages.stop()
   }
@@ -78,11 +86,10 @@ const handleBatch = async (messages: readonly JsMsg[], handler: BusHandler, logg
     return []
   })
   if (events.length === 0) return
-  const { deferred, unknown, committed } = await handler({
+  const { deferred, unknown } = await handler({
     eventIds: events.map(({ id }) => id),
     digests: events.map(({ message }) => digestOf(message)),
   })
-  committed?.()
   const missing = new Set(unknown)
   for (const { id, message } of events) {
     if (missing.has(id)) quarantine(message, 'the ledger does not know it')

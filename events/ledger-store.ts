@@ -5,51 +5,62 @@ import { patternsOf } from './catalogue.ts'
 
 // The order of the joins is written out, row by row (LATERAL … LIMIT 1): how many events wait, and how many are kept, changes faster than what
 // a planner knows of it, and one that takes a table for empty reads it as a whole for each row of another.
-const columns = `pending.seq, event.id, event.type, event.entity_kind || ':' || event.entity_id AS key, event.version, follows IS NOT NULL AS follows`
-const predecessor = (condition = 'true') => `LEFT JOIN LATERAL (
+const columns = `pending.seq, event.id, event.type, event.entity_kind || ':' || event.entity_id AS key, event.version`
+const event = `id, seq, type, entity_kind, entity_id, version`
+const follows = `LEFT JOIN LATERAL (
      SELECT seq FROM outbox AS earlier
-     WHERE ${condition} AND event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
+     WHERE event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
        AND earlier.version = event.version - 1 LIMIT 1) AS before ON true
    LEFT JOIN LATERAL (SELECT true AS follows FROM outbox_pending WHERE outbox_pending.seq = before.seq LIMIT 1) AS waiting ON true`
-const event = `id, seq, type, entity_kind, entity_id, version`
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT ${columns}
+  `SELECT ${columns}, follows IS NOT NULL AS follows
    FROM (
      SELECT found.* FROM (SELECT DISTINCT id FROM unnest($1::uuid[]) AS asked (id)) AS asked
      CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.id = asked.id LIMIT 1) AS found ORDER BY seq OFFSET 0) AS event
    CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = event.seq LIMIT 1 FOR UPDATE) AS pending
-   ${predecessor()}`,
+   ${follows}`,
 )
-// By row, not by "seq above the last one": an earlier number may be committed later. Rows that another relay takes in are left to it. The
-// events of an entity have rising numbers, so what comes before one of these can only be missing where a number is passed over.
+// By row, not by "seq above the last one": an earlier number may be committed later. Rows that are being taken in are left to whoever does.
 const lockNext = statement(
   'ledger-lock-next',
-  `WITH pending AS MATERIALIZED (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED),
-   passed AS MATERIALIZED (
-     SELECT count(*) > (SELECT count(*) FROM pending) AS over FROM outbox_pending WHERE seq <= (SELECT max(seq) FROM pending)
-   )
+  `WITH pending AS MATERIALIZED (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED)
    SELECT ${columns}
-   FROM passed CROSS JOIN pending CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
-   ${predecessor('passed.over')}`,
+   FROM pending CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
+   ORDER BY pending.seq`,
+)
+const pendingUpTo = statement(
+  'ledger-pending-up-to',
+  `SELECT coalesce(string_agg(seq::text, ' '), '') AS seqs FROM outbox_pending WHERE seq <= $1`,
+)
+const following = statement(
+  'ledger-following',
+  `SELECT event.seq FROM unnest($1::bigint[]) AS asked (seq)
+   CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.seq = asked.seq LIMIT 1) AS event
+   ${follows}
+   WHERE follows`,
 )
 
-// The upsert of lanes locks those that exist, also where it changes nothing: whoever is releasing one waits or is waited for, so that no delivery is left without a
+/** Who is told of the types in $2, by their patterns in $3. `locking`: how the hooks are locked. */
+export const listeners = (locking = '') => `named AS MATERIALIZED (
+     SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
+   ),
+   listening AS (
+     SELECT id, events, organization_ids,
+       enabled AND NOT gated AND failures = 0 AND (paused_until IS NULL OR paused_until <= now()) AS is_well
+     FROM hooks WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ') ${locking}
+   ),
+   wanted AS MATERIALIZED (
+     SELECT named.type, id, organization_ids, is_well FROM named JOIN listening ON listening.events && named.patterns
+   )`
+
+// No lane may outlive its hook. The upsert of lanes locks those that exist, also where it changes nothing: whoever is releasing one waits or is waited for, so that no delivery is left without a
 // lane. The order of rows is the order of locks, the same everywhere.
 const takeIn = statement(
   'ledger-take-in',
   `WITH removed AS (DELETE FROM outbox_pending WHERE seq = ANY($1::bigint[]) RETURNING seq),
-   named AS MATERIALIZED (
-     SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
-   ),
-   listening AS (
-     SELECT id, events, organization_ids FROM hooks
-     WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ') FOR KEY SHARE
-   ),
-   wanted AS MATERIALIZED (
-     SELECT named.type, id, organization_ids FROM named JOIN listening ON listening.events && named.patterns
-   ),
+   ${listeners('FOR KEY SHARE')},
    taken AS MATERIALIZED (
      SELECT removed.seq, event.* FROM removed CROSS JOIN LATERAL (
        SELECT id, type, entity_kind, entity_id, version, organization_id FROM outbox WHERE outbox.seq = removed.seq LIMIT 1) AS event
@@ -86,35 +97,58 @@ export interface LockedEvent {
 export const lockPending = (query: Query, eventIds: readonly string[]): Promise<LockedEvent[]> =>
   query<LockedEvent>(lockEvents, [eventIds])
 
-/** The oldest that nobody else is taking in. */
-export const lockNextPending = (query: Query, limit: number): Promise<LockedEvent[]> =>
-  query<LockedEvent>(lockNext, [limit])
+/**
+ * The oldest that nobody else is taking in. `underWay`: what this process is taking in meanwhile in other transactions, by number. An event
+ * comes after one of its entity with a lower number, so only where others have passed something over the ledger is asked what it was.
+ */
+export const lockNextPending = async (
+  query: Query,
+  limit: number,
+  underWay: ReadonlyMap<number, LockedEvent> = new Map(),
+): Promise<LockedEvent[]> => {
+  const events = await query<Omit<LockedEvent, 'follows'>>(lockNext, [limit])
+  if (events.length === 0) return []
+  const [pending] = await query<{ seqs: string }>(pendingUpTo, [events.at(-1)!.seq])
+  const locked = new Set(events.map(({ seq }) => seq))
+  const passed = pending!.seqs.split(' ').filter((seq) => !locked.has(Number(seq)))
+  const ours = new Set([...events, ...underWay.values()].map(({ key, version }) => `${key} ${version}`))
+  const isOthers = passed.some((seq) => !underWay.has(Number(seq)))
+  const later = isOthers ? await query<{ seq: number }>(following, [[...locked]]) : []
+  const after = new Set(later.map(({ seq }) => seq))
+  return events.map((one) => ({ ...one, follows: after.has(one.seq) || ours.has(`${one.key} ${one.version - 1}`) }))
+}
 
 /**
- * Takes events in, once each: they are pending no more, and there is a delivery for every hook that listens. In order per entity: an event
- * whose predecessor is neither taken in nor in this call is `deferred`. Runs in the transaction that has locked them, whose owner
- * acknowledges after its commit.
+ * Takes events in, once each: they are pending no more, and there is a delivery for every hook that listens. Runs in the transaction that
+ * has locked them, whose owner acknowledges after its commit. `ready`: what `readyEvents` says of them. `stored`: numbers of those that
+ * were taken in with their first attempts, in the same transaction.
  */
 export const takeEventsIn = async (
   query: Query,
-  locked: readonly LockedEvent[],
-): Promise<{ taken: number; deliveries: number; deferred: number }> => {
-  const ready = inOrder(locked)
-  const types = [...new Set(locked.map(({ type }) => type))]
-  const patterns = types.map((type) => patternsOf(type).join(' '))
-  const [counted] = ready.length > 0 ? await query<{ deliveries: number }>(takeIn, [ready, types, patterns]) : []
-  return { taken: ready.length, deliveries: counted?.deliveries ?? 0, deferred: locked.length - ready.length }
+  ready: readonly LockedEvent[],
+  stored: ReadonlySet<number> = new Set(),
+): Promise<{ deliveries: number }> => {
+  const rest = ready.filter(({ seq }) => !stored.has(seq))
+  const [counted] = rest.length > 0 ? await query<{ deliveries: number }>(takeIn, seqsAndTypes(rest)) : []
+  return { deliveries: counted?.deliveries ?? 0 }
 }
 
-const inOrder = (events: readonly LockedEvent[]): number[] => {
+/** Those that may be taken in: of an entity in order. What comes after one that is neither taken in nor here is left out. */
+export const readyEvents = (events: readonly LockedEvent[]): LockedEvent[] => {
   const reached = new Map<string, number>()
-  const ready: number[] = []
-  for (const { seq, key, version, follows } of events.toSorted((left, right) => left.version - right.version)) {
-    if (follows && reached.get(key) !== version - 1) continue
-    reached.set(key, version)
-    ready.push(seq)
-  }
-  return ready
+  return events
+    .toSorted((left, right) => left.version - right.version)
+    .filter(({ key, version, follows }) => {
+      const isReady = !follows || reached.get(key) === version - 1
+      if (isReady) reached.set(key, version)
+      return isReady
+    })
+}
+
+/** Their numbers, their types, and the patterns that hooks may name these by: what `listeners` reads. */
+export const seqsAndTypes = (events: readonly LockedEvent[]) => {
+  const types = [...new Set(events.map(({ type }) => type))]
+  return [events.map(({ seq }) => seq), types, types.map((type) => patternsOf(type).join(' '))]
 }
 
 // What follows looks at all that is kept, once an hour: planned anew each time, for what the tables hold by now, and not for indexes.
@@ -126,7 +160,7 @@ const lockRetention = statement(
 const expire = [
   statement(
     'ledger-expire-held',
-    `UPDATE deliveries SET state = 'cancelled', finished_at = now(), last_error = 'not delivered within the retention time'
+    `UPDATE deliveries SET state = 'cancelled', finished_at = now(), died_at = now(), last_error = 'not delivered within the retention time'
      WHERE finished_at IS NULL AND id = ANY(ARRAY(
        SELECT open.id FROM open_deliveries AS open JOIN hooks ON hooks.id = open.hook_id
        WHERE NOT hooks.enabled AND open.created_at < now() - $1 * interval '1 millisecond'))`,
@@ -143,7 +177,7 @@ const expire = [
        DELETE FROM outbox WHERE created_at < now() - $1 * interval '1 millisecond'
          AND NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = outbox.seq)
          AND NOT EXISTS (SELECT FROM open_deliveries WHERE event_id = outbox.id)
-         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND died_at IS NOT NULL)
+         AND NOT EXISTS (SELECT FROM deliveries WHERE event_id = outbox.id AND died_at IS NOT NULL AND state = 'dead')
        RETURNING seq)
      UPDATE outbox_removed SET seq = greatest(seq, (SELECT max(seq) FROM removed))`,
   ),

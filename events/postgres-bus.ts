@@ -1,27 +1,37 @@
-import type { Database } from '../platform/database.ts'
+import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { BusHandler, EventBus } from './bus.ts'
-import { lockNextPending } from './ledger-store.ts'
+import { type BusHandler, batchesAtOnce, type EventBus } from './bus.ts'
+import { type LockedEvent, lockNextPending } from './ledger-store.ts'
 import { createNotifier } from './notifier.ts'
 import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
-const batchSize = 500
+const batchSize = 250
 /** A wake-up may be lost with its connection; this finds what it announced. */
 const pollMs = 1_000
 /** Until another relay has committed the events that ours come after. */
 const deferredMs = 5
 
-/** The bus without a broker: consumers take events out of the ledger, in the transaction in which they are handled. */
+/** The bus without a broker: consumers find events in the ledger. */
 export const createPostgresBus = ({ database, logger }: { database: Database; logger: Logger }): EventBus => {
   const notifier = createNotifier({ database, logger })
 
-  const consumeBatch = (handler: BusHandler) =>
-    database.transaction(async (query) => {
-      const locked = await lockNextPending(query, batchSize)
-      if (locked.length === 0) return { taken: 0, deferred: 0, committed: undefined }
-      const handled = await handler({ eventIds: locked.map(({ id }) => id), held: { transaction: query, locked } })
-      return { taken: locked.length, ...handled }
+  const underWay = new Map<number, LockedEvent>()
+  /** `found`: how many events there were, as soon as that is known; 0 also when it failed. */
+  const takeBatch = (handler: BusHandler) => {
+    const found = Promise.withResolvers<number>()
+    let locked: LockedEvent[] = []
+    const lockNext = async (query: Query) => {
+      locked = await lockNextPending(query, batchSize, underWay)
+      for (const event of locked) underWay.set(event.seq, event)
+      found.resolve(locked.length)
+      return locked
+    }
+    const handled = handler({ eventIds: [], lockNext }).finally(() => {
+      for (const { seq } of locked) underWay.delete(seq)
+      found.resolve(0)
     })
+    return { found: found.promise, handled }
+  }
 
   return {
     transport: 'ledger',
@@ -32,22 +42,30 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
       const wakeup = createWakeup()
       const backoff = createBackoff()
       const stopListening = notifier.onNotify(wakeup.wake)
-      try {
-        while (!signal.aborted) {
-          try {
-            const { taken, deferred, committed } = await consumeBatch(handler)
-            committed?.()
-            backoff.reset()
-            if (deferred > 0) await pause(deferredMs, signal)
-            else if (taken < batchSize) await wakeup.wait(pollMs, signal)
-          } catch (error) {
-            logger.error({ err: error }, 'events could not be taken in; trying again')
-            await pause(backoff.next(), signal)
-          }
+      const running = new Set<Promise<void>>()
+      const end = async (handled: ReturnType<BusHandler>, others: readonly Promise<void>[]) => {
+        try {
+          const { deferred } = await handled
+          backoff.reset()
+          if (deferred === 0) return
+          // What is missing may be in our other batch.
+          await (others.length > 0 ? Promise.all(others) : pause(deferredMs, signal))
+        } catch (error) {
+          logger.error({ err: error }, 'events could not be taken in; trying again')
+          await pause(backoff.next(), signal)
         }
-      } finally {
-        stopListening()
+        wakeup.wake()
       }
+      while (!signal.aborted) {
+        const { found, handled } = takeBatch(handler)
+        const ended = end(handled, [...running])
+        running.add(ended)
+        void ended.then(() => running.delete(ended))
+        if ((await found) < batchSize) await wakeup.wait(pollMs, signal)
+        if (running.size === batchesAtOnce) await Promise.race(running)
+      }
+      await Promise.all(running)
+      stopListening()
     },
     wake: notifier.notify,
     onWake: notifier.onNotify,

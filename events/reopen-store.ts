@@ -72,8 +72,8 @@ export const replayDelivery = async (
 // They stay to be seen until retention removes them.
 const purge = statement(
   'delivery-purge',
-  `UPDATE deliveries SET state = 'cancelled', died_at = NULL, last_error = 'purged: ' || coalesce(last_error, '')
-   WHERE hook_id = $1 AND died_at IS NOT NULL RETURNING id`,
+  `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
+   WHERE hook_id = $1 AND died_at IS NOT NULL AND state = 'dead' RETURNING id`,
 )
 
 /** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */

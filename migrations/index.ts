@@ -20,6 +20,7 @@ import { outboxPending } from './0020-outbox-pending.ts'
 import { deliveriesInPlace } from './0021-deliveries-in-place.ts'
 import { lanesByTrigger } from './0022-lanes-by-trigger.ts'
 import { deliveriesById } from './0023-deliveries-by-id.ts'
+import { givenUp } from './0024-given-up.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   deliveriesInPlace,
   lanesByTrigger,
   deliveriesById,
+  givenUp,
 ]

@@ -30,8 +30,11 @@ export interface Database {
   knex: Knex
   /** The token path: short named statements, each its own transaction, over a few shared connections (`pipelined-query.ts`). */
   query: Query
-  /** A transaction of named statements: commits when `work` resolves, rolls back when it rejects. */
-  transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
+  /**
+   * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. `idleMs`: in place of
+   * `transactionIdleMs`.
+   */
+  transaction<Result>(work: (query: Query) => Promise<Result>, options?: { idleMs?: number }): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
   pool: pg.Pool
   ping(): Promise<void>
@@ -157,7 +160,7 @@ export const createDatabase = ({
     knex,
     pool,
     query: pipelined.query,
-    async transaction(work) {
+    async transaction(work, { idleMs = transactionIdleMs } = {}) {
       const client = await pool.connect()
       let broken: Error | undefined
       // The pool listens only while a connection is idle, and this one can break between two statements.
@@ -166,7 +169,7 @@ export const createDatabase = ({
       }
       client.on('error', onError)
       try {
-        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
+        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`)
         const result = await work(clientQuery(client))
         await client.query('COMMIT')
         return result

@@ -6,6 +6,8 @@ export interface HookLoads {
   of(hookId: string): HookLoad
   /** How many more lanes may be claimed, for hooks where that is not the default. */
   room(): Map<string, number>
+  /** Hooks whose receivers are prompt. */
+  prompt(): string[]
   /** What a claim brought for these hooks; `cut`: it may have left lanes of theirs for which there was room. */
   claimed(lanesByHook: ReadonlyMap<string, number>, room: ReadonlyMap<string, number>, cut: boolean): void
 }
@@ -15,6 +17,10 @@ export interface HookLoad {
   readonly epoch: number
   /** Its last attempt failed. */
   readonly failing: boolean
+  /** Its receiver has answered within `promptMs` last, and does so now. */
+  isPrompt(): boolean
+  /** How many attempts it gets through in so many milliseconds, as it has answered lately. */
+  capacity(ms: number): number
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
   end(): boolean
@@ -31,6 +37,8 @@ export interface HookLoad {
  * more, what is claimed lives so long that the garbage collector takes it for lasting (measured: 80 MB more).
  */
 const maxWindow = 64
+/** A receiver is prompt that answers within this, in ms. */
+export const promptMs = 50
 /** An answer slower than this, in ms, takes the window back to its start. */
 const briskMs = 1_000
 const keptLoads = 1_000
@@ -52,6 +60,10 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     /** Lanes may be due that no claim has taken for want of room. */
     let isBehind = false
     const waiting: (() => void)[] = []
+    let wasPrompt = false
+    let averageMs = 0
+    /** When the attempts began that are under way, the oldest first. */
+    const begun = new Set<{ at: number }>()
     const room = () => {
       if (avoidedUntil > 0 && performance.now() < avoidedUntil) return 0
       if (sluggish && sluggishLanes >= maxSluggish) return 0
@@ -72,6 +84,12 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       get idle() {
         return lanes === 0 && posts === 0
       },
+      isPrompt() {
+        const now = performance.now()
+        const [oldest] = begun
+        return wasPrompt && !failed && now >= avoidedUntil && (oldest === undefined || now - oldest.at <= promptMs)
+      },
+      capacity: (ms: number) => Math.ceil((perHook * ms) / Math.max(averageMs, 1)),
       room() {
         const lanesMore = room()
         if (lanesMore === 0) isBehind = true
@@ -90,9 +108,12 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
         if (posts >= perHook) await new Promise<void>((resolve) => waiting.push(resolve))
         else posts += 1
+        const own = { at: performance.now() }
+        begun.add(own)
         try {
           return await work()
         } finally {
+          begun.delete(own)
           // The turn passes on; only when nobody waits is there one fewer.
           const next = waiting.shift()
           if (next) next()
@@ -103,6 +124,8 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         if (stop) epoch += 1
         const isNew = failed || !succeeded
         failed = !succeeded
+        wasPrompt = durationMs <= promptMs
+        averageMs += (durationMs - averageMs) / 16
         const isSluggish = !succeeded || durationMs >= briskMs
         if (isSluggish !== sluggish) sluggishLanes += isSluggish ? lanes : -lanes
         sluggish = isSluggish
@@ -127,6 +150,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
 
   return {
     of,
+    prompt: () => [...loads].filter(([, load]) => load.isPrompt()).map(([hookId]) => hookId),
     claimed(lanesByHook, room, cut) {
       for (const [hookId, lanes] of lanesByHook)
         if (cut || lanes >= (room.get(hookId) ?? perHook)) of(hookId).fallBehind()

@@ -1,24 +1,32 @@
 import type { BusBatch, BusHandler } from '../events/bus.ts'
 import type { EventFlow } from '../events/event-flow.ts'
 import { inspectMessages, lockEventsWithEarlier } from '../events/inbox-store.ts'
-import { lockPending, takeEventsIn } from '../events/ledger-store.ts'
-import type { Database } from '../platform/database.ts'
+import { type LockedEvent, lockPending, readyEvents, takeEventsIn } from '../events/ledger-store.ts'
+import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { FirstAttempts, FirstRound } from './first-attempts.ts'
 
 export interface IngestOptions {
   database: Database
   logger: Logger
   flow: EventFlow
+  firstAttempts: FirstAttempts
+  /** A relay that hangs for so long loses what it has locked, in ms. */
+  aliveMs: number
   /** There is something to deliver. */
   onDeliveries(): void
+  /** It is unknown whether what was taken in stands. */
+  onDoubt(): void
 }
 
 /**
  * Takes events from the bus into the ledger: the mark on the event and one delivery for every matching hook, in one transaction; the bus
- * acknowledges only after its commit. An event that was taken in before changes nothing, and what a broker says of it counts for nothing
- * but its id: everything else is read from the ledger.
+ * acknowledges only after its commit. Between the two lie the first attempts, so that most deliveries are stored when they are done. An event
+ * that was taken in before changes nothing, and what a broker says of it counts for nothing but its id: everything else is read from the ledger.
  */
-export const createIngest = ({ database, logger, flow, onDeliveries }: IngestOptions): BusHandler => {
+export const createIngest = (options: IngestOptions): BusHandler => {
+  const { database, logger, flow, firstAttempts, aliveMs, onDeliveries, onDoubt } = options
+
   /** Ids that are not in the ledger. */
   const inspect = async (eventIds: readonly string[], digests: NonNullable<BusBatch['digests']>) => {
     const { unknown, different } = await inspectMessages(database.query, eventIds, digests)
@@ -29,22 +37,38 @@ export const createIngest = ({ database, logger, flow, onDeliveries }: IngestOpt
     return unknown
   }
 
-  return async ({ eventIds, digests, held }) => {
-    const unknown = digests === undefined ? [] : await inspect(eventIds, digests)
-    const { taken, deliveries, deferred } = held
-      ? await takeEventsIn(held.transaction, held.locked)
-      : await takeInWithEarlier(database, eventIds)
-    flow.ingested(taken, eventIds)
-    return { deferred, unknown, committed: deliveries > 0 ? onDeliveries : undefined }
+  const takeIn = async (lock: (query: Query) => Promise<readonly LockedEvent[]>) => {
+    let round: FirstRound | undefined
+    try {
+      const result = await database.transaction(
+        async (query) => {
+          const locked = await lock(query)
+          const ready = readyEvents(locked)
+          round = await firstAttempts.begin(query, ready)
+          const stored = await round?.store(query)
+          const { deliveries } = await takeEventsIn(query, ready, stored)
+          await round?.lease(query)
+          return { eventIds: ready.map(({ id }) => id), deliveries, deferred: locked.length - ready.length }
+        },
+        { idleMs: aliveMs },
+      )
+      round?.goOn()
+      flow.ingested(result.eventIds)
+      if (result.deliveries > 0) onDeliveries()
+      return result.deferred
+    } catch (error) {
+      round?.drop()
+      onDoubt()
+      throw error
+    }
   }
-}
 
-/** An earlier event may still be on its way, at another relay, or lost. It stands in the ledger: it is taken in from there. */
-const takeInWithEarlier = async (database: Database, eventIds: readonly string[]) => {
-  const direct = await database.transaction(async (query) => takeEventsIn(query, await lockPending(query, eventIds)))
-  if (direct.deferred === 0) return direct
-  const rest = await database.transaction(async (query) =>
-    takeEventsIn(query, await lockPending(query, await lockEventsWithEarlier(query, eventIds))),
-  )
-  return { ...rest, taken: direct.taken + rest.taken, deliveries: direct.deliveries + rest.deliveries }
+  return async ({ eventIds, digests, lockNext }) => {
+    const unknown = digests === undefined ? [] : await inspect(eventIds, digests)
+    const deferred = await takeIn(lockNext ?? ((query) => lockPending(query, eventIds)))
+    if (lockNext !== undefined || deferred === 0) return { deferred, unknown }
+    // An earlier event may still be on its way, at another relay, or lost. It stands in the ledger: it is taken in from there.
+    const lockAll = async (query: Query) => lockPending(query, await lockEventsWithEarlier(query, eventIds))
+    return { deferred: await takeIn(lockAll), unknown }
+  }
 }

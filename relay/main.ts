@@ -17,7 +17,9 @@ import type { Metrics } from '../platform/metrics.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve } from '../platform/outbound.ts'
 import type { RelayConfig } from './config.ts'
 import { createDeliver } from './deliver.ts'
+import { createFirstAttempts } from './first-attempts.ts'
 import { createIngest } from './ingest.ts'
+import { createLaneRunner } from './lane-runner.ts'
 import { createLanes } from './lanes.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
@@ -46,9 +48,13 @@ export interface RelayOptions {
 }
 
 const retentionEveryMs = 3_600_000
+/** What storing a result takes, at most. */
+const storingMs = 1_000
+/** What running attempts have to end when the relay stops. */
+const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; one that dies leaves its
+ * Turns events into webhooks: bus → ingest, with first attempts → lanes → attempts → ledger. Any number of relays share the work; one that dies leaves its
  * lanes to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
@@ -73,26 +79,33 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const targets = createTargets({ query: database.query, secrets: hookSecrets(envelope), logger, freshMs })
   const session = startSession({ database, logger, aliveMs, onWork: () => lanes.wake() })
   const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })
-  const lanes = createLanes({
-    database,
-    session,
-    targets,
-    recorder,
-    logger,
-    perHook,
+  const stopping = new AbortController()
+  const common = { session, targets, recorder, logger, perHook, leaseMs, attemptMs: attemptTimeoutMs + storingMs }
+  const runner = createLaneRunner({
+    ...common,
+    query: database.query,
+    deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
     maxLanes,
     maxBytes,
-    catchUpRate,
-    leaseMs,
-    attemptTimeoutMs,
-    deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
+    stopping: stopping.signal,
     onResult: measure.result,
+    onRoom: () => lanes.wake(),
+    onEnd: () => lanes.onEnd(),
   })
+  const lanes = createLanes({ ...common, database, runner, catchUpRate, stopping: stopping.signal })
+  const firstAttempts = createFirstAttempts({ ...common, runner, onResult: measure.result })
 
   const opened = createNotifier({ database, logger, channel: lanesChannel })
   opened.onNotify(lanes.wake)
-  const stopping = new AbortController()
-  const ingest = createIngest({ database, logger, flow: createEventFlow(metrics), onDeliveries: lanes.wake })
+  const ingest = createIngest({
+    database,
+    logger,
+    flow: createEventFlow(metrics),
+    firstAttempts,
+    aliveMs,
+    onDeliveries: lanes.wake,
+    onDoubt: lanes.doubt,
+  })
   const consuming = bus.consume(ingest, { signal: stopping.signal })
   const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
   const retention = keepTidy({ database, keepMs, logger, signal: stopping.signal })
@@ -104,7 +117,8 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
     async close() {
       stopping.abort()
       await opened.close()
-      await Promise.all([consuming, reconciler.close(), retention, lanes.close()])
+      await Promise.all([consuming, reconciler.close(), retention, lanes.ended])
+      await runner.close(graceMs)
       await recorder.close()
       await session.close()
       await agent.close()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { BusHandler, EventBus } from '../../events/bus.ts'
-import { lockPending, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
 import type { Database } from '../../platform/database.ts'
 
 /**
@@ -59,7 +59,7 @@ const acknowledgeFirst =
             text: 'INSERT INTO outbox_pending (seq) SELECT seq FROM outbox WHERE id = ANY($1::uuid[])',
           }
           await query(pendingAgain, [taken])
-          await takeEventsIn(query, await lockPending(query, taken))
+          await takeEventsIn(query, readyEvents(await lockPending(query, taken)))
         }),
       )
       .catch(() => {})

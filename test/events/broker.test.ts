@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { BusEvent } from '../../events/bus.ts'
-import { lockPending, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
@@ -29,11 +29,14 @@ const start = (misbehave: Parameters<typeof createLossyBus>[0], { publishers = 1
   const taken: string[] = []
   const consuming = bus.consume(
     async ({ eventIds }) => {
-      const result = await database.transaction(async (query) =>
-        takeEventsIn(query, await lockPending(query, eventIds)),
-      )
+      const deferred = await database.transaction(async (query) => {
+        const locked = await lockPending(query, eventIds)
+        const ready = readyEvents(locked)
+        await takeEventsIn(query, ready)
+        return locked.length - ready.length
+      })
       taken.push(...eventIds)
-      return { deferred: result.deferred }
+      return { deferred }
     },
     { signal: stopping.signal },
   )

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
 import { claimLanes } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import { lockNextPending, lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import {
+  type LockedEvent,
+  lockNextPending,
+  lockPending,
+  readyEvents,
+  removeExpired,
+  takeEventsIn,
+} from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { enterRelay } from '../../events/relay-store.ts'
 import { replayDelivery } from '../../events/reopen-store.ts'
@@ -33,8 +40,12 @@ const record = async (...userIds: string[]) => {
     ids.push((await db.database.transaction((query) => recordEvent(query, userUpdated(userId)))).id)
   return ids
 }
+const takeLocked = async (query: Query, locked: readonly LockedEvent[]) => {
+  const ready = readyEvents(locked)
+  return { ...(await takeEventsIn(query, ready)), taken: ready.length, deferred: locked.length - ready.length }
+}
 const takeIn = (ids: readonly string[]) =>
-  db.database.transaction(async (query) => takeEventsIn(query, await lockPending(query, ids)))
+  db.database.transaction(async (query) => takeLocked(query, await lockPending(query, ids)))
 const claim = async (leaseMs = 30_000) =>
   (await claimLanes(db.database.query, { relayId, leaseMs, limit: 100, perHook: 10, room: new Map() })).leases
 const some = { perLane: 8, maxBytes: 1_000_000 }
@@ -79,7 +90,7 @@ test('events are taken in once and in order; what has no predecessor yet is left
 test('while one relay takes an event in, another cannot take its successor in', async () => {
   const [first, second] = (await record('a', 'a')) as [string, string]
   await db.database.transaction(async (query) => {
-    expect(await takeEventsIn(query, await lockPending(query, [first]))).toMatchObject({ taken: 1 })
+    expect(await takeLocked(query, await lockPending(query, [first]))).toMatchObject({ taken: 1 })
     expect(await takeIn([second])).toEqual({ taken: 0, deliveries: 0, deferred: 1 })
   })
   expect(await takeIn([second])).toMatchObject({ taken: 1 })
@@ -88,7 +99,7 @@ test('while one relay takes an event in, another cannot take its successor in', 
 test('of what waits, a relay takes what no other has, and leaves the successors of what another has', async () => {
   await record('a', 'b', 'a', 'c', 'c')
   const next = (query: Query, limit: number) =>
-    lockNextPending(query, limit).then((locked) => takeEventsIn(query, locked))
+    lockNextPending(query, limit).then((locked) => takeLocked(query, locked))
   await db.database.transaction(async (query) => {
     expect(await next(query, 1)).toMatchObject({ taken: 1, deferred: 0 })
     expect(await db.database.transaction((other) => next(other, 10))).toMatchObject({ taken: 3, deferred: 1 })

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { hookSecrets, newSigningKey, webhookSecretOf } from '../../events/hook-secrets.ts'
-import { lockNextPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockNextPending, readyEvents, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { insertTestSend } from '../../events/test-send-store.ts'
 import { statement } from '../../platform/database.ts'
 import { newId } from '../../platform/ids.ts'
@@ -133,7 +133,7 @@ test('what is delivered just while retention gives it up for a disabled hook cou
   const hook = await ledger.hook({ url: receiver.url })
   const { database } = ledger
   await ledger.record(userUpdated('u1'))
-  await database.transaction(async (query) => takeEventsIn(query, await lockNextPending(query, 1)))
+  await database.transaction(async (query) => takeEventsIn(query, readyEvents(await lockNextPending(query, 1))))
   await ledger.rows(`UPDATE deliveries SET created_at = now() - interval '20 days'`)
   await ledger.rows(`UPDATE hooks SET enabled = false`)
   const succeed = `UPDATE deliveries SET state = 'succeeded', finished_at = now() WHERE hook_id = $1`

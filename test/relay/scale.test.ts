@@ -5,7 +5,7 @@ import { deliveryFigures } from '../../events/delivery-figures-store.ts'
 import { lockEventsWithEarlier } from '../../events/inbox-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import { lockNextPending, lockPending, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
+import { lockNextPending, lockPending, readyEvents, removeExpired, takeEventsIn } from '../../events/ledger-store.ts'
 import { replayDelivery } from '../../events/reopen-store.ts'
 import { type Query, type Statement, statement } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
@@ -139,10 +139,10 @@ test.for([
         }
       })
     const takeIn = (count: number) =>
-      inTransaction(async (query) => takeEventsIn(query, await lockNextPending(query, count)))
+      inTransaction(async (query) => takeEventsIn(query, readyEvents(await lockNextPending(query, count))))
     const takeInFromBroker = (eventIds: readonly string[]) =>
       inTransaction(async (query) =>
-        takeEventsIn(query, await lockPending(query, await lockEventsWithEarlier(query, eventIds))),
+        takeEventsIn(query, readyEvents(await lockPending(query, await lockEventsWithEarlier(query, eventIds)))),
       )
     const anOpenOne = statement('test-open', 'SELECT id::text FROM open_deliveries LIMIT 1')
     const hasten = async () => {

@@ -4,6 +4,7 @@ import { createEventFlow } from '../../events/event-flow.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
+import type { Query } from '../../platform/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
@@ -57,13 +58,28 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
       patienceMs?: number
     } = {}) {
       const bus = await openBus()
-      const ingest = createIngest({ database, logger, flow: createEventFlow(metrics), onDeliveries: () => {} })
+      const ingest = createIngest({
+        database,
+        logger,
+        flow: createEventFlow(metrics),
+        firstAttempts: { begin: async () => undefined },
+        aliveMs: 5_000,
+        onDeliveries: () => {},
+        onDoubt: () => {},
+      })
       const stopping = new AbortController()
       const batches: number[] = []
       const handler: BusHandler = async (batch) => {
-        batches.push(batch.eventIds.length)
+        const { lockNext } = batch
+        if (lockNext === undefined) batches.push(batch.eventIds.length)
         await before(batch)
-        return ingest(batch)
+        if (lockNext === undefined) return ingest(batch)
+        const counted = async (query: Query) => {
+          const locked = await lockNext(query)
+          if (locked.length > 0) batches.push(locked.length)
+          return locked
+        }
+        return ingest({ ...batch, lockNext: counted })
       }
       const consuming = bus.consume(handler, { signal: stopping.signal })
       const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs })

@@ -39,8 +39,7 @@ export const createLossyBus = (misbehave: {
         queue = []
         if (taken.length > 0) {
           const eventIds = misbehave.scrambles ? [...taken.toReversed(), ...taken] : taken
-          const { deferred, committed } = await handler({ eventIds })
-          committed?.()
+          const { deferred } = await handler({ eventIds })
           if (deferred > 0) queue.push(...taken)
         }
         await delay(2)

@@ -1,0 +1,220 @@
+import type { AttemptRecord } from '../events/attempt-store.ts'
+import {
+  type FirstSuccess,
+  type FreshEvent,
+  freshEvents,
+  leaseBegunAttempts,
+  storeFirstSuccesses,
+} from '../events/first-attempt-store.ts'
+import type { OpenDelivery } from '../events/lane-store.ts'
+import type { LockedEvent } from '../events/ledger-store.ts'
+import type { Query } from '../platform/database.ts'
+import type { Claimed } from './claimed-lane.ts'
+import { type HookLoad, promptMs } from './hook-load.ts'
+import type { LaneRunner } from './lane-runner.ts'
+import type { RelaySession, Session } from './session.ts'
+
+/**
+ * Sends events while they are taken in, to receivers that are well and prompt: what succeeds then, as most does, is written once, when it is
+ * done. Everything else becomes a lane as ever. The transaction that takes the events in holds them, so that nobody else sends
+ * them; ends it early, they are sent again.
+ */
+export interface FirstAttempts {
+  /** Begins. Undefined when there is nothing that may be sent right away. */
+  begin(query: Query, ready: readonly LockedEvent[]): Promise<FirstRound | undefined>
+}
+
+/** The first attempts of one batch. */
+export interface FirstRound {
+  /** Waits, and stores what has succeeded. Returns the numbers of events that are thereby taken in. */
+  store(query: Query): Promise<ReadonlySet<number>>
+  /** After taking in the rest: leases the lanes of attempts that are still under way, or did not succeed. */
+  lease(query: Query): Promise<void>
+  /** After the commit: goes on with these. */
+  goOn(): void
+  /** When there was none: what came of the attempts is kept for when the events come again. */
+  drop(): void
+}
+
+export interface FirstAttemptsOptions {
+  runner: LaneRunner
+  session: Pick<RelaySession, 'current'>
+  onResult(result: AttemptRecord, delivery: OpenDelivery): void
+  leaseMs: number
+  /** How long before its end a lease is too short to begin an attempt, in ms. */
+  attemptMs: number
+}
+
+/** What came of attempts whose transaction was lost is kept for so long, in ms, and for so many of them. */
+const keptMs = 60_000
+const keptResults = 10_000
+/**
+ * A hook gets at most what it gets through in this time, in ms: what else is for it waits in lanes, and does not hold up the events behind it that
+ * are for others.
+ */
+const shareMs = 100
+/** How long a transaction waits for receivers, in ms. */
+const longestMs = 500
+
+type Attempt = Promise<AttemptRecord | undefined>
+
+/** The events of one entity for one hook: sent one after the other, while each succeeds. */
+interface Chain {
+  claimed: Claimed
+  load: HookLoad
+  events: FreshEvent[]
+  /** Under way, or without plain success. */
+  begun: { delivery: OpenDelivery; result: Attempt } | undefined
+}
+
+export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempts => {
+  const { runner, session, onResult, leaseMs, attemptMs } = options
+  const { loads, known, send } = runner
+  /** By hook and event. When these come again, nothing is sent a second time, and nothing again and again while the database takes nothing in. */
+  const unstored = new Map<string, { at: number; result: Attempt }>()
+  const keep = (hookId: string, eventId: string, result: Attempt) => {
+    const now = performance.now()
+    for (const [key, { at }] of unstored) if (now - at > keptMs || unstored.size >= keptResults) unstored.delete(key)
+    unstored.set(`${hookId} ${eventId}`, { at: now, result: result.catch(() => undefined) })
+  }
+  const counted = (result: AttemptRecord | undefined, delivery: OpenDelivery) => {
+    if (result) onResult(result, delivery)
+    return result
+  }
+  /** What came of an earlier attempt, or else comes of one that begins now. */
+  const attemptOf = (claimed: Claimed, load: HookLoad, delivery: OpenDelivery): Attempt => {
+    const { lease } = claimed
+    const key = `${lease.hookId} ${delivery.eventId}`
+    const before = unstored.get(key)
+    if (before === undefined) return send(claimed, load, delivery).then((result) => counted(result, delivery))
+    unstored.delete(key)
+    return before.result.then((result) => result && { ...result, lease })
+  }
+
+  const chainsOf = (events: readonly FreshEvent[], hookIds: readonly string[], own: Session): Chain[] => {
+    const until = performance.now() + leaseMs - attemptMs
+    const chains = new Map<string, Chain>()
+    const room = new Map(hookIds.map((hookId) => [hookId, loads.of(hookId).capacity(shareMs)]))
+    for (const event of events)
+      for (const hookId of event.hooks.split(' ')) {
+        const left = room.get(hookId)!
+        if (left === 0) continue
+        room.set(hookId, left - 1)
+        const { entityKind, entityId, version } = event
+        const key = `${hookId} ${entityKind} ${entityId}`
+        const chain = chains.get(key)
+        if (chain) chain.events.push(event)
+        else {
+          const lease = { hookId, entityKind, entityId, fence: 0, from: version }
+          const claimed = runner.claimed(lease, { kind: 'plain', session: own, until })
+          chains.set(key, { claimed, load: loads.of(hookId), events: [event], begun: undefined })
+        }
+      }
+    return [...chains.values()]
+  }
+
+  const beginRound = (chains: readonly Chain[], own: Session): FirstRound => {
+    const successes: FirstSuccess[] = []
+    let isOver = false
+    let held = chains.flatMap(({ events }) => events).reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
+    runner.hold(held)
+    runner.reserve(chains.length)
+    const until = performance.now() + longestMs
+    const open = new Set(chains)
+
+    /** True when the next one may be sent. */
+    const attempt = async (chain: Chain, event: FreshEvent): Promise<boolean> => {
+      const { claimed, load } = chain
+      const { eventId, type, version, occurredAt, payload } = event
+      if (payload === null) return false
+      const delivery = { id: 0, eventId, type, version, attempts: 0, test: false, occurredAt, payload, gap: false }
+      const result = await load.inTurn(async () => {
+        if (isOver) return undefined
+        const sending = attemptOf(claimed, load, delivery)
+        chain.begun = { delivery, result: sending }
+        return sending
+      })
+      if (isOver) return false
+      const succeeded = result?.state === 'succeeded' && !result.isNews
+      if (succeeded || result === undefined) chain.begun = undefined
+      if (!succeeded) return false
+      successes.push({ event, result })
+      const more = result.responseBody?.length ?? 0
+      held += more
+      runner.hold(more)
+      return true
+    }
+    const run = async (chain: Chain) => {
+      for (const event of chain.events) if (!(await attempt(chain, event))) break
+      open.delete(chain)
+    }
+    const running = Promise.all(chains.map(run))
+
+    const over = () =>
+      new Promise<void>((resolve, reject) => {
+        const timer = setInterval(() => {
+          if (performance.now() >= until || ![...open].some(({ load }) => load.isPrompt())) finish()
+        }, promptMs / 5)
+        const finish = () => {
+          clearInterval(timer)
+          isOver = true
+          resolve()
+        }
+        running.then(finish, (error: unknown) => {
+          finish()
+          reject(error)
+        })
+      })
+
+    const leased: { chain: Chain; delivery: OpenDelivery; fence: number }[] = []
+    const release = () => {
+      runner.hold(-held)
+      runner.reserve(-chains.length)
+    }
+    return {
+      async store(query) {
+        await over()
+        return storeFirstSuccesses(query, successes)
+      },
+      async lease(query) {
+        const left = chains.flatMap((chain) => (chain.begun ? [{ chain, ...chain.begun }] : []))
+        const begun = left.map(({ chain, delivery }) => ({ ...chain.claimed.lease, version: delivery.version }))
+        for (const { number, deliveryId, fence } of await leaseBegunAttempts(query, begun, {
+          relayId: own.id,
+          leaseMs,
+        })) {
+          const { chain, delivery } = left[number]!
+          known.add(fence)
+          leased.push({ chain, delivery: { ...delivery, id: deliveryId }, fence })
+        }
+      },
+      goOn() {
+        release()
+        for (const { chain, delivery, fence } of leased) {
+          chain.claimed.lease.fence = fence
+          const result = chain.begun!.result.then((came) => came && { ...came, deliveryId: delivery.id })
+          runner.run(chain.claimed, [delivery], result)
+        }
+      },
+      drop() {
+        release()
+        for (const { fence } of leased) known.delete(fence)
+        for (const { event, result } of successes) keep(result.lease.hookId, event.eventId, Promise.resolve(result))
+        for (const { claimed, begun } of chains)
+          if (begun) keep(claimed.lease.hookId, begun.delivery.eventId, begun.result)
+      },
+    }
+  }
+
+  return {
+    async begin(query, ready) {
+      const own = session.current()
+      const hookIds = loads.prompt()
+      const most = runner.room()
+      if (own === undefined || ready.length === 0 || hookIds.length === 0 || most === 0) return undefined
+      const events = await freshEvents(query, ready, { hookIds, most })
+      const chains = chainsOf(events, hookIds, own)
+      return chains.length > 0 ? beginRound(chains, own) : undefined
+    },
+  }
+}
