@@ -20,7 +20,7 @@ const fresh = statement(
   `WITH ${listeners()},
    tried AS MATERIALIZED (
      SELECT wanted.*, is_well AND prompt.id IS NOT NULL AS is_tried,
-       EXISTS (SELECT FROM deliveries WHERE deliveries.hook_id = wanted.id AND died_at IS NOT NULL) AS has_gaps
+       EXISTS (SELECT FROM deliveries WHERE deliveries.hook_id = wanted.id AND died_at IS NOT NULL OFFSET 0) AS has_gaps
      FROM wanted LEFT JOIN unnest($4::text[]) AS prompt (id) ON prompt.id = wanted.id
    )
    SELECT id AS "eventId", seq, type, entity_kind AS "entityKind", entity_id AS "entityId", version, created_at AS "occurredAt",
@@ -39,7 +39,7 @@ const fresh = statement(
          SELECT is_tried
            AND NOT EXISTS (
              SELECT FROM lanes
-             WHERE lanes.hook_id = hook.id AND lanes.entity_kind = event.entity_kind AND lanes.entity_id = event.entity_id)
+             WHERE lanes.hook_id = hook.id AND lanes.entity_kind = event.entity_kind AND lanes.entity_id = event.entity_id OFFSET 0)
            AND NOT (has_gaps AND event.version > 1 AND coalesce((
              SELECT died_at IS NOT NULL FROM deliveries
              WHERE deliveries.hook_id = hook.id AND deliveries.entity_kind = event.entity_kind

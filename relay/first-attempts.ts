@@ -52,7 +52,7 @@ const keptResults = 10_000
  * A hook gets at most what it gets through in this time, in ms: what else is for it waits in lanes, and does not hold up the events behind it that
  * are for others.
  */
-const shareMs = 100
+const shareMs = 150
 /** How long a transaction waits for receivers, in ms. */
 const longestMs = 500
 

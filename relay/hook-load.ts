@@ -19,7 +19,7 @@ export interface HookLoad {
   readonly failing: boolean
   /** Its receiver has answered within `promptMs` last, and does so now. */
   isPrompt(): boolean
-  /** How many attempts it gets through in so many milliseconds, as it has answered lately. */
+  /** How many attempts more it would get through in so many milliseconds, as it has answered lately. */
   capacity(ms: number): number
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
@@ -89,7 +89,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         const [oldest] = begun
         return wasPrompt && !failed && now >= avoidedUntil && (oldest === undefined || now - oldest.at <= promptMs)
       },
-      capacity: (ms: number) => Math.ceil((perHook * ms) / Math.max(averageMs, 1)),
+      capacity: (ms: number) => Math.max(Math.ceil((perHook * ms) / Math.max(averageMs, 1)) - waiting.length, 0),
       room() {
         const lanesMore = room()
         if (lanesMore === 0) isBehind = true
@@ -125,7 +125,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         const isNew = failed || !succeeded
         failed = !succeeded
         wasPrompt = durationMs <= promptMs
-        averageMs += (durationMs - averageMs) / 16
+        averageMs += (durationMs - averageMs) / 8
         const isSluggish = !succeeded || durationMs >= briskMs
         if (isSluggish !== sluggish) sluggishLanes += isSluggish ? lanes : -lanes
         sluggish = isSluggish

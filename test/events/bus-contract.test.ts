@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { batchesAtOnce } from '../../events/bus.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createTestFlow, type TestFlow, upTo } from '../support/event-flow.ts'
 import { natsMissing, startTestNats, type TestNats } from '../support/nats.ts'
@@ -106,7 +107,7 @@ describe.each([
       for (const versions of await flow.deliveredVersions()) expect(versions).toEqual(upTo(15))
     })
 
-    test('a slow handler is not drowned: batches are bounded and one at a time', async () => {
+    test('a slow handler is not drowned: batches are bounded and few at a time', async () => {
       let running = 0
       let most = 0
       const publisher = await flow.openPublisher()
@@ -121,7 +122,7 @@ describe.each([
         },
       })
       await allTakenIn(1_500)
-      expect(most).toBe(1)
+      expect(most).toBeLessThanOrEqual(batchesAtOnce)
       expect(Math.max(...batches)).toBeLessThanOrEqual(500)
     })
 

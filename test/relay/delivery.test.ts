@@ -9,14 +9,12 @@ import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 
 eachWithLedger()
 
-const settled = `SELECT count(*) = 0 FROM lanes`
-
 test('a change arrives once, as the stored bytes behind the hook id, signed both ways', async () => {
   const hook = await ledger.hook({ url: `${receiver.url}?tenant=1`, headers: { 'x-team': 'support' } })
   await ledger.relay()
   const [event] = await ledger.record(userUpdated('u1', { name: 'Zoë' }))
   await receiver.until((received) => received.length === 1)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
 
   const [delivery] = receiver.received
   const [stored] = await ledger.rows<{ payload: Buffer }>('SELECT payload FROM outbox')
@@ -102,7 +100,7 @@ test('a change that is rolled back is never told of', async () => {
   await expect(refused).rejects.toThrow('refused')
   await ledger.record(userUpdated('real'))
   await receiver.until((received) => received.length > 0)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   expect(receiver.received.map(({ body }) => body.data['id'])).toEqual(['real'])
 })
 
@@ -125,7 +123,7 @@ test('an event that commits late, behind higher numbers, is not missed', async (
   await recorded
   await ledger.record(userUpdated('early'))
   await receiver.until((received) => received.length === 1)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   commit()
   await late
   await receiver.until((received) => received.length === 2)
@@ -138,7 +136,7 @@ test('hooks get only what they listen to', async () => {
   await ledger.relay()
   await ledger.record(userUpdated('u1'), { ...userUpdated('u1'), type: 'User.SuspensionStatus.Updated' })
   await receiver.until((received) => received.length === 3)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   const seen = receiver.received.map(({ body }) => `${body.hookId} ${body.event} ${body.version}`)
   expect(seen.toSorted()).toEqual(
     [

@@ -6,7 +6,6 @@ import type { Received } from '../support/webhook-receiver.ts'
 
 eachWithLedger()
 
-const settled = `SELECT count(*) = 0 FROM lanes`
 const quick = { ...testRelayConfig, retrySchedule: new Array(9).fill(20) }
 
 /** Versions by entity, in the order of their first successful arrival. */
@@ -47,7 +46,7 @@ test('2 000 events of 100 entities arrive in order per entity though every tenth
     }),
   )
   await receiver.until(() => accepted.length === 2_000)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   expect(accepted).toHaveLength(2_000)
   const versions = versionsBy(accepted)
   expect(versions.size).toBe(100)
@@ -98,7 +97,7 @@ test('two relays share the work: nothing twice, everything in order', async () =
     }),
   )
   await receiver.until((received) => received.length >= 1_000)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   expect(receiver.received).toHaveLength(1_000)
   for (const list of versionsBy(receiver.received).values()) expect(list).toEqual(oneToTwenty.slice(0, 10))
   const relays = await ledger.rows(`SELECT count(DISTINCT event_id)::int AS events FROM deliveries WHERE attempts = 1`)
@@ -123,7 +122,7 @@ test('three relays are replaced one after the other under load: five hooks get a
   }
   await recording
   await receiver.until(() => accepted.length >= 2_000)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   expect(accepted).toHaveLength(2_000)
   const lanes = Map.groupBy(accepted, ({ body }) => `${body.hookId} ${body.data['id']}`)
   expect(lanes.size).toBe(100)
@@ -135,7 +134,7 @@ test('a backlog from before the relay started is delivered in order', async () =
   for (const round of oneToTwenty) await ledger.record(...entities.slice(0, 25).map((id) => userUpdated(id, { round })))
   await ledger.relay()
   await receiver.until((received) => received.length >= 500)
-  await ledger.untilTrue(settled)
+  await ledger.untilSettled()
   expect(receiver.received).toHaveLength(500)
   for (const list of versionsBy(receiver.received).values()) expect(list).toEqual(oneToTwenty)
 })

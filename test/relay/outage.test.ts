@@ -28,7 +28,7 @@ test('while its database is away a relay tries again ever more rarely, says so i
     await ledger.hook({ url: receiver.url })
     await ledger.record(userUpdated('u1'))
     await receiver.until((received) => received.length === 1)
-    await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+    await ledger.untilSettled()
     const before = lines.length
     await proxy.close()
     await ledger.record(userUpdated('u1'), userUpdated('u2'))
@@ -116,7 +116,7 @@ test.each([
     try {
       await claimed
       await ledger.untilTrue(`SELECT count(*) = 1 FROM deliveries WHERE state = 'succeeded' AND attempts = 1`)
-      await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+      await ledger.untilSettled()
       expect(receiver.received).toHaveLength(1)
     } finally {
       await stop()
@@ -174,7 +174,7 @@ test.each([
     await ledger.untilTrue(`SELECT count(*) = 2 FROM deliveries WHERE state = 'succeeded'`)
     expect(receiver.received.map(({ body }) => body.version)).toEqual([1, 1, 2])
     // Retries, leases and lanes go by the clock of the database.
-    await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+    await ledger.untilSettled()
     const [{ raw, headers }] = receiver.received as [WebhookReceiver['received'][number]]
     const secret = webhookSecretOf(signingKey)
     expect(() => verifyWebhook(raw, headers, secret)).toThrow(/seconds from now/)

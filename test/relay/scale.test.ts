@@ -2,6 +2,7 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
 import { deliveryFigures } from '../../events/delivery-figures-store.ts'
+import { freshEvents } from '../../events/first-attempt-store.ts'
 import { lockEventsWithEarlier } from '../../events/inbox-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
@@ -139,7 +140,11 @@ test.for([
         }
       })
     const takeIn = (count: number) =>
-      inTransaction(async (query) => takeEventsIn(query, readyEvents(await lockNextPending(query, count))))
+      inTransaction(async (query) => {
+        const ready = readyEvents(await lockNextPending(query, count))
+        await freshEvents(query, ready, { hookIds: [hook.id], most: count })
+        await takeEventsIn(query, ready)
+      })
     const takeInFromBroker = (eventIds: readonly string[]) =>
       inTransaction(async (query) =>
         takeEventsIn(query, readyEvents(await lockPending(query, await lockEventsWithEarlier(query, eventIds)))),

@@ -22,7 +22,7 @@ test('events that cannot be taken in for want of room on the disk wait, and are 
 
   await disk.free()
   await receiver.until((received) => received.length === 3)
-  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await ledger.untilSettled()
   const ofFirst = receiver.received.filter(({ body }) => body.data['id'] === 'u1')
   expect(ofFirst.map(({ body }) => body.version)).toEqual([1, 2])
   expect(receiver.received).toHaveLength(3)
@@ -40,7 +40,7 @@ test('a result that cannot be stored for want of room is kept until it can be: n
 
   await disk.free()
   await ledger.untilTrue(`SELECT count(*) = 2 FROM deliveries WHERE state = 'succeeded' AND attempts = 1`)
-  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await ledger.untilSettled()
   expect(receiver.received.map(({ body }) => body.version)).toEqual([1, 2])
 })
 
@@ -76,7 +76,7 @@ test('a relay that gets no connection says so in a few lines, is not ready, and 
   const relay = await relayOfItsOwnUser()
   await ledger.record(userUpdated('u1'))
   await receiver.until((received) => received.length === 1)
-  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await ledger.untilSettled()
 
   const before = relay.lines.length
   await relay.allow(0)
@@ -91,7 +91,7 @@ test('a relay that gets no connection says so in a few lines, is not ready, and 
 
   await relay.allow('any')
   await receiver.until((received) => received.length === 3)
-  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await ledger.untilSettled()
   const arrived = receiver.received.map(({ body }) => `${body.data['id']} ${body.version}`)
   expect(arrived.toSorted()).toEqual(['u1 1', 'u1 2', 'u2 1'])
   await relay.stop()

@@ -41,7 +41,7 @@ test('what an older version has left in the ledger is delivered by this one: in 
   await migrate(old.database, migrations)
   await old.relay()
   await receiver.until((received) => received.length === 4)
-  await old.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await old.untilSettled()
   const versionsOf = (id: string) =>
     receiver.received.filter(({ body }) => body.data['id'] === id).map(({ body }) => body.version)
   expect([versionsOf('u1'), versionsOf('u2'), versionsOf('u3')]).toEqual([[2, 3, 4], [], [1]])
@@ -72,7 +72,7 @@ test('an event that only a newer version knows holds nothing up: who listens to 
     INSERT INTO outbox_pending (seq) SELECT seq FROM outbox`)
   await ledger.record(userUpdated('u1'))
   await receiver.until((received) => received.length === 2)
-  await ledger.untilTrue(`SELECT count(*) = 0 FROM lanes`)
+  await ledger.untilSettled()
   const events = (list: typeof receiver.received) => list.map(({ body }) => body.event)
   expect([events(receiver.received), events(named.received)]).toEqual([
     ['User.Teleported', 'User.Data.Updated'],

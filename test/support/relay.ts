@@ -126,6 +126,10 @@ export const startTestLedger = async (options: Parameters<typeof createTestDatab
         await delay(10)
       }
     },
+    /** Everything is taken in and delivered, and that is stored. */
+    untilSettled(): Promise<void> {
+      return this.untilTrue(`SELECT NOT EXISTS (SELECT FROM outbox_pending) AND NOT EXISTS (SELECT FROM lanes)`)
+    },
     async close() {
       for (const close of closers.toReversed()) await close()
       await publisher.close()
