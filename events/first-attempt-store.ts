@@ -44,7 +44,7 @@ const fresh = statement(
              SELECT died_at IS NOT NULL FROM deliveries
              WHERE deliveries.hook_id = hook.id AND deliveries.entity_kind = event.entity_kind
                AND deliveries.entity_id = event.entity_id AND deliveries.version < event.version
-             ORDER BY deliveries.version DESC LIMIT 1), false)) AS is_free) AS delivery
+             ORDER BY deliveries.version DESC LIMIT 1), false)) AS is_free OFFSET 0) AS delivery
        WHERE hook.type = event.type
          AND (hook.organization_ids IS NULL OR event.organization_id = ANY(hook.organization_ids))
      ) AS first

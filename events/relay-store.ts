@@ -28,7 +28,7 @@ const freeing = (name: string, whose: string) => {
 }
 
 const freeLeft = freeing('left', 'leased_by = ANY($1::uuid[])')
-const freeUnknown = freeing('unknown', 'leased_by = $1 AND fence <> ALL($2::bigint[])')
+const freeUnknown = freeing('unknown', 'leased_by = $1 AND fence <> ALL($2::bigint[]) AND fence < $3')
 
 export const enterRelay = async (query: Query, id: string, aliveMs: number): Promise<void> => {
   await query(enter, [id, aliveMs])
@@ -55,9 +55,18 @@ export const takeOverLanes = async (query: Query): Promise<{ relays: number; lan
   return { relays: gone.length, lanes }
 }
 
+const fence = statement('relays-next-fence', `SELECT nextval('lane_fences') AS fence`)
+
+/** Every lease that is made from now on has a higher one. */
+export const nextFence = async (query: Query): Promise<number> =>
+  Number((await query<{ fence: number | string }>(fence, []))[0]!.fence)
+
 /**
- * Frees the lanes that a relay has without knowing it, because the answer to its claim was lost: all but those with `fences`. Returns how
- * many. The relay must have no claim under way. In the caller's transaction.
+ * Frees the lanes that a relay has without knowing it, because the answer to what leased them was lost: all that were leased `before` that
+ * fence, but those with `fences`. Returns how many. In the caller's transaction.
  */
-export const freeUnknownLanes = (query: Query, id: string, fences: readonly number[]): Promise<number> =>
-  freeUnknown(query, [id, fences])
+export const freeUnknownLanes = (
+  query: Query,
+  id: string,
+  { fences, before }: { fences: readonly number[]; before: number },
+): Promise<number> => freeUnknown(query, [id, fences, before])

@@ -1,4 +1,5 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
+import { batchesAtOnce } from '../events/bus.ts'
 import {
   type FirstSuccess,
   type FreshEvent,
@@ -10,7 +11,7 @@ import type { OpenDelivery } from '../events/lane-store.ts'
 import type { LockedEvent } from '../events/ledger-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Claimed } from './claimed-lane.ts'
-import { type HookLoad, promptMs } from './hook-load.ts'
+import { type HookLoad, hangMs } from './hook-load.ts'
 import type { LaneRunner } from './lane-runner.ts'
 import type { RelaySession, Session } from './session.ts'
 
@@ -40,6 +41,8 @@ export interface FirstAttemptsOptions {
   runner: LaneRunner
   session: Pick<RelaySession, 'current'>
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
+  /** Lanes under way at a time, over all hooks. */
+  maxLanes: number
   leaseMs: number
   /** How long before its end a lease is too short to begin an attempt, in ms. */
   attemptMs: number
@@ -47,14 +50,14 @@ export interface FirstAttemptsOptions {
 
 /** What came of attempts whose transaction was lost is kept for so long, in ms, and for so many of them. */
 const keptMs = 60_000
-const keptResults = 10_000
+const keptResults = 1_024
 /**
  * A hook gets at most what it gets through in this time, in ms: what else is for it waits in lanes, and does not hold up the events behind it that
  * are for others.
  */
-const shareMs = 150
+const shareMs = 100
 /** How long a transaction waits for receivers, in ms. */
-const longestMs = 500
+const longestMs = 250
 
 type Attempt = Promise<AttemptRecord | undefined>
 
@@ -68,13 +71,20 @@ interface Chain {
 }
 
 export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempts => {
-  const { runner, session, onResult, leaseMs, attemptMs } = options
+  const { runner, session, onResult, maxLanes, leaseMs, attemptMs } = options
   const { loads, known, send } = runner
   /** By hook and event. When these come again, nothing is sent a second time, and nothing again and again while the database takes nothing in. */
   const unstored = new Map<string, { at: number; result: Attempt }>()
+  /** The oldest come first. */
+  const forget = (now: number, most: number) => {
+    for (const [key, { at }] of unstored) {
+      if (now - at <= keptMs && unstored.size <= most) return
+      unstored.delete(key)
+    }
+  }
   const keep = (hookId: string, eventId: string, result: Attempt) => {
     const now = performance.now()
-    for (const [key, { at }] of unstored) if (now - at > keptMs || unstored.size >= keptResults) unstored.delete(key)
+    forget(now, keptResults - 1)
     unstored.set(`${hookId} ${eventId}`, { at: now, result: result.catch(() => undefined) })
   }
   const counted = (result: AttemptRecord | undefined, delivery: OpenDelivery) => {
@@ -94,17 +104,17 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
   const chainsOf = (events: readonly FreshEvent[], hookIds: readonly string[], own: Session): Chain[] => {
     const until = performance.now() + leaseMs - attemptMs
     const chains = new Map<string, Chain>()
-    const room = new Map(hookIds.map((hookId) => [hookId, loads.of(hookId).capacity(shareMs)]))
+    const shares = new Map(hookIds.map((hookId) => [hookId, loads.of(hookId).capacity(shareMs)]))
     for (const event of events)
       for (const hookId of event.hooks.split(' ')) {
-        const left = room.get(hookId)!
-        if (left === 0) continue
-        room.set(hookId, left - 1)
+        const share = shares.get(hookId)!
+        if (share.more === 0) continue
+        share.more -= 1
         const { entityKind, entityId, version } = event
         const key = `${hookId} ${entityKind} ${entityId}`
         const chain = chains.get(key)
-        if (chain) chain.events.push(event)
-        else {
+        if (chain && chain.events.length < share.ofOne) chain.events.push(event)
+        if (chain === undefined) {
           const lease = { hookId, entityKind, entityId, fence: 0, from: version }
           const claimed = runner.claimed(lease, { kind: 'plain', session: own, until })
           chains.set(key, { claimed, load: loads.of(hookId), events: [event], begun: undefined })
@@ -129,7 +139,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       if (payload === null) return false
       const delivery = { id: 0, eventId, type, version, attempts: 0, test: false, occurredAt, payload, gap: false }
       const result = await load.inTurn(async () => {
-        if (isOver) return undefined
+        if (isOver || load.failing || !runner.hasMemory()) return undefined
         const sending = attemptOf(claimed, load, delivery)
         chain.begun = { delivery, result: sending }
         return sending
@@ -154,7 +164,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       new Promise<void>((resolve, reject) => {
         const timer = setInterval(() => {
           if (performance.now() >= until || ![...open].some(({ load }) => load.isPrompt())) finish()
-        }, promptMs / 5)
+        }, hangMs / 5)
         const finish = () => {
           clearInterval(timer)
           isOver = true
@@ -177,16 +187,18 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         return storeFirstSuccesses(query, successes)
       },
       async lease(query) {
+        // Its lane may be somebody else's by now, who then sends it again: an older delivery of the entity was opened meanwhile.
         const left = chains.flatMap((chain) => (chain.begun ? [{ chain, ...chain.begun }] : []))
         const begun = left.map(({ chain, delivery }) => ({ ...chain.claimed.lease, version: delivery.version }))
-        for (const { number, deliveryId, fence } of await leaseBegunAttempts(query, begun, {
-          relayId: own.id,
-          leaseMs,
-        })) {
-          const { chain, delivery } = left[number]!
-          known.add(fence)
-          leased.push({ chain, delivery: { ...delivery, id: deliveryId }, fence })
-        }
+        if (begun.length === 0) return
+        await runner.learnFences(async () => {
+          const rows = await leaseBegunAttempts(query, begun, { relayId: own.id, leaseMs })
+          return rows.map(({ number, deliveryId, fence }) => {
+            const { chain, delivery } = left[number]!
+            leased.push({ chain, delivery: { ...delivery, id: deliveryId }, fence })
+            return fence
+          })
+        })
       },
       goOn() {
         release()
@@ -210,9 +222,10 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
     async begin(query, ready) {
       const own = session.current()
       const hookIds = loads.prompt()
-      const most = runner.room()
+      forget(performance.now(), keptResults)
+      const most = Math.min(runner.room(), Math.ceil(maxLanes / batchesAtOnce))
       if (own === undefined || ready.length === 0 || hookIds.length === 0 || most === 0) return undefined
-      const events = await freshEvents(query, ready, { hookIds, most })
+      const events = await runner.reserving(most, () => freshEvents(query, ready, { hookIds, most }))
       const chains = chainsOf(events, hookIds, own)
       return chains.length > 0 ? beginRound(chains, own) : undefined
     },

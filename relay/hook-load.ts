@@ -17,10 +17,10 @@ export interface HookLoad {
   readonly epoch: number
   /** Its last attempt failed. */
   readonly failing: boolean
-  /** Its receiver has answered within `promptMs` last, and does so now. */
+  /** Its receiver usually answers within `promptMs`, and nothing hangs. */
   isPrompt(): boolean
-  /** How many attempts more it would get through in so many milliseconds, as it has answered lately. */
-  capacity(ms: number): number
+  /** How many attempts it gets through in so many milliseconds: one after the other, and all together, behind those that wait. */
+  capacity(ms: number): { ofOne: number; more: number }
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
   end(): boolean
@@ -38,7 +38,9 @@ export interface HookLoad {
  */
 const maxWindow = 64
 /** A receiver is prompt that answers within this, in ms. */
-export const promptMs = 50
+const promptMs = 10
+/** An attempt that takes longer hangs, in ms. */
+export const hangMs = 50
 /** An answer slower than this, in ms, takes the window back to its start. */
 const briskMs = 1_000
 const keptLoads = 1_000
@@ -60,8 +62,8 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     /** Lanes may be due that no claim has taken for want of room. */
     let isBehind = false
     const waiting: (() => void)[] = []
-    let wasPrompt = false
-    let averageMs = 0
+    /** What an answer takes when nothing else is in its way: follows what is faster at once, what is slower bit by bit. */
+    let usualMs: number | undefined
     /** When the attempts began that are under way, the oldest first. */
     const begun = new Set<{ at: number }>()
     const room = () => {
@@ -87,9 +89,13 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       isPrompt() {
         const now = performance.now()
         const [oldest] = begun
-        return wasPrompt && !failed && now >= avoidedUntil && (oldest === undefined || now - oldest.at <= promptMs)
+        const isPrompt = usualMs !== undefined && usualMs <= promptMs && !failed && now >= avoidedUntil
+        return isPrompt && (oldest === undefined || now - oldest.at <= hangMs)
       },
-      capacity: (ms: number) => Math.max(Math.ceil((perHook * ms) / Math.max(averageMs, 1)) - waiting.length, 0),
+      capacity(ms: number) {
+        const ofOne = Math.ceil(ms / Math.max(usualMs ?? ms, 1))
+        return { ofOne, more: Math.max(ofOne * perHook - posts - waiting.length, 0) }
+      },
       room() {
         const lanesMore = room()
         if (lanesMore === 0) isBehind = true
@@ -124,8 +130,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         if (stop) epoch += 1
         const isNew = failed || !succeeded
         failed = !succeeded
-        wasPrompt = durationMs <= promptMs
-        averageMs += (durationMs - averageMs) / 8
+        usualMs = Math.min(durationMs, usualMs === undefined ? durationMs : usualMs + (durationMs - usualMs) / 16)
         const isSluggish = !succeeded || durationMs >= briskMs
         if (isSluggish !== sluggish) sluggishLanes += isSluggish ? lanes : -lanes
         sluggish = isSluggish

@@ -17,6 +17,10 @@ export interface LaneRunner {
   readonly reader: Pick<LaneReader, 'read'>
   /** Fences of the leases that we know of. */
   readonly known: Set<number>
+  /** Runs `lease`, which returns the fences of new leases; nobody asks meanwhile which we know. */
+  learnFences(lease: () => Promise<number[]>): Promise<void>
+  /** Leases are being made whose fences are still to be learnt. */
+  readonly isLearning: boolean
   /** How many more lanes may be begun; 0 also while there is no memory for what they send. */
   room(): number
   /** `until`: no attempt starts after it (`performance.now()`). */
@@ -25,8 +29,12 @@ export interface LaneRunner {
   run(lane: Claimed, deliveries: readonly OpenDelivery[], begun?: Promise<AttemptRecord | undefined>): void
   /** So many bytes more are in memory, or less. */
   hold(bytes: number): void
+  /** There is memory for more. */
+  hasMemory(): boolean
   /** So many lanes more are about to be begun, or fewer. */
   reserve(lanes: number): void
+  /** Reserves them while `work` runs. */
+  reserving<Result>(lanes: number, work: () => Promise<Result>): Promise<Result>
   /** When the next lane is due that was given back for a short while (`performance.now()`). */
   nextDue(): number
   /** Lets running attempts end for `graceMs`, then breaks them off; gives the lanes back. Nothing may be begun any more. */
@@ -41,7 +49,7 @@ export interface LaneRunnerOptions {
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
   /** A hook has room for lanes again, or there are lanes that are due. */
   onRoom(): void
-  /** A lane has ended. */
+  /** A lane has ended, or one that was reserved is free. */
   onEnd(): void
   logger: Logger
   /** POSTs to one hook at a time. */
@@ -73,7 +81,13 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
   let soon: number[] = []
   const reader = createLaneReader({ query, logger, room: () => maxBytes - bytes })
   const send = createSend({ targets, deliver, logger, stopping })
-  const room = () => (bytes < maxBytes ? Math.max(maxLanes - running.size - reserved, 0) : 0)
+  const hasMemory = () => bytes < maxBytes
+  const reserve = (more: number) => {
+    reserved += more
+    if (more < 0) options.onEnd()
+  }
+  let learning = 0
+  const room = () => (hasMemory() ? Math.max(maxLanes - running.size - reserved, 0) : 0)
 
   /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. True when it could go on. */
   const workOff = async (
@@ -159,8 +173,26 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     hold(more) {
       bytes += more
     },
-    reserve(more) {
-      reserved += more
+    hasMemory,
+    reserve,
+    async reserving(lanes, work) {
+      reserve(lanes)
+      try {
+        return await work()
+      } finally {
+        reserve(-lanes)
+      }
+    },
+    async learnFences(lease) {
+      learning += 1
+      try {
+        for (const fence of await lease()) known.add(fence)
+      } finally {
+        learning -= 1
+      }
+    },
+    get isLearning() {
+      return learning > 0
     },
     claimed: (lease, { kind, session, until }) => ({
       lease,

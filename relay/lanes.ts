@@ -1,6 +1,6 @@
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../events/lane-claim-store.ts'
 import type { Lease } from '../events/lane-store.ts'
-import { freeUnknownLanes } from '../events/relay-store.ts'
+import { freeUnknownLanes, nextFence } from '../events/relay-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -74,8 +74,12 @@ export const createLanes = (options: LanesOptions): Lanes => {
   /** The answer to a claim may have been lost: nobody would have what it claimed until the leases end. */
   let isUnsure = false
   const makeSure = async (own: Session) => {
-    const lanes = await database.transaction((query) => freeUnknownLanes(query, own.id, [...known]))
+    const before = await nextFence(database.query)
+    // By now we know all leases that are older, or look again later.
+    if (runner.isLearning) return
     isUnsure = false
+    const fences = [...known]
+    const lanes = await database.transaction((query) => freeUnknownLanes(query, own.id, { fences, before }))
     if (lanes > 0) logger.warn({ lanes }, 'lanes were claimed without our knowing; they are claimed again')
   }
 
@@ -92,7 +96,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     if (own === undefined || wasFull) return { cut: false, gated: false }
     const until = performance.now() + leaseMs - attemptMs
     const common = { relayId: own.id, leaseMs, perHook, room: loads.room() }
-    const plain = await claimLanes(database.query, { ...common, limit, after })
+    const plain = await runner.reserving(limit, () => claimLanes(database.query, { ...common, limit, after }))
     const { gated, tests } = plain
     after = plain.after
     const byHook = Map.groupBy(plain.leases, ({ hookId }) => hookId)
@@ -150,6 +154,7 @@ export const createLanes = (options: LanesOptions): Lanes => {
     },
     doubt() {
       isUnsure = true
+      wakeup.wake()
     },
     ended: loop(),
   }

@@ -80,7 +80,16 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const session = startSession({ database, logger, aliveMs, onWork: () => lanes.wake() })
   const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })
   const stopping = new AbortController()
-  const common = { session, targets, recorder, logger, perHook, leaseMs, attemptMs: attemptTimeoutMs + storingMs }
+  const common = {
+    session,
+    targets,
+    recorder,
+    logger,
+    perHook,
+    maxLanes,
+    leaseMs,
+    attemptMs: attemptTimeoutMs + storingMs,
+  }
   const runner = createLaneRunner({
     ...common,
     query: database.query,
