@@ -59,6 +59,30 @@ test('what an older version has left in the ledger is delivered by this one: in 
   ])
 })
 
+test('what was purged by an older version leaves a gap that this one tells of', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0024-given-up')
+  const old = await startTestLedger({ schema: migrations.slice(0, steps) })
+  onTestFinished(old.close)
+  await old.hook({ url: receiver.url })
+  await old.rows(`
+    WITH version AS (INSERT INTO entity_versions (kind, id, version) VALUES ('user', 'u1', 1)),
+    event AS (
+      INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+      VALUES (gen_random_uuid(), 'user', 'u1', 1, 'User.Data.Updated', gen_random_uuid(), '{}') RETURNING *)
+    INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version, state, attempts, finished_at)
+    SELECT hooks.id, event.id, type, entity_kind, entity_id, version, 'cancelled', 10, now() FROM event, hooks`)
+  await migrate(old.database, migrations)
+  await old.relay()
+  for (let times = 0; times < 3; times += 1) {
+    await old.record(userUpdated('other'))
+    await old.untilSettled()
+  }
+  await old.record(userUpdated('u1'))
+  await old.untilSettled()
+  const { headers, body } = receiver.received.at(-1)!
+  expect([body.data['id'], body.version, headers['surrogate-gap']]).toEqual(['u1', 2, 'true'])
+})
+
 test('an event that only a newer version knows holds nothing up: who listens to all events of users gets it', async () => {
   const named = await anotherReceiver()
   await ledger.hook({ url: receiver.url, events: ['User.*'] })
