@@ -13,8 +13,8 @@ const looks = 8
 /** Payloads above are read when they are sent, a few at a time. */
 const biggest = 16_384
 
-// Nothing is locked: a change of a hook must not wait for receivers. A lane, or a last delivery that was given up (`Surrogate-Gap`), is for who works lanes off. An event whose payload is too big is named, so that
-// nothing of its entity overtakes it.
+// Nothing is locked: a change of a hook must not wait for receivers. A lane, or a last delivery that was given up (`Surrogate-Gap`), is for who
+// works lanes off. An event whose payload is too big is named, so that nothing of its entity overtakes it.
 const fresh = statement(
   'first-attempts-fresh',
   `WITH ${listeners()},

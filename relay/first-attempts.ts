@@ -12,7 +12,7 @@ import type { LockedEvent } from '../events/ledger-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Claimed } from './claimed-lane.ts'
 import { type HookLoad, hangMs } from './hook-load.ts'
-import type { LaneRunner } from './lane-runner.ts'
+import { type LaneRunner, sizeOf } from './lane-runner.ts'
 import type { RelaySession, Session } from './session.ts'
 
 /**
@@ -126,7 +126,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
   const beginRound = (chains: readonly Chain[], own: Session): FirstRound => {
     const successes: FirstSuccess[] = []
     let isOver = false
-    let held = chains.flatMap(({ events }) => events).reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
+    let held = sizeOf(chains.flatMap(({ events }) => events))
     runner.hold(held)
     runner.reserve(chains.length)
     const until = performance.now() + longestMs
@@ -190,7 +190,6 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         // Its lane may be somebody else's by now, who then sends it again: an older delivery of the entity was opened meanwhile.
         const left = chains.flatMap((chain) => (chain.begun ? [{ chain, ...chain.begun }] : []))
         const begun = left.map(({ chain, delivery }) => ({ ...chain.claimed.lease, version: delivery.version }))
-        if (begun.length === 0) return
         await runner.learnFences(async () => {
           const rows = await leaseBegunAttempts(query, begun, { relayId: own.id, leaseMs })
           return rows.map(({ number, deliveryId, fence }) => {

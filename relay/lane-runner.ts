@@ -67,7 +67,8 @@ const mostRounds = 4
 /** What is due again within this is not left to the next look for lanes. */
 export const pollMs = 1_000
 
-const sizeOf = (deliveries: readonly OpenDelivery[]) =>
+/** Of what is to be sent. */
+export const sizeOf = (deliveries: readonly Pick<OpenDelivery, 'payload'>[]): number =>
   deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
 
 export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {

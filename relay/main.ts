@@ -54,8 +54,8 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest, with first attempts → lanes → attempts → ledger. Any number of relays share the work; one that dies leaves its
- * lanes to the others within seconds.
+ * Turns events into webhooks: bus → ingest, with first attempts → lanes → attempts → ledger. Any number of relays share the work; one that
+ * dies leaves its lanes to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
@@ -94,7 +94,6 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
     ...common,
     query: database.query,
     deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
-    maxLanes,
     maxBytes,
     stopping: stopping.signal,
     onResult: measure.result,

@@ -11,12 +11,18 @@ eachWithLedger()
 
 /** Versions of Surrogate follow each other while events wait. */
 
-test('what an older version has left in the ledger is delivered by this one: in order, the same bytes, nothing twice', async () => {
-  // Before breakers, sessions of relays, replays and test-sends.
-  const steps = migrations.findIndex(({ name }) => name === '0016-delivery-health')
+/** A ledger as it was before this migration. */
+const ledgerBefore = async (name: string) => {
+  const steps = migrations.findIndex((migration) => migration.name === name)
   const old = await startTestLedger({ schema: migrations.slice(0, steps) })
   onTestFinished(old.close)
   await old.hook({ url: receiver.url })
+  return old
+}
+
+test('what an older version has left in the ledger is delivered by this one: in order, the same bytes, nothing twice', async () => {
+  // Before breakers, sessions of relays, replays and test-sends.
+  const old = await ledgerBefore('0016-delivery-health')
   // The last change of u1 is on its way through a broker; the rest is taken in.
   await old.rows(`
     INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload, published_at, ingested_at)
@@ -60,10 +66,7 @@ test('what an older version has left in the ledger is delivered by this one: in 
 })
 
 test('what was purged by an older version leaves a gap that this one tells of', async () => {
-  const steps = migrations.findIndex(({ name }) => name === '0024-given-up')
-  const old = await startTestLedger({ schema: migrations.slice(0, steps) })
-  onTestFinished(old.close)
-  await old.hook({ url: receiver.url })
+  const old = await ledgerBefore('0024-given-up')
   await old.rows(`
     WITH version AS (INSERT INTO entity_versions (kind, id, version) VALUES ('user', 'u1', 1)),
     event AS (
