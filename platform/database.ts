@@ -141,6 +141,8 @@ export const createDatabase = ({
     if (!closing) logger.warn({ reason: message, code: error.code }, 'a database connection broke')
   }
   pool.on('error', onBroken)
+  // In use, a connection fails the next statement, and the pool does not take it back. It may break before whoever wanted it has it.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const pipelined = createPipelinedQuery({ settings: planned, connections: pipelinedConnections, onBroken })
   const sayOfKnex = (message: unknown) => {
     if (!closing) logger.warn({ reason: String(message) }, 'a database connection of knex broke')
@@ -163,11 +165,6 @@ export const createDatabase = ({
     async transaction(work, { idleMs = transactionIdleMs } = {}) {
       const client = await pool.connect()
       let broken: Error | undefined
-      // The pool listens only while a connection is idle, and this one can break between two statements.
-      const onError = (error: Error) => {
-        broken = error
-      }
-      client.on('error', onError)
       try {
         await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`)
         const result = await work(clientQuery(client))
@@ -175,11 +172,10 @@ export const createDatabase = ({
         return result
       } catch (error) {
         await client.query('ROLLBACK').catch((failure: Error) => {
-          broken ??= failure
+          broken = failure
         })
         throw error
       } finally {
-        client.off('error', onError)
         client.release(broken)
       }
     },

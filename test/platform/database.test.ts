@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase, queryOf, statement } from '../../platform/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
@@ -75,6 +77,41 @@ test('a connection that is cut between two statements of a transaction fails tha
   })
   await expect(cut).rejects.toThrow()
   await expect(database.transaction((query) => query(backend, []))).resolves.toHaveLength(1)
+})
+
+test('a server that ends a connection with its very first word fails what wanted it, not the process', async () => {
+  const bytes = (type: string, content: Buffer) => {
+    const length = Buffer.alloc(4)
+    length.writeInt32BE(content.length + 4)
+    return Buffer.concat([Buffer.from(type), length, content])
+  }
+  // What a real one sends in three writes may arrive as one: that the connection stands, and that it ends (its postmaster was killed).
+  const authenticated = bytes('R', Buffer.alloc(4))
+  const ready = bytes('Z', Buffer.from('I'))
+  const fatal = bytes('E', Buffer.from('SFATAL\0VFATAL\0C57P01\0Mthe server goes\0\0'))
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end(Buffer.concat([authenticated, ready, fatal])))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const connection = { host: '127.0.0.1', port, user: 'nobody', password: '', database: 'none' }
+  const database = createDatabase({ connection, logger: silentLogger })
+  onTestFinished(database.close)
+  const uncaught: unknown[] = []
+  const note = (error: unknown) => void uncaught.push(error)
+  process.on('uncaughtExceptionMonitor', note)
+  onTestFinished(() => void process.off('uncaughtExceptionMonitor', note))
+
+  for (const ask of [
+    () => database.transaction((query) => query(backend, [])),
+    () => database.pool.query('SELECT 1'),
+    () => database.query(backend, []),
+    () => database.knex.raw('SELECT 1'),
+  ])
+    await expect(ask()).rejects.toThrow()
+  expect(uncaught).toEqual([])
 })
 
 test('a transaction whose process hangs gives its locks back', async () => {
