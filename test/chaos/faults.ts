@@ -11,10 +11,13 @@ export interface FaultCounts {
 
 /** A relay that is stopped wakes up after its lease (8 s) has gone to another. In ms. */
 const stoppedMs = 10_000
-/** How long events gather in the broker before it is wiped, in ms. */
-const gatheringMs = 700
+/** So many events gather in the broker before it is wiped; it is not waited for longer than `gatheringMs`. */
+const gathered = 30
+const gatheringMs = 8_000
 /** How long something stays dead, in ms. */
 const deadMs = { from: 50, to: 800 }
+
+const confirmed = `SELECT count(*)::int AS events FROM outbox_pending WHERE published_at IS NOT NULL`
 
 type Fault = 'kill' | 'wipe' | 'stop'
 
@@ -75,6 +78,15 @@ export const causeFaults = async (options: FaultOptions): Promise<FaultCounts> =
     down.add(actor)
     recovering.push(kill(actor).then(() => restart(actor)))
   }
+  const gather = async () => {
+    const until = performance.now() + gatheringMs
+    while (performance.now() < until) {
+      // The database may be down just now.
+      const [row] = await stage.query<{ events: number }>(confirmed).catch(() => [])
+      if (row && row.events >= gathered) return
+      await delay(50)
+    }
+  }
   /** The broker forgets what it has confirmed and no relay has seen yet: they are down meanwhile. */
   const wipe = (broker: Actor) => {
     const relays = up(actors.relays)
@@ -82,7 +94,7 @@ export const causeFaults = async (options: FaultOptions): Promise<FaultCounts> =
     recovering.push(
       (async () => {
         await Promise.all(relays.map(kill))
-        await delay(gatheringMs)
+        await gather()
         await kill(broker)
         await stage.wipe()
         counts.wipes += 1
