@@ -52,7 +52,7 @@ export const createSend = (options: {
     return isWanted ? { target: standing.target, failing: standing.failing } : undefined
   }
 
-  return async (claimed, load, delivery) => {
+  const send: Send = async (claimed, load, delivery) => {
     const { lease, kind, session: own, breakOff, until, epoch } = claimed
     const mayStart = () => !stopping.aborted && load.epoch === epoch && own.holds() && performance.now() < until
     if (!mayStart()) return undefined
@@ -73,4 +73,5 @@ export const createSend = (options: {
     const isNew = load.learn({ succeeded, durationMs: result.durationMs, stop })
     return Object.assign(result, { isNews: isNew || found.failing })
   }
+  return (claimed, load, delivery) => load.watch(send(claimed, load, delivery))
 }

@@ -41,6 +41,8 @@ export interface FirstAttemptsOptions {
   runner: LaneRunner
   session: Pick<RelaySession, 'current'>
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
+  /** POSTs to one hook at a time. */
+  perHook: number
   /** Lanes under way at a time, over all hooks. */
   maxLanes: number
   leaseMs: number
@@ -64,14 +66,24 @@ type Attempt = Promise<AttemptRecord | undefined>
 /** The events of one entity for one hook: sent one after the other, while each succeeds. */
 interface Chain {
   claimed: Claimed
-  load: HookLoad
   events: FreshEvent[]
   /** Under way, or without plain success. */
   begun: { delivery: OpenDelivery; result: Attempt } | undefined
 }
 
+/** What is for one hook. */
+interface Line {
+  load: HookLoad
+  /** By entity, in the order of their events. */
+  chains: Map<string, Chain>
+  /** Attempts that are still to be begun. */
+  left: number
+}
+
+const keyOf = (hookId: string, eventId: string) => `${hookId} ${eventId}`
+
 export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempts => {
-  const { runner, session, onResult, maxLanes, leaseMs, attemptMs } = options
+  const { runner, session, onResult, perHook, maxLanes, leaseMs, attemptMs } = options
   const { loads, known, send } = runner
   /** By hook and event. When these come again, nothing is sent a second time, and nothing again and again while the database takes nothing in. */
   const unstored = new Map<string, { at: number; result: Attempt }>()
@@ -85,65 +97,79 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
   const keep = (hookId: string, eventId: string, result: Attempt) => {
     const now = performance.now()
     forget(now, keptResults - 1)
-    unstored.set(`${hookId} ${eventId}`, { at: now, result: result.catch(() => undefined) })
+    unstored.set(keyOf(hookId, eventId), { at: now, result: result.catch(() => undefined) })
   }
   const counted = (result: AttemptRecord | undefined, delivery: OpenDelivery) => {
     if (result) onResult(result, delivery)
     return result
   }
   /** What came of an earlier attempt, or else comes of one that begins now. */
-  const attemptOf = (claimed: Claimed, load: HookLoad, delivery: OpenDelivery): Attempt => {
+  const attempt = (claimed: Claimed, load: HookLoad, delivery: OpenDelivery): Attempt => {
     const { lease } = claimed
-    const key = `${lease.hookId} ${delivery.eventId}`
+    const key = keyOf(lease.hookId, delivery.eventId)
     const before = unstored.get(key)
     if (before === undefined) return send(claimed, load, delivery).then((result) => counted(result, delivery))
     unstored.delete(key)
     return before.result.then((result) => result && { ...result, lease })
   }
 
-  const chainsOf = (events: readonly FreshEvent[], hookIds: readonly string[], own: Session): Chain[] => {
+  const linesOf = (events: readonly FreshEvent[], own: Session): Line[] => {
     const until = performance.now() + leaseMs - attemptMs
-    const chains = new Map<string, Chain>()
-    const shares = new Map(hookIds.map((hookId) => [hookId, loads.of(hookId).capacity(shareMs)]))
+    const lines = new Map<string, Line & { share: ReturnType<HookLoad['capacity']> }>()
+    const lineOf = (hookId: string) => {
+      const load = loads.of(hookId)
+      const line = { load, chains: new Map<string, Chain>(), left: 0, share: load.capacity(shareMs) }
+      lines.set(hookId, line)
+      return line
+    }
     for (const event of events)
       for (const hookId of event.hooks.split(' ')) {
-        const share = shares.get(hookId)!
+        const line = lines.get(hookId) ?? lineOf(hookId)
+        const { load, chains, share } = line
         if (share.more === 0) continue
         share.more -= 1
         const { entityKind, entityId, version } = event
-        const key = `${hookId} ${entityKind} ${entityId}`
+        const key = `${entityKind} ${entityId}`
         const chain = chains.get(key)
-        if (chain && chain.events.length < share.ofOne) chain.events.push(event)
-        if (chain === undefined) {
+        if (chain && chain.events.length >= share.ofOne) continue
+        line.left += 1
+        load.expect(1)
+        if (chain) chain.events.push(event)
+        else {
           const lease = { hookId, entityKind, entityId, fence: 0, from: version }
           const claimed = runner.claimed(lease, { kind: 'plain', session: own, until })
-          chains.set(key, { claimed, load: loads.of(hookId), events: [event], begun: undefined })
+          chains.set(key, { claimed, events: [event], begun: undefined })
         }
       }
-    return [...chains.values()]
+    return [...lines.values()].filter(({ left }) => left > 0)
   }
 
-  const beginRound = (chains: readonly Chain[], own: Session): FirstRound => {
+  const beginRound = (lines: readonly Line[], own: Session): FirstRound => {
+    const chains = lines.flatMap((line) => [...line.chains.values()])
     const successes: FirstSuccess[] = []
     let isOver = false
     let held = sizeOf(chains.flatMap(({ events }) => events))
     runner.hold(held)
     runner.reserve(chains.length)
     const until = performance.now() + longestMs
-    const open = new Set(chains)
+    const open = new Set(lines)
 
-    /** True when the next one may be sent. */
-    const attempt = async (chain: Chain, event: FreshEvent): Promise<boolean> => {
-      const { claimed, load } = chain
+    /** Nothing more of it is begun. */
+    const close = (line: Line) => {
+      line.load.expect(-line.left)
+      line.left = 0
+    }
+    /** True when the next one of the entity may be sent. */
+    const sendOne = async (line: Line, chain: Chain, event: FreshEvent): Promise<boolean> => {
+      const { load } = line
       const { eventId, type, version, occurredAt, payload } = event
-      if (payload === null) return false
+      if (payload === null || isOver || load.failing || !runner.hasMemory()) return false
+      line.left -= 1
+      load.expect(-1)
       const delivery = { id: 0, eventId, type, version, attempts: 0, test: false, occurredAt, payload, gap: false }
-      const result = await load.inTurn(async () => {
-        if (isOver || load.failing || !runner.hasMemory()) return undefined
-        const sending = attemptOf(claimed, load, delivery)
-        chain.begun = { delivery, result: sending }
-        return sending
-      })
+      const sending = attempt(chain.claimed, load, delivery)
+      chain.begun = { delivery, result: sending }
+      const result = await sending
       if (isOver) return false
       const succeeded = result?.state === 'succeeded' && !result.isNews
       if (succeeded || result === undefined) chain.begun = undefined
@@ -154,12 +180,27 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       runner.hold(more)
       return true
     }
-    const run = async (chain: Chain) => {
-      for (const event of chain.events) if (!(await attempt(chain, event))) break
-      open.delete(chain)
+    /** In one turn: what others want to send to the hook comes behind all of it, so that rounds end one after the other. */
+    const workOff = (line: Line, next: Iterable<Chain>) =>
+      line.load.inTurn(async () => {
+        for (const chain of next) {
+          if (isOver) return
+          for (const event of chain.events) if (!(await sendOne(line, chain, event))) break
+        }
+      })
+    const run = async (line: Line) => {
+      const next = line.chains.values()
+      const turns = Math.min(perHook, line.chains.size)
+      await Promise.all(Array.from({ length: turns }, () => workOff(line, next)))
+      close(line)
+      open.delete(line)
     }
-    const running = Promise.all(chains.map(run))
+    const running = Promise.all(lines.map(run))
 
+    const end = () => {
+      isOver = true
+      for (const line of lines) close(line)
+    }
     const over = () =>
       new Promise<void>((resolve, reject) => {
         const timer = setInterval(() => {
@@ -167,7 +208,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         }, hangMs / 5)
         const finish = () => {
           clearInterval(timer)
-          isOver = true
+          end()
           resolve()
         }
         running.then(finish, (error: unknown) => {
@@ -208,6 +249,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         }
       },
       drop() {
+        end()
         release()
         for (const { fence } of leased) known.delete(fence)
         for (const { event, result } of successes) keep(result.lease.hookId, event.eventId, Promise.resolve(result))
@@ -225,8 +267,8 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       const most = Math.min(runner.room(), Math.ceil(maxLanes / batchesAtOnce))
       if (own === undefined || ready.length === 0 || hookIds.length === 0 || most === 0) return undefined
       const events = await runner.reserving(most, () => freshEvents(query, ready, { hookIds, most }))
-      const chains = chainsOf(events, hookIds, own)
-      return chains.length > 0 ? beginRound(chains, own) : undefined
+      const lines = linesOf(events, own)
+      return lines.length > 0 ? beginRound(lines, own) : undefined
     },
   }
 }

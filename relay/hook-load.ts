@@ -24,8 +24,12 @@ export interface HookLoad {
   begin(): void
   /** True when there is room again for a worthwhile claim, and may be lanes for it: the last claim had to leave some, or did not look. */
   end(): boolean
-  /** Runs `work` once fewer than `perHook` others run. */
+  /** Runs `work`, which makes one attempt at a time, once fewer than `perHook` others run. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
+  /** So many attempts more are about to be made, or fewer. */
+  expect(more: number): void
+  /** An attempt, from when its turn has come; while it hangs the receiver is not prompt. */
+  watch<Result>(attempt: Promise<Result>): Promise<Result>
   /** Learns from an attempt. True when it says something new: a failure, or the first success after one. */
   learn(attempt: { succeeded: boolean; durationMs: number; stop: boolean }): boolean
   /** Claims no lanes for `ms`: this relay cannot serve the hook, another may. */
@@ -56,7 +60,8 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
     let window = perHook
     let sluggish = false
     let failed = false
-    let posts = 0
+    let turns = 0
+    let expected = 0
     let epoch = 0
     let avoidedUntil = 0
     /** Lanes may be due that no claim has taken for want of room. */
@@ -84,7 +89,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         return failed
       },
       get idle() {
-        return lanes === 0 && posts === 0
+        return lanes === 0 && turns === 0 && expected === 0
       },
       isPrompt() {
         const now = performance.now()
@@ -94,7 +99,7 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       },
       capacity(ms: number) {
         const ofOne = Math.ceil(ms / Math.max(usualMs ?? ms, 1))
-        return { ofOne, more: Math.max(ofOne * perHook - posts - waiting.length, 0) }
+        return { ofOne, more: Math.max(ofOne * perHook - turns - waiting.length - expected, 0) }
       },
       room() {
         const lanesMore = room()
@@ -112,18 +117,27 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
         return true
       },
       async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-        if (posts >= perHook) await new Promise<void>((resolve) => waiting.push(resolve))
-        else posts += 1
-        const own = { at: performance.now() }
-        begun.add(own)
+        if (turns >= perHook) await new Promise<void>((resolve) => waiting.push(resolve))
+        else turns += 1
         try {
           return await work()
         } finally {
-          begun.delete(own)
           // The turn passes on; only when nobody waits is there one fewer.
           const next = waiting.shift()
           if (next) next()
-          else posts -= 1
+          else turns -= 1
+        }
+      },
+      expect(more: number) {
+        expected += more
+      },
+      async watch<Result>(attempt: Promise<Result>): Promise<Result> {
+        const own = { at: performance.now() }
+        begun.add(own)
+        try {
+          return await attempt
+        } finally {
+          begun.delete(own)
         }
       },
       learn({ succeeded, durationMs, stop }: { succeeded: boolean; durationMs: number; stop: boolean }) {
