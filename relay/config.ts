@@ -1,9 +1,13 @@
 import { z } from 'zod'
-import { loadConfig } from '../platform/config.ts'
+import { loadConfig, setting } from '../platform/config.ts'
 import { webhookTargetSettings } from '../platform/outbound.ts'
 
 /** The relay's own settings; database, keys and logging are those of every process. */
-export const relaySettings = z.object(webhookTargetSettings)
+export const relaySettings = z.object({
+  ...webhookTargetSettings,
+  /** POSTs of one relay to one hook at a time, 1 to 64. Default 4. */
+  WEBHOOK_CONCURRENCY: setting.integer(1, 64).default(4),
+})
 
 export interface RelayConfig {
   /** CIDRs that webhooks may reach although they are not public. */
@@ -38,6 +42,10 @@ export interface RelayConfig {
 
 /** Reads the environment. Throws `StartupError` naming every setting that is wrong. */
 export const loadRelayConfig = (source: Record<string, string | undefined> = process.env): RelayConfig => {
-  const { WEBHOOK_ALLOWED_NETWORKS, WEBHOOK_ALLOW_HTTP } = loadConfig(relaySettings, source)
-  return { allowedNetworks: WEBHOOK_ALLOWED_NETWORKS, allowHttp: WEBHOOK_ALLOW_HTTP }
+  const read = loadConfig(relaySettings, source)
+  return {
+    allowedNetworks: read.WEBHOOK_ALLOWED_NETWORKS,
+    allowHttp: read.WEBHOOK_ALLOW_HTTP,
+    perHook: read.WEBHOOK_CONCURRENCY,
+  }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
+import { loadRelayConfig } from '../../relay/config.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
@@ -22,6 +23,29 @@ test('a rate limit holds over all relays, and is used up to a second’s worth a
   await ledger.untilTrue(`SELECT slots_from > now() - interval '1100 ms' FROM hooks`)
   await ledger.rows(`UPDATE hooks SET rate_limit = NULL`)
   await receiver.until((received) => received.length === 10)
+})
+
+test('a hook gets as many POSTs at a time as the operator says, whichever way they take', async () => {
+  let underWay = 0
+  let most = 0
+  receiver.answerWith((_received, response) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    // A receiver that takes a little: so that they would pile up.
+    setTimeout(() => {
+      underWay -= 1
+      response.writeHead(204).end()
+    }, 5)
+  })
+  await ledger.hook({ url: receiver.url })
+  const environment = { WEBHOOK_CONCURRENCY: '3', WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
+  await ledger.relay({ config: loadRelayConfig(environment) })
+  // The first from lanes; then the receiver is known as prompt, and gets the others while they are taken in.
+  for (const count of [60, 120]) {
+    await ledger.record(...users(60))
+    await receiver.until((received) => received.length === count)
+  }
+  expect(most).toBe(3)
 })
 
 test('a limit set while a lane is worked off holds at once: what was claimed before is given back', async () => {
