@@ -61,8 +61,8 @@ export const prepareLoad = async (options: {
       let done = 0
       const write = async () => {
         while (done < events && performance.now() < deadline) {
-          const due = begun + (done / perSecond) * 1_000
-          if (due > performance.now()) await delay(due - performance.now())
+          const ahead = begun + (done / perSecond) * 1_000 - performance.now()
+          if (ahead > 0) await delay(ahead)
           const path = random.pick(paths)
           asked += 1
           // Never the same twice: a change that changes nothing is none.
