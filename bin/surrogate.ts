@@ -109,4 +109,8 @@ const explain = (error: unknown): number => {
   return 1
 }
 
+// Whoever reads what a command prints may have seen enough, as in `surrogate describe events | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
 process.exit(await main(process.argv.slice(2)).catch(explain))
