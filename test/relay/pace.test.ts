@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
+import { statement } from '../../platform/database.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
@@ -180,4 +181,27 @@ test('relays that look at the same moment spend a slot or a probe once', async (
     const claimed = (await Promise.all(claims)).flat().map(({ hookId }) => hookId)
     expect(claimed.toSorted()).toEqual([limited.id, broken.id].toSorted())
   }
+})
+
+test('a slot or a probe is spent only where a lane was claimed for it', async () => {
+  const limited = await ledger.hook({ url: receiver.url })
+  const broken = await ledger.hook({ url: receiver.url })
+  const relayId = '00000000-0000-4000-8000-000000000000'
+  await ledger.rows(`INSERT INTO relays (id, alive_until) VALUES ($1, now() + interval '1 hour')`, relayId)
+  await ledger.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at) SELECT id, 'user', 'u1', now() FROM hooks`)
+  await ledger.rows(`UPDATE hooks SET rate_limit = 60 WHERE id = $1`, limited.id)
+  await ledger.rows(`UPDATE hooks SET open_since = now(), probe_at = now() WHERE id = $1`, broken.id)
+  const options = { relayId, leaseMs: 30_000, perHook: 4, room: new Map(), catchUpRate: 3_000 }
+  const claimed = async () => {
+    const leases = await claimGatedLanes(ledger.database.query, options)
+    return leases.map(({ hookId }) => hookId).toSorted()
+  }
+  const lock = statement('test-lock-lanes', 'SELECT FROM lanes FOR UPDATE')
+  // Somebody is just changing the lanes: they are passed over.
+  await ledger.database.transaction(async (query) => {
+    await query(lock, [])
+    expect(await claimed()).toEqual([])
+  })
+  expect(await claimed()).toEqual([limited.id, broken.id].toSorted())
 })
