@@ -33,7 +33,7 @@ const smallHeap = ['--max-semi-space-size=8']
 const largeBacklog = 100_000
 const eventsPerSecond = 200
 /** With fewer seconds a 99th percentile is one or two events that met a checkpoint. */
-const leastOfLatency = 5
+const leastOfLatency = 10
 /** What either side gets through in a second, about, so that a round lasts as long as it says and begins and ends count for little. */
 const perSecondOfRound = { posts: 50_000, events: 8_000 }
 const bars = { ratio: 0.15, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
