@@ -2,11 +2,14 @@ import { z } from 'zod'
 import { loadConfig, setting } from '../platform/config.ts'
 import { webhookTargetSettings } from '../platform/outbound.ts'
 
+/** POSTs of one relay to one hook at a time. */
+export const defaultPerHook = 4
+
 /** The relay's own settings; database, keys and logging are those of every process. */
 export const relaySettings = z.object({
   ...webhookTargetSettings,
   /** POSTs of one relay to one hook at a time, 1 to 64. Default 4. */
-  WEBHOOK_CONCURRENCY: setting.integer(1, 64).default(4),
+  WEBHOOK_CONCURRENCY: setting.integer(1, 64).default(defaultPerHook),
 })
 
 export interface RelayConfig {

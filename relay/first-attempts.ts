@@ -14,6 +14,7 @@ import type { Claimed } from './claimed-lane.ts'
 import { type HookLoad, hangMs } from './hook-load.ts'
 import { type LaneRunner, sizeOf } from './lane-runner.ts'
 import type { RelaySession, Session } from './session.ts'
+import { type Attempt, createUnstoredResults } from './unstored-results.ts'
 
 /**
  * Sends events while they are taken in, to receivers that are well and prompt: what succeeds then, as most does, is written once, when it is
@@ -50,9 +51,6 @@ export interface FirstAttemptsOptions {
   attemptMs: number
 }
 
-/** What came of attempts whose transaction was lost is kept for so long, in ms, and for so many of them. */
-const keptMs = 60_000
-const keptResults = 1_024
 /**
  * A hook gets at most what it gets through in this time, in ms: what else is for it waits in lanes, and does not hold up the events behind it that
  * are for others.
@@ -60,8 +58,6 @@ const keptResults = 1_024
 const shareMs = 100
 /** How long a transaction waits for receivers, in ms. */
 const longestMs = 250
-
-type Attempt = Promise<AttemptRecord | undefined>
 
 /** The events of one entity for one hook: sent one after the other, while each succeeds. */
 interface Chain {
@@ -80,25 +76,10 @@ interface Line {
   left: number
 }
 
-const keyOf = (hookId: string, eventId: string) => `${hookId} ${eventId}`
-
 export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempts => {
   const { runner, session, onResult, perHook, maxLanes, leaseMs, attemptMs } = options
   const { loads, known, send } = runner
-  /** By hook and event. When these come again, nothing is sent a second time, and nothing again and again while the database takes nothing in. */
-  const unstored = new Map<string, { at: number; result: Attempt }>()
-  /** The oldest come first. */
-  const forget = (now: number, most: number) => {
-    for (const [key, { at }] of unstored) {
-      if (now - at <= keptMs && unstored.size <= most) return
-      unstored.delete(key)
-    }
-  }
-  const keep = (hookId: string, eventId: string, result: Attempt) => {
-    const now = performance.now()
-    forget(now, keptResults - 1)
-    unstored.set(keyOf(hookId, eventId), { at: now, result: result.catch(() => undefined) })
-  }
+  const unstored = createUnstoredResults()
   const counted = (result: AttemptRecord | undefined, delivery: OpenDelivery) => {
     if (result) onResult(result, delivery)
     return result
@@ -106,11 +87,9 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
   /** What came of an earlier attempt, or else comes of one that begins now. */
   const attempt = (claimed: Claimed, load: HookLoad, delivery: OpenDelivery): Attempt => {
     const { lease } = claimed
-    const key = keyOf(lease.hookId, delivery.eventId)
-    const before = unstored.get(key)
+    const before = unstored.take(lease.hookId, delivery.eventId)
     if (before === undefined) return send(claimed, load, delivery).then((result) => counted(result, delivery))
-    unstored.delete(key)
-    return before.result.then((result) => result && { ...result, lease })
+    return before.then((result) => result && { ...result, lease })
   }
 
   const linesOf = (events: readonly FreshEvent[], own: Session): Line[] => {
@@ -252,9 +231,10 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         end()
         release()
         for (const { fence } of leased) known.delete(fence)
-        for (const { event, result } of successes) keep(result.lease.hookId, event.eventId, Promise.resolve(result))
+        for (const { event, result } of successes)
+          unstored.keep(result.lease.hookId, event.eventId, Promise.resolve(result))
         for (const { claimed, begun } of chains)
-          if (begun) keep(claimed.lease.hookId, begun.delivery.eventId, begun.result)
+          if (begun) unstored.keep(claimed.lease.hookId, begun.delivery.eventId, begun.result)
       },
     }
   }
@@ -263,7 +243,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
     async begin(query, ready) {
       const own = session.current()
       const hookIds = loads.prompt()
-      forget(performance.now(), keptResults)
+      unstored.forgetOld()
       const most = Math.min(runner.room(), Math.ceil(maxLanes / batchesAtOnce))
       if (own === undefined || ready.length === 0 || hookIds.length === 0 || most === 0) return undefined
       const events = await runner.reserving(most, () => freshEvents(query, ready, { hookIds, most }))

@@ -15,7 +15,7 @@ import type { Health } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve } from '../platform/outbound.ts'
-import type { RelayConfig } from './config.ts'
+import { defaultPerHook, type RelayConfig } from './config.ts'
 import { createDeliver } from './deliver.ts'
 import { createFirstAttempts } from './first-attempts.ts'
 import { createIngest } from './ingest.ts'
@@ -60,7 +60,7 @@ const graceMs = 10_000
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
   const { random = Math.random } = options
-  const { perHook = 4, maxLanes = 1_024, maxBytes = 32 * 1_048_576, catchUpRate = 3_000 } = config
+  const { perHook = defaultPerHook, maxLanes = 1_024, maxBytes = 32 * 1_048_576, catchUpRate = 3_000 } = config
   const { attemptTimeoutMs = 15_000, leaseMs = 30_000, aliveMs = 5_000, freshMs = 10 } = config
   const { retrySchedule = defaultSchedule, probeSchedule } = config
   const { keepMs = 14 * 86_400_000, reconcileAfterMs } = config

@@ -7,7 +7,7 @@ import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fr
 import { fillDisk } from '../support/full-disk.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { testRelayConfig } from '../support/relay.ts'
-import type { Answer, WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Answer, slowAnswer, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 eachWithLedger()
 
@@ -289,20 +289,12 @@ test('what many hooks want of one event is sent to no more of them at once than 
   for (let hook = 0; hook < 30; hook += 1) await ledger.hook({ url: receiver.url })
   await ledger.relay({ config: { ...testRelayConfig, maxLanes } })
   await acquaint(receiver)
-  let open = 0
-  let most = 0
-  receiver.answerWith((received, response) => {
-    open += 1
-    most = Math.max(most, open)
-    setTimeout(() => {
-      open -= 1
-      accept(received, response)
-    }, 10)
-  })
+  const slow = slowAnswer(10)
+  receiver.answerWith(slow.answer)
   await ledger.record(userUpdated('u1'), userUpdated('u2'), userUpdated('u1'))
   await ledger.untilSettled()
   expect(receiver.received).toHaveLength(30 * 3)
-  expect(most).toBeLessThanOrEqual(maxLanes)
+  expect(slow.most).toBeLessThanOrEqual(maxLanes)
 })
 
 test('a backlog for one receiver does not hold up the events behind it that are for another', async () => {

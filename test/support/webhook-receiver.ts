@@ -78,3 +78,23 @@ export const startWebhookReceiver = async (
 }
 
 export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>
+
+/** Takes so many ms for each answer, and counts how many requests were under way at the same time, at most. */
+export const slowAnswer = (ms: number) => {
+  let underWay = 0
+  let most = 0
+  const answer: Answer = (_received, response) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    setTimeout(() => {
+      underWay -= 1
+      response.writeHead(204).end()
+    }, ms)
+  }
+  return {
+    answer,
+    get most() {
+      return most
+    },
+  }
+}
