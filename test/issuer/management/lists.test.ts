@@ -10,7 +10,7 @@ beforeAll(async () => {
     ['ada', 'Ada Lovelace'],
     ['grace', 'Grace Hopper'],
     ['alan', 'Alan 100% Turing'],
-    ['edsger', 'Edsger Dijkstra'],
+    ['kurt', 'Kurt Gödel'],
     ['barbara', 'Barbara Liskov'],
   ]) {
     await api.expect(200, 'POST', '/users', { username, name, primaryEmail: `${username}@example.test` })
@@ -32,7 +32,7 @@ describe('paging', () => {
       const next: string | undefined = /<([^>]*)>; rel="next"/.exec(answer.headers.get('link')!)?.[1]
       path = next?.replace(`${api.baseUrl}/api`, '')
     }
-    expect(pages).toEqual([['barbara', 'edsger'], ['alan', 'grace'], ['ada']])
+    expect(pages).toEqual([['barbara', 'kurt'], ['alan', 'grace'], ['ada']])
   })
 
   test('tells where the other pages are, keeping the rest of the query', async () => {
@@ -75,24 +75,25 @@ describe('paging', () => {
 
 describe('search', () => {
   test.each([
-    ['search=%25ACE%25', ['ada', 'grace']],
-    ['search=%25ACE%25&isCaseSensitive=true', []],
+    // A blank, and below an umlaut: what searches the ids as well must find nothing there by chance.
+    ['search=%25A L%25', ['ada', 'barbara']],
+    ['search=%25A L%25&isCaseSensitive=true', []],
     ['search.name=%25ACE%25', ['ada', 'grace']],
-    ['search=grace%25&search=ada%25', ['ada', 'grace']],
+    ['search=grace%25&search=ada %25', ['ada', 'grace']],
     ['search.username=a%25&search.name=%25turing', ['ada', 'alan']],
     ['search.username=a%25&search.name=%25turing&joint=and', ['alan']],
     ['search.username=ADA&mode=exact', ['ada']],
     ['search.username=ADA&mode=exact&isCaseSensitive=true', []],
     ['search.username=ada&search.name=%25Hopper&mode.username=exact', ['ada', 'grace']],
     ['search.name=%25100\\%25%25', ['alan']],
-    ['search.primaryEmail=edsger@%25', ['edsger']],
+    ['search.primaryEmail=kurt@%25', ['kurt']],
     ['search=nobody', []],
   ])('%s', async (query, usernames) => {
     expect(await found(query)).toEqual(usernames)
   })
 
   test('two letters, and what everybody has, are found and counted', async () => {
-    expect(await found('search=%25jk%25')).toEqual(['edsger'])
+    expect(await found('search=%25%C3%B6d%25')).toEqual(['kurt'])
     const answer = await api.call('GET', '/users?search=%25EXAMPLE.test%25&page_size=2&page=2')
     expect(answer.body.map(({ username }: { username: string }) => username)).toEqual(['alan', 'grace'])
     expect(answer.headers.get('total-number')).toBe('5')

@@ -58,8 +58,9 @@ describe('a permission inside organizations', () => {
   })
 
   test('is found among the others', async () => {
+    // Ids are searched as well: what is looked for has to be something that none of them holds by chance.
     const scope = await make.scope({ name: 'invoice:pay', description: 'Pay invoices' })
-    expect(await api.expect(200, 'GET', '/organization-scopes?q=PAY')).toEqual([scope])
+    expect(await api.expect(200, 'GET', '/organization-scopes?q=PAY%20INVOICES')).toEqual([scope])
     const all = await api.call('GET', '/organization-scopes')
     expect(all.body).toContainEqual(scope)
     expect(all.headers.get('total-number')).toBeNull()
