@@ -12,8 +12,6 @@ import type { Connection } from '../harness/database-store.ts'
 export type RelaySettings = { connection: Connection; key: string }
 
 let stop = async (): Promise<void> => {}
-let peak = 0
-let watching: NodeJS.Timeout | undefined
 
 answerCalls({
   start: async ({ connection, key }: RelaySettings) => {
@@ -29,17 +27,13 @@ answerCalls({
       metrics: createMetrics({ processMetrics: true }),
       health: createHealth(),
     })
-    watching = setInterval(() => {
-      peak = Math.max(peak, process.memoryUsage.rss())
-    }, 50)
     stop = async () => {
-      clearInterval(watching)
       await relay.close()
       await bus.close()
       await database.close()
     }
   },
   /** The largest resident set since the start, in bytes. */
-  peakMemory: () => peak,
+  peakMemory: () => process.resourceUsage().maxRSS * 1_024,
   stop: () => stop(),
 })
