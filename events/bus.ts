@@ -1,5 +1,5 @@
 import type { Query } from '../platform/database.ts'
-import type { LockedEvent } from './ledger-store.ts'
+import type { LockedEvent, Locking } from './ledger-store.ts'
 
 /**
  * How events travel from the outbox to the relays. Transport only: it may lose or repeat whatever it carries, because the outbox
@@ -51,7 +51,7 @@ export interface BusBatch {
   /** From a broker: the SHA-256 of what came with each id, null when it came without its bytes. */
   digests?: readonly (Buffer | null)[]
   /** The bus is the ledger, and brings nothing: this locks what comes next there, in the transaction that takes it in. */
-  lockNext?(query: Query): Promise<LockedEvent[]>
+  lockNext?(query: Query, locking: Locking): Promise<LockedEvent[]>
 }
 
 /**

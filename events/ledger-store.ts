@@ -3,10 +3,19 @@ import { patternsOf } from './catalogue.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 
+/** Payloads above are read when they are sent, a few at a time. */
+const biggest = 16_384
+
 // The order of the joins is written out, row by row (LATERAL … LIMIT 1): how many events wait, and how many are kept, changes faster than what
 // a planner knows of it, and one that takes a table for empty reads it as a whole for each row of another.
-const columns = `pending.seq, event.id, event.type, event.entity_kind || ':' || event.entity_id AS key, event.version`
 const event = `id, seq, type, entity_kind, entity_id, version`
+const whole = `${event}, organization_id, created_at, payload`
+/** `payloads`: whether they are read. */
+const columns = (
+  payloads: string,
+) => `pending.seq, event.id, event.type, event.entity_kind AS "entityKind", event.entity_id AS "entityId",
+     event.version, event.organization_id AS "organizationId", event.created_at AS "occurredAt",
+     CASE WHEN ${payloads} AND octet_length(event.payload) <= ${biggest} THEN convert_from(event.payload, 'UTF8') END AS payload`
 const follows = `LEFT JOIN LATERAL (
      SELECT seq FROM outbox AS earlier
      WHERE event.version > 1 AND earlier.entity_kind = event.entity_kind AND earlier.entity_id = event.entity_id
@@ -15,10 +24,10 @@ const follows = `LEFT JOIN LATERAL (
 // Waits: a broker may deliver an event before its publisher, which holds the row, has marked it.
 const lockEvents = statement(
   'ledger-lock-events',
-  `SELECT ${columns}, follows IS NOT NULL AS follows
+  `SELECT ${columns('$2')}, follows IS NOT NULL AS follows
    FROM (
      SELECT found.* FROM (SELECT DISTINCT id FROM unnest($1::uuid[]) AS asked (id)) AS asked
-     CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.id = asked.id LIMIT 1) AS found ORDER BY seq OFFSET 0) AS event
+     CROSS JOIN LATERAL (SELECT ${whole} FROM outbox WHERE outbox.id = asked.id LIMIT 1) AS found ORDER BY seq OFFSET 0) AS event
    CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = event.seq LIMIT 1 FOR UPDATE) AS pending
    ${follows}`,
 )
@@ -26,8 +35,8 @@ const lockEvents = statement(
 const lockNext = statement(
   'ledger-lock-next',
   `WITH pending AS MATERIALIZED (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED)
-   SELECT ${columns}
-   FROM pending CROSS JOIN LATERAL (SELECT ${event} FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
+   SELECT ${columns('$2')}
+   FROM pending CROSS JOIN LATERAL (SELECT ${whole} FROM outbox WHERE outbox.seq = pending.seq LIMIT 1) AS event
    ORDER BY pending.seq`,
 )
 const pendingUpTo = statement(
@@ -42,14 +51,15 @@ const following = statement(
    WHERE follows`,
 )
 
-/** Who is told of the types in $2, by their patterns in $3. `locking`: how the hooks are locked. */
+/** Who is told of the types in $2, by their patterns in $3, in the organizations of $4 or in none. `locking`: how the hooks are locked. */
 export const listeners = (locking = '') => `named AS MATERIALIZED (
      SELECT type, string_to_array(patterns, ' ') AS patterns FROM unnest($2::text[], $3::text[]) AS known (type, patterns)
    ),
    listening AS (
      SELECT id, events, organization_ids,
        enabled AND NOT gated AND failures = 0 AND (paused_until IS NULL OR paused_until <= now()) AS is_well
-     FROM hooks WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ') ${locking}
+     FROM hooks WHERE events && string_to_array(array_to_string($3::text[], ' '), ' ')
+       AND (organization_ids IS NULL OR organization_ids && $4::text[]) ${locking}
    ),
    wanted AS MATERIALIZED (
      SELECT named.type, id, organization_ids, is_well FROM named JOIN listening ON listening.events && named.patterns
@@ -88,14 +98,31 @@ export interface LockedEvent {
   id: string
   seq: number
   type: string
-  key: string
+  entityKind: string
+  entityId: string
   version: number
+  organizationId: string | null
+  occurredAt: Date
+  /** JSON. Null when it was not asked for, or is too big to be read in advance. */
+  payload: string | null
   /** Its predecessor is not taken in yet. */
   follows: boolean
 }
 
-export const lockPending = (query: Query, eventIds: readonly string[]): Promise<LockedEvent[]> =>
-  query<LockedEvent>(lockEvents, [eventIds])
+/** `payloads`: reads them too, unless they are big. Default false. */
+export interface Locking {
+  payloads?: boolean
+}
+
+/** Of what changed: its changes are taken in, and delivered, in order. */
+export const entityOf = ({ entityKind, entityId }: Pick<LockedEvent, 'entityKind' | 'entityId'>): string =>
+  `${entityKind} ${entityId}`
+
+export const lockPending = (
+  query: Query,
+  eventIds: readonly string[],
+  { payloads = false }: Locking = {},
+): Promise<LockedEvent[]> => query<LockedEvent>(lockEvents, [eventIds, payloads])
 
 /**
  * The oldest that nobody else is taking in. `underWay`: what this process is taking in meanwhile in other transactions, by number. An event
@@ -103,19 +130,24 @@ export const lockPending = (query: Query, eventIds: readonly string[]): Promise<
  */
 export const lockNextPending = async (
   query: Query,
-  limit: number,
-  underWay: ReadonlyMap<number, LockedEvent> = new Map(),
+  {
+    limit,
+    payloads = false,
+    underWay = new Map(),
+  }: Locking & { limit: number; underWay?: ReadonlyMap<number, LockedEvent> },
 ): Promise<LockedEvent[]> => {
-  const events = await query<Omit<LockedEvent, 'follows'>>(lockNext, [limit])
+  const events = await query<Omit<LockedEvent, 'follows'>>(lockNext, [limit, payloads])
   if (events.length === 0) return []
   const [pending] = await query<{ seqs: string }>(pendingUpTo, [events.at(-1)!.seq])
   const locked = new Set(events.map(({ seq }) => seq))
   const passed = pending!.seqs.split(' ').filter((seq) => !locked.has(Number(seq)))
-  const ours = new Set([...events, ...underWay.values()].map(({ key, version }) => `${key} ${version}`))
+  const ours = new Set([...events, ...underWay.values()].map((one) => `${entityOf(one)} ${one.version}`))
   const isOthers = passed.some((seq) => !underWay.has(Number(seq)))
   const later = isOthers ? await query<{ seq: number }>(following, [[...locked]]) : []
   const after = new Set(later.map(({ seq }) => seq))
-  return events.map((one) => ({ ...one, follows: after.has(one.seq) || ours.has(`${one.key} ${one.version - 1}`) }))
+  return events.map((one) =>
+    Object.assign(one, { follows: after.has(one.seq) || ours.has(`${entityOf(one)} ${one.version - 1}`) }),
+  )
 }
 
 /**
@@ -129,7 +161,10 @@ export const takeEventsIn = async (
   stored: ReadonlySet<number> = new Set(),
 ): Promise<{ deliveries: number }> => {
   const rest = ready.filter(({ seq }) => !stored.has(seq))
-  const [counted] = rest.length > 0 ? await query<{ deliveries: number }>(takeIn, seqsAndTypes(rest)) : []
+  const [counted] =
+    rest.length > 0
+      ? await query<{ deliveries: number }>(takeIn, [rest.map(({ seq }) => seq), ...subjectsOf(rest)])
+      : []
   return { deliveries: counted?.deliveries ?? 0 }
 }
 
@@ -138,17 +173,20 @@ export const readyEvents = (events: readonly LockedEvent[]): LockedEvent[] => {
   const reached = new Map<string, number>()
   return events
     .toSorted((left, right) => left.version - right.version)
-    .filter(({ key, version, follows }) => {
+    .filter((event) => {
+      const { version, follows } = event
+      const key = entityOf(event)
       const isReady = !follows || reached.get(key) === version - 1
       if (isReady) reached.set(key, version)
       return isReady
     })
 }
 
-/** Their numbers, their types, and the patterns that hooks may name these by: what `listeners` reads. */
-export const seqsAndTypes = (events: readonly LockedEvent[]) => {
+/** What `listeners` reads: their types, the patterns that hooks may name these by, and their organizations. */
+export const subjectsOf = (events: readonly LockedEvent[]) => {
   const types = [...new Set(events.map(({ type }) => type))]
-  return [events.map(({ seq }) => seq), types, types.map((type) => patternsOf(type).join(' '))]
+  const organizationIds = [...new Set(events.flatMap(({ organizationId }) => organizationId ?? []))]
+  return [types, types.map((type) => patternsOf(type).join(' ')), organizationIds]
 }
 
 // What follows looks at all that is kept, once an hour: planned anew each time, for what the tables hold by now, and not for indexes.

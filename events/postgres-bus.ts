@@ -1,7 +1,7 @@
 import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type BusHandler, batchesAtOnce, type EventBus } from './bus.ts'
-import { type LockedEvent, lockNextPending } from './ledger-store.ts'
+import { type LockedEvent, type Locking, lockNextPending } from './ledger-store.ts'
 import { createNotifier } from './notifier.ts'
 import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
@@ -20,8 +20,8 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
   const takeBatch = (handler: BusHandler) => {
     const found = Promise.withResolvers<number>()
     let locked: LockedEvent[] = []
-    const lockNext = async (query: Query) => {
-      locked = await lockNextPending(query, batchSize, underWay)
+    const lockNext = async (query: Query, locking: Locking) => {
+      locked = await lockNextPending(query, { ...locking, limit: batchSize, underWay })
       for (const event of locked) underWay.set(event.seq, event)
       found.resolve(locked.length)
       return locked

@@ -4,9 +4,10 @@ import { type Query, statement } from '../platform/database.ts'
 export interface SealedTarget {
   id: string
   url: string
-  sealedHeaders: Buffer | null
-  /** Newest first. */
-  sealedKeys: Buffer[]
+  /** In hex. */
+  sealedHeaders: string | null
+  /** In hex, newest first, with a space between. */
+  sealedKeys: string
   /** Enabled, and its receiver has not asked for silence. */
   receptive: boolean
   /** Its POSTs are counted, or its circuit breaker lets only probes through. */
@@ -17,8 +18,8 @@ export interface SealedTarget {
 
 const targets = statement(
   'targets',
-  `SELECT hooks.id, url, sealed_headers AS "sealedHeaders", (
-     SELECT coalesce(array_agg(sealed ORDER BY hook_signing_keys.expires_at DESC NULLS FIRST), '{}') FROM hook_signing_keys
+  `SELECT hooks.id, url, encode(sealed_headers, 'hex') AS "sealedHeaders", (
+     SELECT coalesce(string_agg(encode(sealed, 'hex'), ' ' ORDER BY hook_signing_keys.expires_at DESC NULLS FIRST), '') FROM hook_signing_keys
      WHERE hook_id = hooks.id AND (expires_at IS NULL OR expires_at > now())) AS "sealedKeys",
      enabled AND (paused_until IS NULL OR paused_until <= now()) AS receptive, gated,
      failures > 0 AS failing

@@ -52,13 +52,17 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
     succeeded,
     status,
     headers: headers && loggedHeaders(headers),
-    body: status === null ? null : Buffer.concat(chunks).subarray(0, maxResponseBytes),
+    body: status === null ? null : bytesOf(chunks),
     error: status === null ? reasonOf(error, timeoutMs) : succeeded ? null : `The receiver answered ${status}.`,
     address: exchange.connection?.address ?? null,
     durationMs: Math.round(performance.now() - started),
     ownFault: status === null && isOwnFault(error),
   }
 }
+
+const noBytes = Buffer.alloc(0)
+const bytesOf = (chunks: readonly Buffer[]) =>
+  chunks.length === 0 ? noBytes : Buffer.concat(chunks).subarray(0, maxResponseBytes)
 
 interface Exchange {
   status: number | null
@@ -95,7 +99,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       ended = error ?? true
       exchange.error = error
       clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
+      if (signal) forget(signal, onAbort)
       resolve(exchange)
     }
     const stop = (reason: symbol) => {
@@ -104,8 +108,8 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
     }
     const timer = setTimeout(stop, Math.max(endsAt - performance.now(), 1), overdue)
     const onAbort = () => stop(brokenOff)
-    signal?.addEventListener('abort', onAbort)
     if (signal?.aborted) return stop(brokenOff)
+    if (signal) onceAborted(signal, onAbort)
 
     const options = {
       origin: url.origin,
@@ -150,5 +154,21 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       },
     })
   })
+
+/** All exchanges share the listener of their signal: adding and removing one for each costs more than it should. What they run does not throw. */
+const listening = new WeakMap<AbortSignal, Set<() => void>>()
+const onceAborted = (signal: AbortSignal, stop: () => void) => {
+  let stops = listening.get(signal)
+  if (stops === undefined) {
+    const all = new Set<() => void>()
+    stops = all
+    listening.set(signal, all)
+    signal.addEventListener('abort', () => {
+      for (const one of all) one()
+    })
+  }
+  stops.add(stop)
+}
+const forget = (signal: AbortSignal, stop: () => void) => listening.get(signal)?.delete(stop)
 
 const stopped = new Error('This exchange was stopped.')

@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Deliver } from './deliver.ts'
 import type { HookLoad } from './hook-load.ts'
 import type { Session } from './session.ts'
-import type { Targets } from './targets.ts'
+import type { Standing, Targets } from './targets.ts'
 
 /** `gated`: one POST was reserved for it. */
 export type Kind = 'plain' | 'gated' | 'test'
@@ -15,6 +15,8 @@ export interface Claimed {
   session: Session
   /** The relay stops, or its session is over. */
   breakOff: AbortSignal
+  /** What it sends had happened by then (`performance.now()`): so had what changed its hook before that. */
+  since: number
   /** No attempt starts after this (`performance.now()`). */
   until: number
   /** Of the hook, when the lane was claimed. */
@@ -41,8 +43,7 @@ export const createSend = (options: {
   const { targets, deliver, logger, stopping } = options
 
   /** What may be sent to right now: a change of the hook since the claim counts. */
-  const targetOf = async ({ lease, kind }: Claimed, load: HookLoad) => {
-    const standing = await targets.current(lease.hookId)
+  const targetOf = ({ kind }: Claimed, load: HookLoad, standing: Standing | undefined) => {
     if (standing?.target === undefined) {
       if (kind === 'test') throw new Error('The hook of a test-send is gone or cannot be opened.')
       load.avoid(avoidMs)
@@ -52,11 +53,11 @@ export const createSend = (options: {
     return isWanted ? { target: standing.target, failing: standing.failing } : undefined
   }
 
-  const send: Send = async (claimed, load, delivery) => {
-    const { lease, kind, session: own, breakOff, until, epoch } = claimed
+  const sendNow: Send = async (claimed, load, delivery) => {
+    const { lease, kind, session: own, breakOff, since, until, epoch } = claimed
     const mayStart = () => !stopping.aborted && load.epoch === epoch && own.holds() && performance.now() < until
     if (!mayStart()) return undefined
-    const found = await targetOf(claimed, load)
+    const found = targetOf(claimed, load, await targets.current(lease.hookId, since))
     if (found === undefined || !mayStart()) return undefined
     const target = kind === 'test' ? await targets.ofTest(found.target, delivery.id) : found.target
     const result = await deliver(lease, target, delivery, breakOff)
@@ -73,5 +74,12 @@ export const createSend = (options: {
     const isNew = load.learn({ succeeded, durationMs: result.durationMs, stop })
     return Object.assign(result, { isNews: isNew || found.failing })
   }
-  return (claimed, load, delivery) => load.watch(send(claimed, load, delivery))
+  return async (claimed, load, delivery) => {
+    const end = load.watch()
+    try {
+      return await sendNow(claimed, load, delivery)
+    } finally {
+      end()
+    }
+  }
 }

@@ -29,7 +29,7 @@ export interface RelayConfig {
   leaseMs?: number
   /** Without a word for so long a relay is gone: it stops sending, and the others take its lanes over. In ms, default 5 000. */
   aliveMs?: number
-  /** How long what was read of a hook counts as fresh, in ms: a change of a hook holds for what is sent after that. Default 10. */
+  /** How long what was read of a hook counts as fresh, in ms: a change of a hook holds for what happens after it, and for what is sent so much later. Default 50. */
   freshMs?: number
   /** Delays before attempts 2, 3, …, in ms; after the last the delivery is dead. Default: nine, from 5 s to 24 h. */
   retrySchedule?: readonly number[]

@@ -88,9 +88,15 @@ const unsent = {
 const customHeaders = (headers: Record<string, string>, own: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name.toLowerCase())))
 
-/** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. */
-export const bodyOf = (hookId: string, payload: string): Buffer =>
-  Buffer.from(`{"hookId":${JSON.stringify(hookId)},${payload.slice(1)}`)
+/** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. Ids of hooks are ASCII. */
+export const bodyOf = (hookId: string, payload: string): Buffer => {
+  const head = `{"hookId":${JSON.stringify(hookId)},`
+  const body = Buffer.allocUnsafe(head.length - 1 + Buffer.byteLength(payload))
+  // Without making the text anew: the last byte of the head takes the place of the brace.
+  body.write(payload, head.length - 1)
+  body.write(head, 'latin1')
+  return body
+}
 
 interface Consequences extends Pick<AttemptRecord, 'state' | 'retryInMs' | 'pauseHookMs' | 'disableHook'> {}
 

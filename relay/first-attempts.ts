@@ -1,19 +1,15 @@
 import type { AttemptRecord } from '../events/attempt-store.ts'
 import { batchesAtOnce } from '../events/bus.ts'
-import {
-  type FirstSuccess,
-  type FreshEvent,
-  freshEvents,
-  leaseBegunAttempts,
-  storeFirstSuccesses,
-} from '../events/first-attempt-store.ts'
+import { type FirstSuccess, leaseBegunAttempts, storeFirstSuccesses } from '../events/first-attempt-store.ts'
+import { type FreshEvent, freshEvents } from '../events/fresh-event-store.ts'
 import type { OpenDelivery } from '../events/lane-store.ts'
-import type { LockedEvent } from '../events/ledger-store.ts'
+import { entityOf, type LockedEvent } from '../events/ledger-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Claimed } from './claimed-lane.ts'
 import { type HookLoad, hangMs } from './hook-load.ts'
 import { type LaneRunner, sizeOf } from './lane-runner.ts'
 import type { RelaySession, Session } from './session.ts'
+import type { Targets } from './targets.ts'
 import { type Attempt, createUnstoredResults } from './unstored-results.ts'
 
 /**
@@ -22,6 +18,8 @@ import { type Attempt, createUnstoredResults } from './unstored-results.ts'
  * them; ends it early, they are sent again.
  */
 export interface FirstAttempts {
+  /** Payloads of events are of use: something may be sent right away. */
+  mayBegin(): boolean
   /** Begins. Undefined when there is nothing that may be sent right away. */
   begin(query: Query, ready: readonly LockedEvent[]): Promise<FirstRound | undefined>
 }
@@ -41,6 +39,7 @@ export interface FirstRound {
 export interface FirstAttemptsOptions {
   runner: LaneRunner
   session: Pick<RelaySession, 'current'>
+  targets: Pick<Targets, 'prepare'>
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
   /** POSTs to one hook at a time. */
   perHook: number
@@ -77,7 +76,7 @@ interface Line {
 }
 
 export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempts => {
-  const { runner, session, onResult, perHook, maxLanes, leaseMs, attemptMs } = options
+  const { runner, session, targets, onResult, perHook, maxLanes, leaseMs, attemptMs } = options
   const { loads, known, send } = runner
   const unstored = createUnstoredResults()
   const counted = (result: AttemptRecord | undefined, delivery: OpenDelivery) => {
@@ -93,31 +92,33 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
   }
 
   const linesOf = (events: readonly FreshEvent[], own: Session): Line[] => {
+    const since = performance.now()
     const until = performance.now() + leaseMs - attemptMs
     const lines = new Map<string, Line & { share: ReturnType<HookLoad['capacity']> }>()
     const lineOf = (hookId: string) => {
       const load = loads.of(hookId)
       const line = { load, chains: new Map<string, Chain>(), left: 0, share: load.capacity(shareMs) }
       lines.set(hookId, line)
+      targets.prepare(hookId, since)
       return line
     }
-    for (const event of events)
-      for (const hookId of event.hooks.split(' ')) {
+    for (const fresh of events)
+      for (const hookId of fresh.hookIds) {
         const line = lines.get(hookId) ?? lineOf(hookId)
         const { load, chains, share } = line
         if (share.more === 0) continue
         share.more -= 1
-        const { entityKind, entityId, version } = event
-        const key = `${entityKind} ${entityId}`
+        const { entityKind, entityId, version } = fresh.event
+        const key = entityOf(fresh.event)
         const chain = chains.get(key)
         if (chain && chain.events.length >= share.ofOne) continue
         line.left += 1
         load.expect(1)
-        if (chain) chain.events.push(event)
+        if (chain) chain.events.push(fresh)
         else {
           const lease = { hookId, entityKind, entityId, fence: 0, from: version }
-          const claimed = runner.claimed(lease, { kind: 'plain', session: own, until })
-          chains.set(key, { claimed, events: [event], begun: undefined })
+          const claimed = runner.claimed(lease, { kind: 'plain', session: own, since, until })
+          chains.set(key, { claimed, events: [fresh], begun: undefined })
         }
       }
     return [...lines.values()].filter(({ left }) => left > 0)
@@ -127,7 +128,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
     const chains = lines.flatMap((line) => [...line.chains.values()])
     const successes: FirstSuccess[] = []
     let isOver = false
-    let held = sizeOf(chains.flatMap(({ events }) => events))
+    let held = sizeOf(chains.flatMap(({ events }) => events.map(({ event }) => event)))
     runner.hold(held)
     runner.reserve(chains.length)
     const until = performance.now() + longestMs
@@ -139,9 +140,9 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       line.left = 0
     }
     /** True when the next one of the entity may be sent. */
-    const sendOne = async (line: Line, chain: Chain, event: FreshEvent): Promise<boolean> => {
+    const sendOne = async (line: Line, chain: Chain, fresh: FreshEvent): Promise<boolean> => {
       const { load } = line
-      const { eventId, type, version, occurredAt, payload } = event
+      const { id: eventId, type, version, occurredAt, payload } = fresh.event
       if (payload === null || isOver || load.failing || !runner.hasMemory()) return false
       line.left -= 1
       load.expect(-1)
@@ -153,7 +154,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       const succeeded = result?.state === 'succeeded' && !result.isNews
       if (succeeded || result === undefined) chain.begun = undefined
       if (!succeeded) return false
-      successes.push({ event, result })
+      successes.push({ fresh, result })
       const more = result.responseBody?.length ?? 0
       held += more
       runner.hold(more)
@@ -164,7 +165,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
       line.load.inTurn(async () => {
         for (const chain of next) {
           if (isOver) return
-          for (const event of chain.events) if (!(await sendOne(line, chain, event))) break
+          for (const fresh of chain.events) if (!(await sendOne(line, chain, fresh))) break
         }
       })
     const run = async (line: Line) => {
@@ -231,20 +232,22 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
         end()
         release()
         for (const { fence } of leased) known.delete(fence)
-        for (const { event, result } of successes)
-          unstored.keep(result.lease.hookId, event.eventId, Promise.resolve(result))
+        for (const { fresh, result } of successes)
+          unstored.keep(result.lease.hookId, fresh.event.id, Promise.resolve(result))
         for (const { claimed, begun } of chains)
           if (begun) unstored.keep(claimed.lease.hookId, begun.delivery.eventId, begun.result)
       },
     }
   }
 
+  const room = () => Math.min(runner.room(), Math.ceil(maxLanes / batchesAtOnce))
   return {
+    mayBegin: () => session.current() !== undefined && room() > 0 && loads.prompt().length > 0,
     async begin(query, ready) {
       const own = session.current()
       const hookIds = loads.prompt()
       unstored.forgetOld()
-      const most = Math.min(runner.room(), Math.ceil(maxLanes / batchesAtOnce))
+      const most = room()
       if (own === undefined || ready.length === 0 || hookIds.length === 0 || most === 0) return undefined
       const events = await runner.reserving(most, () => freshEvents(query, ready, { hookIds, most }))
       const lines = linesOf(events, own)

@@ -28,8 +28,8 @@ export interface HookLoad {
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** So many attempts more are about to be made, or fewer. */
   expect(more: number): void
-  /** An attempt, from when its turn has come; while it hangs the receiver is not prompt. */
-  watch<Result>(attempt: Promise<Result>): Promise<Result>
+  /** An attempt begins, whose turn has come; while it hangs the receiver is not prompt. Returns what ends it. */
+  watch(): () => void
   /** Learns from an attempt. True when it says something new: a failure, or the first success after one. */
   learn(attempt: { succeeded: boolean; durationMs: number; stop: boolean }): boolean
   /** Claims no lanes for `ms`: this relay cannot serve the hook, another may. */
@@ -131,14 +131,10 @@ export const createHookLoads = ({ perHook, maxLanes }: { perHook: number; maxLan
       expect(more: number) {
         expected += more
       },
-      async watch<Result>(attempt: Promise<Result>): Promise<Result> {
+      watch() {
         const own = { at: performance.now() }
         begun.add(own)
-        try {
-          return await attempt
-        } finally {
-          begun.delete(own)
-        }
+        return () => void begun.delete(own)
       },
       learn({ succeeded, durationMs, stop }: { succeeded: boolean; durationMs: number; stop: boolean }) {
         if (stop) epoch += 1

@@ -1,7 +1,7 @@
 import type { BusBatch, BusHandler } from '../events/bus.ts'
 import type { EventFlow } from '../events/event-flow.ts'
 import { inspectMessages, lockEventsWithEarlier } from '../events/inbox-store.ts'
-import { type LockedEvent, lockPending, readyEvents, takeEventsIn } from '../events/ledger-store.ts'
+import { type LockedEvent, type Locking, lockPending, readyEvents, takeEventsIn } from '../events/ledger-store.ts'
 import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { FirstAttempts, FirstRound } from './first-attempts.ts'
@@ -37,12 +37,12 @@ export const createIngest = (options: IngestOptions): BusHandler => {
     return unknown
   }
 
-  const takeIn = async (lock: (query: Query) => Promise<readonly LockedEvent[]>) => {
+  const takeIn = async (lock: (query: Query, locking: Locking) => Promise<readonly LockedEvent[]>) => {
     let round: FirstRound | undefined
     try {
       const result = await database.transaction(
         async (query) => {
-          const locked = await lock(query)
+          const locked = await lock(query, { payloads: firstAttempts.mayBegin() })
           const ready = readyEvents(locked)
           round = await firstAttempts.begin(query, ready)
           const stored = await round?.store(query)
@@ -65,9 +65,10 @@ export const createIngest = (options: IngestOptions): BusHandler => {
 
   return async ({ eventIds, digests, lockNext }) => {
     const unknown = digests === undefined ? [] : await inspect(eventIds, digests)
-    const deferred = await takeIn(lockNext ?? ((query) => lockPending(query, eventIds)))
+    const deferred = await takeIn(lockNext ?? ((query, locking) => lockPending(query, eventIds, locking)))
     if (lockNext !== undefined || deferred === 0) return { deferred, unknown }
     // An earlier event may still be on its way, at another relay, or lost. It stands in the ledger: it is taken in from there.
+    // How many these are nobody knows, so their payloads are not read.
     const lockAll = async (query: Query) => lockPending(query, await lockEventsWithEarlier(query, eventIds))
     return { deferred: await takeIn(lockAll), unknown }
   }

@@ -2,7 +2,7 @@ import type { AttemptRecord } from '../events/attempt-store.ts'
 import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import { type Claimed, createSend, type Kind, type Send } from './claimed-lane.ts'
+import { type Claimed, createSend, type Send } from './claimed-lane.ts'
 import type { Deliver } from './deliver.ts'
 import { createHookLoads, type HookLoad, type HookLoads } from './hook-load.ts'
 import { createLaneReader, type LaneReader } from './lane-reader.ts'
@@ -23,8 +23,7 @@ export interface LaneRunner {
   readonly isLearning: boolean
   /** How many more lanes may be begun; 0 also while there is no memory for what they send. */
   room(): number
-  /** `until`: no attempt starts after it (`performance.now()`). */
-  claimed(lease: Lease, of: { kind: Kind; session: Session; until: number }): Claimed
+  claimed(lease: Lease, of: Pick<Claimed, 'kind' | 'session' | 'since' | 'until'>): Claimed
   /** Returns at once. `begun`: the attempt at the first delivery is under way already, and counted by whoever began it. */
   run(lane: Claimed, deliveries: readonly OpenDelivery[], begun?: Promise<AttemptRecord | undefined>): void
   /** So many bytes more are in memory, or less. */
@@ -150,6 +149,8 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     try {
       let kept = await runOnce(claimed, first, { mayKeep: true, begun })
       for (let round = 2; kept; round += 1) {
+        claimed.since = performance.now()
+        targets.prepare(claimed.lease.hookId, claimed.since)
         const deliveries = await reader.more(claimed.lease)
         kept = await runOnce(claimed, deliveries, { mayKeep: round < mostRounds, begun: undefined })
       }
@@ -195,12 +196,10 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     get isLearning() {
       return learning > 0
     },
-    claimed: (lease, { kind, session, until }) => ({
+    claimed: (lease, of) => ({
+      ...of,
       lease,
-      kind,
-      session,
-      until,
-      breakOff: breakOffOf(session),
+      breakOff: breakOffOf(of.session),
       epoch: loads.of(lease.hookId).epoch,
     }),
     run(claimed, deliveries, begun) {

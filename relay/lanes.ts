@@ -4,7 +4,7 @@ import { freeUnknownLanes, nextFence } from '../events/relay-store.ts'
 import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { Kind } from './claimed-lane.ts'
+import type { Claimed } from './claimed-lane.ts'
 import { perLane } from './lane-reader.ts'
 import { type LaneRunner, pollMs } from './lane-runner.ts'
 import type { Recorder } from './recorder.ts'
@@ -54,21 +54,22 @@ export const createLanes = (options: LanesOptions): Lanes => {
   /** The last claim did not look. */
   let wasFull = false
 
-  const begin = async (leases: readonly Lease[], lane: { kind: Kind; session: Session; until: number }) => {
+  const begin = async (leases: readonly Lease[], lane: Pick<Claimed, 'kind' | 'session' | 'until'>) => {
     if (leases.length === 0) return
+    const since = performance.now()
     for (const { fence } of leases) known.add(fence)
     const hookIds = new Set(leases.map(({ hookId }) => hookId))
     const reading = Promise.all([
       reader.read(leases, lane.kind === 'plain' ? perLane : 1),
       // Together; each lane then finds its own fresh.
-      ...[...hookIds].map((hookId) => targets.current(hookId)),
+      ...[...hookIds].map((hookId) => targets.current(hookId, since)),
     ])
     const [open] = await reading.catch((error: unknown) => {
       // Otherwise nobody had them until the lease ends.
       for (const lease of leases) void recorder.release(lease).then(() => known.delete(lease.fence))
       throw error
     })
-    for (const lease of leases) runner.run(runner.claimed(lease, lane), open.get(lease.fence) ?? [])
+    for (const lease of leases) runner.run(runner.claimed(lease, { ...lane, since }), open.get(lease.fence) ?? [])
   }
 
   /** The answer to a claim may have been lost: nobody would have what it claimed until the leases end. */

@@ -15,12 +15,14 @@ export const loggedHeaders = (headers: Record<string, string | string[] | undefi
   Object.fromEntries(
     Object.entries(headers)
       .slice(0, maxHeaders)
-      .map(([name, value]) => {
-        const text = (Array.isArray(value) ? value.join(', ') : (value ?? '')).replaceAll('\u0000', '').toWellFormed()
-        if (redacted.has(name)) return [name, '[redacted]']
-        return [name, name === 'location' ? plainLocation(text) : text.slice(0, 1_024)]
-      }),
+      .map(([name, value]) => [name, shown(name, value)]),
   )
+
+const shown = (name: string, value: string | string[] | undefined) => {
+  if (redacted.has(name)) return '[redacted]'
+  const text = (Array.isArray(value) ? value.join(', ') : (value ?? '')).replaceAll('\u0000', '').toWellFormed()
+  return name === 'location' ? plainLocation(text) : text.slice(0, 1_024)
+}
 
 const plainLocation = (text: string) => {
   if (!URL.canParse(text, 'https://relative.invalid')) return '[unreadable]'

@@ -61,7 +61,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
   const { random = Math.random } = options
   const { perHook = defaultPerHook, maxLanes = 1_024, maxBytes = 32 * 1_048_576, catchUpRate = 3_000 } = config
-  const { attemptTimeoutMs = 15_000, leaseMs = 30_000, aliveMs = 5_000, freshMs = 10 } = config
+  const { attemptTimeoutMs = 15_000, leaseMs = 30_000, aliveMs = 5_000, freshMs = 50 } = config
   const { retrySchedule = defaultSchedule, probeSchedule } = config
   const { keepMs = 14 * 86_400_000, reconcileAfterMs } = config
   const measure = createRelayMetrics(metrics, {

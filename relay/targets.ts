@@ -2,6 +2,7 @@ import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from '../ev
 import type { Query } from '../platform/database.ts'
 import type { HealthResult } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
+import { createSigningKey, type SigningKey } from './signature.ts'
 
 /** Where a hook's deliveries go, opened for use. */
 export interface Target {
@@ -9,7 +10,7 @@ export interface Target {
   url: URL
   headers: Record<string, string>
   /** Signing keys, newest first. */
-  keys: readonly string[]
+  keys: readonly SigningKey[]
 }
 
 /** A hook as it is now. */
@@ -18,10 +19,15 @@ export interface Standing extends Pick<SealedTarget, 'receptive' | 'gated' | 'fa
   target: Target | undefined
 }
 
-/** Reads hooks right before something is sent to them, so that a change of a hook holds from the next attempt on. */
+/** Hooks as they are when something is sent to them: a change of a hook holds for what happens after it, and for what is sent `freshMs` later. */
 export interface Targets {
-  /** Undefined when the hook is gone. What was read at most `freshMs` ago is taken; reads of many hooks go together. */
-  current(hookId: string): Promise<Standing | undefined>
+  /**
+   * As it was at `since` (`performance.now()`) or later, undefined when it is gone. What was read at most `freshMs` ago is taken, and read anew before
+   * that is over while it is asked for; reads of many hooks go together.
+   */
+  current(hookId: string, since: number): Promise<Standing | undefined>
+  /** Begins to read what soon is asked for. */
+  prepare(hookId: string, since: number): void
   /** Where a test-send goes, when that is not where the hook points. */
   ofTest(standing: Target, deliveryId: number): Promise<Target>
   /** Whether the secrets of hooks can be opened. */
@@ -50,21 +56,23 @@ const keptTargets = 5_000
 const healthMs = 5_000
 
 const sameSecrets = (left: SealedTarget, right: SealedTarget): boolean =>
-  left.url === right.url &&
-  Buffer.compare(left.sealedHeaders ?? Buffer.alloc(0), right.sealedHeaders ?? Buffer.alloc(0)) === 0 &&
-  left.sealedKeys.length === right.sealedKeys.length &&
-  left.sealedKeys.every((key, index) => key.equals(right.sealedKeys[index]!))
+  left.url === right.url && left.sealedHeaders === right.sealedHeaders && left.sealedKeys === right.sealedKeys
+
+const fromHex = (text: string) => Buffer.from(text, 'hex')
 
 export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOptions): Targets => {
   const known = new Map<string, Known>()
   let wanted = new Set<string>()
+  /** Taken from memory since they were read: most likely they soon are again. */
+  let busy = new Set<string>()
   let next: Promise<void> | undefined
-  let reading = Promise.resolve()
+  let reading: Promise<void> | undefined
 
   const open = ({ id, url, sealedHeaders, sealedKeys }: SealedTarget): Target | undefined => {
     try {
-      const keys = sealedKeys.map((sealed) => secrets.openSigningKey(id, sealed))
-      return { id, url: new URL(url), headers: secrets.openHeaders(id, sealedHeaders), keys }
+      const keys = sealedKeys.split(' ').map((sealed) => createSigningKey(secrets.openSigningKey(id, fromHex(sealed))))
+      const headers = secrets.openHeaders(id, sealedHeaders === null ? null : fromHex(sealedHeaders))
+      return { id, url: new URL(url), headers, keys }
     } catch (error) {
       logger.error({ err: error, hookId: id }, 'a hook cannot be opened: is its key-encryption key configured?')
       return undefined
@@ -83,21 +91,26 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
     const readAt = performance.now()
     const rows = await targetsOf(query, hookIds)
     if (known.size > keptTargets) known.clear()
-    for (const hookId of hookIds) if (!rows.some(({ id }) => id === hookId)) known.delete(hookId)
+    const standing = new Set(rows.map(({ id }) => id))
+    for (const hookId of hookIds) if (!standing.has(hookId)) known.delete(hookId)
     for (const row of rows) learn(row, readAt)
   }
 
   /** Resolves when a read that began after the call has ended. */
   const readSoon = (hookId: string): Promise<void> => {
     wanted.add(hookId)
-    next ??= reading
+    next ??= Promise.resolve(reading)
       .catch(() => {})
       .then(() => {
-        const hookIds = [...wanted]
+        const hookIds = [...new Set([...wanted, ...busy])]
         wanted = new Set()
+        busy = new Set()
         next = undefined
-        reading = read(hookIds)
-        return reading
+        const own = read(hookIds).finally(() => {
+          if (reading === own) reading = undefined
+        })
+        reading = own
+        return own
       })
     return next
   }
@@ -115,12 +128,29 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
     return { ok: true }
   }
 
+  const fresh = (hookId: string, since: number): Standing | undefined => {
+    const before = known.get(hookId)
+    if (before === undefined || before.readAt < since) return undefined
+    const age = performance.now() - before.readAt
+    if (age >= freshMs) return undefined
+    busy.add(hookId)
+    // Read anew before it must be, so that nothing waits for that. Whoever needs it then hears why it failed.
+    if (age >= freshMs / 2 && reading === undefined && next === undefined) readSoon(hookId).catch(() => {})
+    return before.standing
+  }
+
+  const current: Targets['current'] = async (hookId, since) => {
+    const before = fresh(hookId, since)
+    if (before !== undefined) return before
+    await readSoon(hookId)
+    return known.get(hookId)?.standing
+  }
+
   return {
-    async current(hookId) {
-      const before = known.get(hookId)
-      if (before && performance.now() - before.readAt < freshMs) return before.standing
-      await readSoon(hookId)
-      return known.get(hookId)?.standing
+    current,
+    prepare(hookId, since) {
+      // Whoever asks hears why it failed.
+      current(hookId, since).catch(() => {})
     },
     async ofTest(target, deliveryId) {
       const other = await testTargetOf(query, deliveryId)

@@ -99,7 +99,7 @@ test('while one relay takes an event in, another cannot take its successor in', 
 test('of what waits, a relay takes what no other has, and leaves the successors of what another has', async () => {
   await record('a', 'b', 'a', 'c', 'c')
   const next = (query: Query, limit: number) =>
-    lockNextPending(query, limit).then((locked) => takeLocked(query, locked))
+    lockNextPending(query, { limit }).then((locked) => takeLocked(query, locked))
   await db.database.transaction(async (query) => {
     expect(await next(query, 1)).toMatchObject({ taken: 1, deferred: 0 })
     expect(await db.database.transaction((other) => next(other, 10))).toMatchObject({ taken: 3, deferred: 1 })

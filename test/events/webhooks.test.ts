@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { catalogue, eventTypes } from '../../events/catalogue.ts'
@@ -14,7 +15,7 @@ import {
 } from '../../events/webhooks.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { bodyOf } from '../../relay/deliver.ts'
-import { signatureHeaders } from '../../relay/signature.ts'
+import { createSigningKey, signatureHeaders } from '../../relay/signature.ts'
 
 /** What receivers do with `surrogate/webhooks`, held against the published library of Standard Webhooks. */
 
@@ -26,7 +27,7 @@ const sent = (keys: readonly string[], { type = 'User.Created', timestamp = seco
   const id = uuidv7()
   const payload = testPayload(type, { id, correlationId: uuidv7(), createdAt: now })
   const body = bodyOf('q3v000000000000000000', payload.toString())
-  return { id, body, headers: signatureHeaders({ id, timestamp, body, keys }) }
+  return { id, body, headers: signatureHeaders({ id, timestamp, body, keys: keys.map(createSigningKey) }) }
 }
 const key = newSigningKey()
 const secret = webhookSecretOf(key)
@@ -44,6 +45,21 @@ describe('every event type', () => {
     expect(known).toEqual(expect.arrayContaining(['hookId', 'id', 'event', 'version', 'data']))
   })
 })
+
+test.for([0, 1, 38, 63, 64, 65, 200])(
+  'signatures are those of Node’s own HMAC, also with a key of %i bytes',
+  (length) => {
+    const text = 'Zoë 😀'.repeat(40).slice(0, length)
+    for (const one of ['x'.repeat(length), text]) {
+      const body = bodyOf('q3v000000000000000000', '{"text":"Zoë 😀"}')
+      expect(body.toString()).toBe('{"hookId":"q3v000000000000000000","text":"Zoë 😀"}')
+      const signed = signatureHeaders({ id: 'x', timestamp: seconds, body, keys: [createSigningKey(one)] })
+      const hmac = () => createHmac('sha256', one)
+      expect(signed['webhook-signature']).toBe(`v1,${hmac().update(`x.${seconds}.`).update(body).digest('base64')}`)
+      expect(signed['logto-signature-sha-256']).toBe(hmac().update(body).digest('hex'))
+    }
+  },
+)
 
 test('what the published library signs is taken, by header records in any case and by Headers', () => {
   const body = '{"id":"x","text":"Zoë 😀"}'
@@ -139,7 +155,7 @@ test.each(forgeries)('%s is refused', (_name, forge, expected) => {
 test('a signed body that is no JSON object is refused as such', () => {
   for (const text of ['', 'x', '[]', 'null', '"{}"']) {
     const body = Buffer.from(text)
-    const headers = signatureHeaders({ id: 'x', timestamp: seconds, body, keys: [key] })
+    const headers = signatureHeaders({ id: 'x', timestamp: seconds, body, keys: [createSigningKey(key)] })
     expect(() => verifyWebhook(body, headers, secret)).toThrow(WebhookBodyError)
   }
 })

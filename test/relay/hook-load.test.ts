@@ -41,11 +41,9 @@ test('a receiver is prompt once it has answered quickly, and not while an attemp
   expect(load.isPrompt()).toBe(false)
   load.learn(answered)
   expect(load.isPrompt()).toBe(true)
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const hanging = load.watch(promise)
+  const end = load.watch()
   await expect.poll(() => load.isPrompt()).toBe(false)
-  resolve()
-  await hanging
+  end()
   expect(load.isPrompt()).toBe(true)
   load.learn({ ...answered, succeeded: false })
   expect(load.isPrompt()).toBe(false)

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
 import { deliveryFigures } from '../../events/delivery-figures-store.ts'
-import { freshEvents } from '../../events/first-attempt-store.ts'
+import { freshEvents } from '../../events/fresh-event-store.ts'
 import { lockEventsWithEarlier } from '../../events/inbox-store.ts'
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { type Lease, openDeliveries } from '../../events/lane-store.ts'
@@ -141,7 +141,7 @@ test.for([
       })
     const takeIn = (count: number) =>
       inTransaction(async (query) => {
-        const ready = readyEvents(await lockNextPending(query, count))
+        const ready = readyEvents(await lockNextPending(query, { limit: count, payloads: true }))
         await freshEvents(query, ready, { hookIds: [hook.id], most: count })
         await takeEventsIn(query, ready)
       })
@@ -207,6 +207,18 @@ test.for([
     const { updated, in_place: inPlace } = stored.deliveries!
     expect(updated).toBeGreaterThanOrEqual(200)
     expect(inPlace).toBeGreaterThan(updated * 0.9)
+    // Which events must wait, at a hook with many lanes and gaps.
+    await ledger.rows(`
+    INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at)
+    SELECT '${hook.id}', 'user', 'other ' || n, now() FROM generate_series(1, 20000) n`)
+    await ledger.rows(`UPDATE deliveries SET died_at = now() WHERE version = 1`)
+    // What this connection has read for that does not count.
+    await inTransaction(async () => {})
+    const looked = await inTransaction(async (query) => {
+      const ready = readyEvents(await lockNextPending(query, { limit: 100, payloads: true }))
+      expect(await freshEvents(query, ready, { hookIds: [hook.id], most: 100 })).not.toEqual([])
+    })
+    expect([looked.scanned, looked.fetched < 1_000]).toEqual([[], true])
   },
 )
 

@@ -1,6 +1,7 @@
 import type { BusHandler } from '../../events/bus.ts'
 import { createBus } from '../../events/create-bus.ts'
 import { createEventFlow } from '../../events/event-flow.ts'
+import type { Locking } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
@@ -62,7 +63,7 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
         database,
         logger,
         flow: createEventFlow(metrics),
-        firstAttempts: { begin: async () => undefined },
+        firstAttempts: { mayBegin: () => false, begin: async () => undefined },
         aliveMs: 5_000,
         onDeliveries: () => {},
         onDoubt: () => {},
@@ -74,8 +75,8 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
         if (lockNext === undefined) batches.push(batch.eventIds.length)
         await before(batch)
         if (lockNext === undefined) return ingest(batch)
-        const counted = async (query: Query) => {
-          const locked = await lockNext(query)
+        const counted = async (query: Query, locking: Locking) => {
+          const locked = await lockNext(query, locking)
           if (locked.length > 0) batches.push(locked.length)
           return locked
         }
