@@ -181,6 +181,13 @@ describe('what stands where', () => {
     expect(found).toEqual([])
   })
 
+  test('threads are started by platform/worker-thread.ts, which keeps them from ending the process', () => {
+    const found = sources
+      .filter((file) => file !== 'platform/worker-thread.ts')
+      .flatMap((file) => linesMatching(file, /\bnew Worker\(/))
+    expect(found).toEqual([])
+  })
+
   test('no folder is a drawer', () => {
     const drawers = new Set(['utils', 'util', 'helpers', 'common', 'types', 'misc', 'shared', 'lib'])
     expect(

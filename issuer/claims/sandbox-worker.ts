@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
+import { startWorkerThread } from '../../platform/worker-thread.ts'
 import {
   beyondCpu,
   type CallMessage,
@@ -53,11 +54,10 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
   let asking = 0
   let ended = false
 
-  const worker = new Worker(moduleUrl('./sandbox-thread', import.meta.url), {
+  const worker = startWorkerThread(moduleUrl('./sandbox-thread', import.meta.url), {
     workerData: start,
-    // Scripts have no business with the environment, nor with how this process was started.
+    // Scripts have no business with the environment.
     env: {},
-    execArgv: [],
     // Of the thread's own JavaScript; the engine's memory is limited by itself.
     resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
     name: 'claims',

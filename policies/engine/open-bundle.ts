@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
+import { startWorkerThread } from '../../platform/worker-thread.ts'
 import { type Bundle, type Compiled, readBundle } from './bundle.ts'
 import { compilePolicies } from './compile.ts'
 import { type CompileIssue, PolicyError } from './policy-error.ts'
@@ -80,7 +80,7 @@ let thread: ((task: OpenTask) => Promise<OpenAnswer>) | undefined
 const keptFor = 30_000
 
 const startThread = (onEnd: () => void): ((task: OpenTask) => Promise<OpenAnswer>) => {
-  const worker = new Worker(moduleUrl('./open-bundle-thread', import.meta.url), { execArgv: [], name: 'policy-bundle' })
+  const worker = startWorkerThread(moduleUrl('./open-bundle-thread', import.meta.url), { name: 'policy-bundle' })
   const asked = new Map<number, { resolve: (answer: OpenAnswer) => void; reject: (error: PolicyError) => void }>()
   let last = 0
   let timer: NodeJS.Timeout | undefined

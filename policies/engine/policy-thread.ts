@@ -1,5 +1,6 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../platform/module-url.ts'
+import { startWorkerThread } from '../../platform/worker-thread.ts'
 import { PolicyError } from './policy-error.ts'
 import type { PreparedEngine } from './wasm-runner.ts'
 
@@ -71,12 +72,11 @@ export const startThread = ({
   const { module, image } = prepared
   // Without `home`, which is for one runner.
   const started: ThreadStart = { port: port2, prepared: { module, image }, nice }
-  const worker = new Worker(moduleUrl('./isolation-worker', import.meta.url), {
+  const worker = startWorkerThread(moduleUrl('./isolation-worker', import.meta.url), {
     workerData: started,
     transferList: [port2],
-    // Rules have no business with the environment, nor with how this process was started.
+    // Rules have no business with the environment.
     env: {},
-    execArgv: [],
     name: 'policy',
   })
   let ended = false
