@@ -93,7 +93,7 @@ export const createFirstAttempts = (options: FirstAttemptsOptions): FirstAttempt
 
   const linesOf = (events: readonly FreshEvent[], own: Session): Line[] => {
     const since = performance.now()
-    const until = performance.now() + leaseMs - attemptMs
+    const until = since + leaseMs - attemptMs
     const lines = new Map<string, Line & { share: ReturnType<HookLoad['capacity']> }>()
     const lineOf = (hookId: string) => {
       const load = loads.of(hookId)
