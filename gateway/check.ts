@@ -5,6 +5,7 @@ import { isAddress } from '../policies/origin.ts'
 import type { GatewayConfig } from './config.ts'
 import { readIdentityKeys } from './identity-assertion.ts'
 import { openPolicies, requireEntrypoints } from './policies.ts'
+import { requireLogs } from './request-logs.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 /**
@@ -12,6 +13,7 @@ import { createSharedParts } from './shared-parts.ts'
  * cannot be used. Throws `StartupError`. Asks nothing across the network: bundles behind an address are left out.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<void> => {
+  requireLogs(config)
   if (config.identity) await readIdentityKeys(config.identity.keyFile)
   if (isAddress(config.policies.path)) return
   const lifecycle = createLifecycle({ logger: silentLogger })
