@@ -75,7 +75,7 @@ export const requireAppendable = (file: string): void => {
 
 const requireRoomFor = (path: string): void => {
   const folder = dirname(path)
-  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return requireRoomFor(folder)
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return void requireRoomFor(folder)
   accessSync(`${folder}/`, constants.W_OK | constants.X_OK)
 }
 
@@ -117,8 +117,8 @@ const createSink = (descriptor: number): Sink => {
     state = 'idle'
     if (underWay === undefined) {
       retarget()
-      if (closed) return closeSync(current)
-      if (waiting === '') return empty()
+      if (closed) return void closeSync(current)
+      if (waiting === '') return void empty()
       underWay = Buffer.from(waiting)
       waiting = ''
     }
@@ -127,12 +127,12 @@ const createSink = (descriptor: number): Sink => {
   }
 
   const sent = (error: NodeJS.ErrnoException | null, written: number): void => {
-    if (error?.code === 'EAGAIN') return pause(fullMs)
+    if (error?.code === 'EAGAIN') return void pause(fullMs)
     if (error) {
       // A file that was replaced because its disk is full gets no more of it.
       retarget()
       for (const { onError } of users) onError?.(error)
-      return pause(retryMs)
+      return void pause(retryMs)
     }
     take(written)
     for (const { onWritten } of users) onWritten?.()
@@ -147,7 +147,7 @@ const createSink = (descriptor: number): Sink => {
   const pause = (ms: number): void => {
     if (closed) {
       underWay = undefined
-      return send()
+      return void send()
     }
     state = 'paused'
     setTimeout(send, ms).unref()
