@@ -87,7 +87,8 @@ export const descriptions: Readonly<Record<string, string>> = {
   'upstreams.*.url': 'http or https, with an optional base path.',
   'upstreams.*.connectTimeout': 'Default 2s.',
   'upstreams.*.headersTimeout': 'Longest silence until the head of the answer. Default 30s.',
-  'upstreams.*.idleTimeout': 'Longest silence within the answer; 0s for streams that may be quiet. Default 60s.',
+  'upstreams.*.idleTimeout':
+    'Longest silence within the answer, and of a client that is waited for. 0s for streams that may be quiet. Default 60s.',
   'upstreams.*.maxRequests': 'At the same time; more get 503 at once.',
   'upstreams.*.maxWebSockets': 'Open at the same time.',
   'upstreams.*.webSocketIdleTimeout': 'Longest silence of a WebSocket. Default 5m.',

@@ -103,6 +103,8 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
         // The upstream answers the request instead of opening a WebSocket: 401, 404, a redirect.
         exchange.answer = { cancel: () => void answer.destroy() }
         answer.on('error', () => exchange.response.destroy())
+        // Whoever stands still, the upstream or the client that reads.
+        answer.setTimeout(upstream.clientPatience, () => void answer.destroy(new Error('nothing moved')))
         exchange.response.writeHead(answer.statusCode!, plainAnswerHeaders(exchange, answer))
         answer.pipe(exchange.response)
         bridge.destroy()

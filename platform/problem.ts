@@ -88,6 +88,7 @@ export const problems = {
   invalid_request: [400, 'The request cannot be read in exactly one way.'],
   not_found: [404, 'No route matches this request.'],
   request_timeout: [408, 'The request took too long to arrive.'],
+  client_too_slow: [408, 'The client took the answer too slowly.'],
   content_too_large: [413, 'The request body is too large.'],
   uri_too_long: [414, 'The request target is too long.'],
   upgrade_required: [426, 'The WebSocket protocol is spoken here in version 13 only.'],

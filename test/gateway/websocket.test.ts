@@ -265,6 +265,13 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     expect([status, body, answer.headers['x-why']]).toEqual([403, 'no way', 'full'])
     expect(answer.headers).toHaveProperty('x-request-id')
   })
+
+  test('an upstream that answers instead and then stands still is left after idleTimeout', async () => {
+    const { gateway, api } = await start({ upstream: { idleTimeout: '100ms' } })
+    api.onUpgrade = (_request, socket) => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno')
+    expect(await sendRaw(gateway.port, handshake('/open/1', version13))).toMatch(/^HTTP\/1\.1 403 [\s\S]*\r\n\r\nno$/)
+    await until(() => expect(api.connections.size).toBe(0))
+  })
 })
 
 describe('when the other side fails', () => {
