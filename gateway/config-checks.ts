@@ -1,3 +1,4 @@
+import { didYouMean } from '../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../policies/origin.ts'
 import { routeOf, strippedSegments } from './config-routes.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
@@ -19,6 +20,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
+  if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
@@ -43,6 +45,14 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   return [...found, ...ties(file)]
 }
+
+/** A port that the system chooses is never the same. */
+const sameListener = ({ listen, admin }: GatewayFile): boolean => {
+  if (listen.port !== admin.port || listen.port === 0) return false
+  return listen.host === admin.host || isEveryAddress(listen.host) || isEveryAddress(admin.host)
+}
+
+const isEveryAddress = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
 /** Of the routes whose path can be read. */
 const ties = (file: GatewayFile): Contradiction[] => {
@@ -90,7 +100,8 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.upstream === '') {
     if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
   } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
-    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}` })
+    const meant = didYouMean(entry.upstream, Object.keys(file.upstreams))
+    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}${meant}` })
   }
   if (entry.auth === 'required' && entry.audience.length === 0) {
     found.push({ path: ['id'], message: 'audience is needed with auth: required' })

@@ -4,7 +4,7 @@ import { isNetwork } from './client-address.ts'
 import { accessLog, decisionLog } from './config-logs-schema.ts'
 import { policies } from './config-policies-schema.ts'
 import { route } from './config-route-schema.ts'
-import { duration, httpUrl, identifier, port, secret } from './config-values.ts'
+import { bytes, duration, httpUrl, identifier, port, secret } from './config-values.ts'
 import { dialectNames } from './forward-auth.ts'
 import { insecureNames } from './insecure-settings.ts'
 
@@ -18,6 +18,14 @@ const listener = (defaultPort: number) =>
 const issuer = z.strictObject({
   issuer: httpUrl,
   jwksUri: httpUrl.optional(),
+  /** How the key set is asked for. */
+  jwks: z
+    .strictObject({
+      cooldown: duration(1_000, 3_600_000).default(10_000),
+      timeout: duration(100, 60_000).default(5_000),
+      maxBytes: bytes(1_024, 16_777_216).default(262_144),
+    })
+    .prefault({}),
   algorithms: z
     .array(
       z.string().refine((alg) => supportedAlgorithms.includes(alg), `must be one of ${supportedAlgorithms.join(', ')}`),

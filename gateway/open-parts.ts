@@ -1,4 +1,5 @@
 import type { Clock } from '../platform/clock.ts'
+import { fetchJson } from '../platform/jwt/fetch-json.ts'
 import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -34,9 +35,11 @@ export const openParts = (options: {
   const noClosing = () => {}
 
   const issuers = (): TrustedIssuer[] =>
-    config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
-      const settings = { issuer, jwksUri }
-      const keys = use('keys', settings, () => createJwksClient({ ...settings, logger, metrics, now }), closing)
+    config.issuers.map(({ issuer, jwksUri, jwks, algorithms, typ, clockSkew }) => {
+      const { cooldown: cooldownMs, timeout: timeoutMs, maxBytes } = jwks
+      const settings = { issuer, jwksUri, cooldownMs, timeoutMs, maxBytes }
+      const open = () => createJwksClient({ ...settings, fetch: fetchJson(settings), logger, metrics, now })
+      const keys = use('keys', settings, open, closing)
       return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
     })
 

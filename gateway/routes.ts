@@ -65,6 +65,8 @@ export const parsePattern = (text: string): PathPattern | string => {
     }
     if (part === '' && (index < parts.length - 1 || rest)) return 'holds an empty segment'
     if (part === '.' || part === '..') return 'holds a dot segment'
+    const foreign = /^:([A-Za-z]\w*)$/.exec(part)
+    if (foreign) return `holds "${part}": a parameter is written {${foreign[1]}}`
     if (/[{}*?#\\%]/.test(part)) {
       return `holds "${part}": write a literal segment (unescaped), a whole {parameter}, or ** as the last segment`
     }

@@ -82,6 +82,38 @@ test('a key that cannot be used is found, and not shown', async () => {
   expect(output).not.toContain('s3cret')
 })
 
+test('whatever is wrong with the files that it names is found at once: shadow policies, keys of bundles, logs', async () => {
+  const rule = 'package surrogate.gateway\n\n# METADATA\n# entrypoint: true\ndecision := true\n'
+  const file = right.concat(
+    'policies: { path: rules, shadow: next }\n',
+    'accessLog: { to: gateway.yaml/access.jsonl }\n',
+    'identity: { issuer: gw, keyFile: key.json }\n',
+  )
+  const broken = { 'rules/a.rego': rule, 'next/a.rego': 'package a\n\nb if nonsense\n' }
+  const found = await run(['check'], { 'gateway.yaml': file, ...broken })
+  expect(found.code).toBe(1)
+  expect(found.output).toMatch(/The policies at \S+\/next cannot be used: the policies do not compile: a\.rego:3:6/)
+  expect(found.output).toContain('/gateway.yaml/access.jsonl (ENOTDIR)')
+  expect(found.output).toContain('key.json')
+  expect(found.output).not.toContain('/rules cannot be used')
+
+  const missing = await run(['check'], { 'gateway.yaml': file, 'rules/a.rego': rule })
+  expect(missing).toMatchObject({ code: 1, output: expect.stringMatching(/The policies at \S+\/next cannot be used/) })
+})
+
+test('the keys of bundles are read although the bundle is behind an address', async () => {
+  const { code, output } = await run(['check'], {
+    'gateway.yaml': right.concat(
+      'policies: { bundle: https://bundles.test/b, verify: { keys: [{ id: one, algorithm: ES256, file: key.pem }] } }\n',
+    ),
+    'key.pem': 'no key',
+  })
+  expect({ code, output }).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/The key one for policy bundles at \S+\/key\.pem/),
+  })
+})
+
 test('a file that is not there', async () => {
   expect(await run(['check', 'missing.yaml'])).toMatchObject({
     code: 1,

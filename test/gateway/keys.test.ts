@@ -81,6 +81,39 @@ test('after a rotation without notice a token of the new key is never called bad
   expect((await gateway.call('/orders', { token })).status).toBe(200)
 })
 
+test('an issuer says how often, how long and for how much it is asked for keys', async () => {
+  const clock = movableClock()
+  const silent = await startTokenIssuer()
+  silent.answer = { hang: true }
+  const large = await startTokenIssuer()
+  large.answer = { jwks: { keys: large.published, padding: 'x'.repeat(4_000) } }
+  running.push(silent, large)
+  const gateway = await start({
+    now: clock.now,
+    config: ({ issuer }) => ({
+      issuers: [
+        { issuer: issuer.issuer, jwks: { cooldown: '60s' } },
+        { issuer: silent.issuer, jwks: { timeout: '100ms' } },
+        { issuer: large.issuer, jwks: { maxBytes: '3kB' } },
+      ],
+    }),
+  })
+  await until(async () => {
+    const { checks } = await gateway.health.ready()
+    expect(JSON.stringify(checks)).toContain(
+      `${silent.issuer}/.well-known/openid-configuration did not answer within 100 ms`,
+    )
+    expect(JSON.stringify(checks)).toContain('the answer is larger than 3072 bytes')
+  })
+  expect((await gateway.call('/orders')).status).toBe(200)
+  await gateway.issuer.rotate()
+  clock.advance(50_000)
+  const early = await gateway.call('/orders')
+  expect([early.status, early.headers.get('retry-after')]).toEqual([503, '10'])
+  clock.advance(10_000)
+  expect((await gateway.call('/orders')).status).toBe(200)
+})
+
 test('a flood of unknown keys is not written to the log', async () => {
   const lines: unknown[] = []
   const logger = { ...silentLogger, warn: (...line: unknown[]) => lines.push(line) } as unknown as Logger
