@@ -106,6 +106,10 @@ export const catalogue: readonly EventType[] = [
   interaction('PostRegister', 'a user has created an account through the sign-up flow'),
   interaction('PostSignIn', 'a user has signed in'),
   interaction('PostResetPassword', 'a password was reset through the forgot-password flow'),
+  interaction(
+    'PostSignInAdaptiveMfaTriggered',
+    'a sign-in was risky enough to be asked for another factor; never sent yet',
+  ),
 
   mutation('User.Created', 'user', user, 'a user account is created'),
   mutation('User.Deleted', 'user', user, 'a user account is deleted; `data` is the deleted user'),
@@ -181,6 +185,21 @@ export const catalogue: readonly EventType[] = [
     entity: 'user',
     data: object.nullable(),
     occurs: 'an account is locked after too many failed sign-in attempts; once per lock',
+  },
+  // Existing clients register hooks for these, and for `PostSignInAdaptiveMfaTriggered`; nothing records them yet.
+  {
+    type: 'Message.RateLimited',
+    category: 'exception',
+    entity: 'user',
+    data: object.nullable(),
+    occurs: 'somebody is not sent another code because there were too many; never sent yet',
+  },
+  {
+    type: 'Grant.LimitExceeded',
+    category: 'exception',
+    entity: 'user',
+    data: object.nullable(),
+    occurs: 'a sign-in ended an older one because the application allows only so many; never sent yet',
   },
 
   {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/logger.ts'
-import { AppError } from '../../platform/problem.ts'
+import { AppError, type ProblemCode } from '../../platform/problem.ts'
 import { constraintError } from './constraint-errors.ts'
 
 export interface ErrorAnswer {
@@ -9,10 +9,16 @@ export interface ErrorAnswer {
   body: { code: string; message: string; data: unknown; details: string | undefined }
 }
 
+/** Existing clients look into the message for what exactly was wrong. */
+const detailedMessages: ReadonlySet<ProblemCode> = new Set(['request.invalid_input'])
+
+const messageOf = ({ code, title, detail }: AppError) =>
+  detail !== undefined && detailedMessages.has(code) ? `${title} ${detail}` : title
+
 /** What callers are told of an error. */
 export const problemBody = (error: AppError): ErrorAnswer['body'] => ({
   code: error.code,
-  message: error.title,
+  message: messageOf(error),
   data: error.data,
   details: error.detail,
 })
