@@ -28,6 +28,8 @@ export const readPhone = (digits: string): Phone => {
 
 const digitsOf = (text: string) => text.replace(/\D/g, '')
 
+/** Of an international number, country code included (E.164 §6.2.1). */
+const maxDigits = 15
 /** More than a country's ways of writing a number ever take. */
 const maxReadings = 5
 
@@ -37,8 +39,9 @@ const parse = (digits: string) => {
   for (let reading = 0; reading < maxReadings; reading++) {
     const parsed = parseOnce(text)
     if (!parsed?.isPossible()) return undefined
-    if (digitsOf(parsed.number) === text) return parsed
-    text = digitsOf(parsed.number)
+    const number = digitsOf(parsed.number)
+    if (number === text) return number.length <= maxDigits ? parsed : undefined
+    text = number
   }
   return undefined
 }

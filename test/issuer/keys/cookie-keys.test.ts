@@ -21,5 +21,6 @@ test('whoever looks after the keys of cookies finds that there are none', async 
       status: 403,
       body: { code: 'auth.forbidden' },
     })
+  expect(await api.call('POST', `${path}/rotate`)).toMatchObject({ status: 405 })
   expect(await api.expect(200, 'GET', '/logs?logKey=Management.deleteCookieKey')).toEqual([])
 })

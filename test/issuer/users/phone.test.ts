@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readPhone } from '../../../issuer/users/phone.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 
 /** One telephone number is one user's, however it is spelt. */
@@ -44,20 +45,26 @@ describe('a number', () => {
     expect(await create(kept)).toMatchObject(inUse)
   })
 
-  test.each(['99999', '123456789', '0412345678', '0061412345678', '1', '9'.repeat(16), '1'.repeat(128)])(
-    '%s is none',
-    async (primaryPhone) => {
-      const refused = {
-        status: 422,
-        body: { code: 'user.invalid_phone', details: expect.stringContaining('country code') },
-      }
-      expect(await create(primaryPhone)).toMatchObject(refused)
-      const { id } = (await issuer.api('POST', '/users', {})).body
-      expect(await change(id, { primaryPhone })).toMatchObject(refused)
-      expect((await issuer.api('GET', `/users/${id}`)).body.primaryPhone).toBeNull()
-      expect(await events(id)).toEqual(['User.Created'])
-    },
-  )
+  test.each([
+    '99999',
+    '123456789',
+    '0412345678',
+    '0061412345678',
+    '1',
+    '9'.repeat(16),
+    '81513866013378740',
+    '1'.repeat(128),
+  ])('%s is none', async (primaryPhone) => {
+    const refused = {
+      status: 422,
+      body: { code: 'user.invalid_phone', details: expect.stringContaining('country code') },
+    }
+    expect(await create(primaryPhone)).toMatchObject(refused)
+    const { id } = (await issuer.api('POST', '/users', {})).body
+    expect(await change(id, { primaryPhone })).toMatchObject(refused)
+    expect((await issuer.api('GET', `/users/${id}`)).body.primaryPhone).toBeNull()
+    expect(await events(id)).toEqual(['User.Created'])
+  })
 
   test.each(['+61412345678', '61 412 345 678', 'nobody', '６１４１２３４５６７８', '1'.repeat(129)])(
     '%s does not consist of digits',
@@ -65,6 +72,26 @@ describe('a number', () => {
       expect(await create(primaryPhone)).toMatchObject({ status: 400, body: { code: 'guard.invalid_input' } })
     },
   )
+
+  test('reads as itself once it is kept, and so does each of its older spellings', () => {
+    let found = 0
+    // Digits spread evenly over 1 to 18 places, some with a 0 where it is dialled at home.
+    for (let step = 1; step <= 4_000; step++) {
+      const digits = String(BigInt(step) * 6_364_136_223_846_793_005n).slice(0, 1 + (step % 18))
+      const spelt = step % 3 === 0 ? `${digits.slice(0, 2)}0${digits.slice(2)}` : digits
+      let phone: ReturnType<typeof readPhone>
+      try {
+        phone = readPhone(spelt)
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'user.invalid_phone', status: 422 })
+        continue
+      }
+      found += 1
+      expect(phone.number).toMatch(/^\d{5,15}$/)
+      for (const spelling of phone.spellings) expect([spelt, readPhone(spelling).number]).toEqual([spelt, phone.number])
+    }
+    expect(found).toBeGreaterThan(200)
+  })
 
   test('is taken from its user by null and by an empty text', async () => {
     for (const none of [null, '']) {
