@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/logger.ts'
-import { AppError, type ProblemCode } from '../../platform/problem.ts'
+import { AppError } from '../../platform/problem.ts'
 import { constraintError } from './constraint-errors.ts'
 
 export interface ErrorAnswer {
@@ -10,7 +10,7 @@ export interface ErrorAnswer {
 }
 
 /** Existing clients look into the message for what exactly was wrong. */
-const detailedMessages: ReadonlySet<ProblemCode> = new Set(['request.invalid_input'])
+const detailedMessages: ReadonlySet<string> = new Set(['request.invalid_input'])
 
 const messageOf = ({ code, title, detail }: AppError) =>
   detail !== undefined && detailedMessages.has(code) ? `${title} ${detail}` : title
