@@ -86,7 +86,7 @@ test('events of existing clients can be named, though nothing sends them yet', a
   expect((await create({ events })).events).toEqual(events)
   for (const event of events) expect(await create({ events: undefined, event })).toMatchObject({ event, events: [] })
   const document = (await issuer.api('GET', '/openapi.json', undefined, { token: null })).body
-  for (const event of events) expect(document.webhooks[event].post.summary).toMatch(/; never sent yet\.$/)
+  for (const event of events) expect(document.webhooks[event].post.summary).toMatch(/ Not sent yet\.$/)
 })
 
 test('a single hook shows its figures when asked to', async () => {
