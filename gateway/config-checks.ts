@@ -1,5 +1,5 @@
 import { isAddress, isOpenAddress } from '../policies/origin.ts'
-import { routeOf, strippedSegments } from './config-routes.ts'
+import { issuersOf, routeOf, strippedSegments } from './config-routes.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
 import { insecureSettings } from './insecure-settings.ts'
 import { findConflicts, parsePattern } from './routes.ts'
@@ -82,6 +82,27 @@ const policyContradictions = ({
   return found
 }
 
+/** No issuer vouches for a route that does not name it, so with several of them every route must. */
+const issuerContradictions = (entry: RouteEntry, issuers: GatewayFile['issuers']): Contradiction[] => {
+  const { auth, issuers: named, acceptPersonalAccessTokens } = entry
+  if (auth === 'none') return named ? [{ path: ['issuers'], message: 'a route with auth: none takes no token' }] : []
+  if (!named && issuers.length > 1) {
+    const message = 'issuers is needed: the file has more than one issuer, and each route says whose tokens it takes'
+    return [{ path: ['id'], message }]
+  }
+  const found = (named ?? []).flatMap((name, index): Contradiction[] =>
+    issuers.some(({ issuer }) => issuer === name)
+      ? []
+      : [{ path: ['issuers', index], message: `there is no issuer ${name}` }],
+  )
+  const taken = issuersOf(entry, issuers)
+  if (acceptPersonalAccessTokens && !issuers.some(({ issuer, client }) => client && taken.includes(issuer))) {
+    const message = 'needs an issuer of the route with a client to exchange them with'
+    found.push({ path: ['acceptPersonalAccessTokens'], message })
+  }
+  return found
+}
+
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
@@ -98,14 +119,12 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'required' && file.issuers.length === 0) {
     found.push({ path: ['id'], message: 'auth: required needs an issuer' })
   }
+  found.push(...issuerContradictions(entry, file.issuers))
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
   if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
-  }
-  if (entry.acceptPersonalAccessTokens && !file.issuers.some(({ client }) => client)) {
-    found.push({ path: ['acceptPersonalAccessTokens'], message: 'needs an issuer with a client to exchange them with' })
   }
   if (entry.cors?.credentials && entry.cors.origins.includes('*')) {
     found.push({ path: ['cors', 'credentials'], message: 'credentials for pages of any origin: name the origins' })

@@ -99,6 +99,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'routes[].path': '{x} is one segment; ** only last, any number of them, none too.',
   'routes[].methods': 'Default: any.',
   'routes[].auth': 'none: public.',
+  'routes[].issuers': 'Whose tokens the route takes; mandatory when the file has more than one issuer.',
   'routes[].audience': "Any of them must be the token's aud; mandatory with auth: required.",
   'routes[].scopes': 'All of them are needed.',
   'routes[].impersonation': 'What somebody who acts for a user may do: allow, read-only (GET, HEAD, OPTIONS), deny.',

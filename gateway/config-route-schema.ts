@@ -40,6 +40,8 @@ export const route = z.strictObject({
   path: z.string(),
   methods: z.array(method).default([]),
   auth: z.enum(['required', 'none']).default('required'),
+  /** Whose tokens are taken; may be left out where the file has one issuer. */
+  issuers: z.array(z.string()).min(1, 'must name an issuer at least').optional(),
   audience: z.array(z.string().min(1)).default([]),
   scopes: z.array(scope).default([]),
   impersonation: z.enum(['allow', 'read-only', 'deny']).default('allow'),

@@ -4,12 +4,13 @@ import { resourceMetadataUrl } from './protected-resource.ts'
 import { type PathPattern, parsePattern, type Route } from './routes.ts'
 
 /** An entry of `routes:` as the gateway uses it. Its path and prefix must have been found right. */
-export const routeOf = (entry: RouteEntry, { policies, limits, resourceMetadata }: GatewayFile): Route => {
+export const routeOf = (entry: RouteEntry, { issuers, policies, limits, resourceMetadata }: GatewayFile): Route => {
   const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
   const { cors, rateLimit: rateLimits, ...rest } = others
   const pattern = parsePattern(path) as PathPattern
   return {
     ...rest,
+    issuers: issuersOf(entry, issuers),
     pattern,
     entrypoint,
     bodySize,
@@ -19,6 +20,10 @@ export const routeOf = (entry: RouteEntry, { policies, limits, resourceMetadata 
     resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
   }
 }
+
+/** Where there is one issuer a route need not name it. */
+export const issuersOf = ({ auth, issuers }: RouteEntry, all: GatewayFile['issuers']): string[] =>
+  auth === 'none' ? [] : (issuers ?? all.map(({ issuer }) => issuer))
 
 /** How many segments `stripPrefix` is; undefined when it is no literal beginning of the pattern. */
 export const strippedSegments = (prefix: string | null, { segments }: PathPattern): number | undefined => {

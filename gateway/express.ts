@@ -26,6 +26,7 @@ export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
 export interface RouteOptions
   extends Pick<
     RouteMembers,
+    | 'issuers'
     | 'entrypoint'
     | 'impersonation'
     | 'context'
@@ -168,16 +169,27 @@ const configOf = (options: ProtectOptions) => {
   const { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations, ...others } = members
   const { decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure, ...route } = others
   const forEach = { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations }
+  const issuers = [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) }))
   const file = {
     version: 1,
     ...{ decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure },
-    issuers: [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) })),
+    issuers,
     policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
     resourceMetadata: false,
     // Named because a route must; nothing is sent there.
     upstreams: { next: { url: 'http://localhost' } },
-    routes: [{ id: 'protected', ...route, path: '/**', audience: [audience].flat(), upstream: 'next' }],
+    // A guard is one route, and `issuer` says whose tokens it takes.
+    routes: [
+      {
+        id: 'protected',
+        issuers: issuers.map((one) => one.issuer),
+        ...route,
+        path: '/**',
+        audience: [audience].flat(),
+        upstream: 'next',
+      },
+    ],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
 }

@@ -109,7 +109,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   const parts: StageParts = {
     ...opened,
     documents: [
-      ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
+      ...(config.resourceMetadata ? protectedResourceDocuments(config.routes) : []),
       ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
     ],
     identity,

@@ -10,6 +10,8 @@ export interface Route {
   /** Empty = any. */
   readonly methods: readonly string[]
   readonly auth: 'required' | 'none'
+  /** Whose tokens are taken; empty = nobody's. */
+  readonly issuers: readonly string[]
   readonly audience: string[]
   readonly scopes: string[]
   readonly impersonation: 'allow' | 'read-only' | 'deny'

@@ -14,7 +14,6 @@ import { principalInput } from '../../policies/decide.ts'
 /** Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route itself keeps that. */
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
-  const [issuer] = config.issuers
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
     const target = readTarget(request.path)
     if (!target) return { answer: { status: 400, reason: 'invalid_request' } }
@@ -24,7 +23,9 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
     if (!route) return { answer: { status: 404, reason: 'not_found' } }
     if (route.auth === 'required' && !token) return { answer: { status: 401, reason: 'token_missing' } }
     const { entrypoint, id, scopes, audience, impersonation, context, policyHeaders, insufficientScopeStatus } = route
-    const claims = { iss: issuer?.issuer, aud: audience[0], iat: now, exp: now + 300, ...token }
+    const claims = { iss: route.issuers[0], aud: audience[0], iat: now, exp: now + 300, ...token }
+    if (route.auth === 'required' && !route.issuers.includes(String(claims.iss)))
+      return { answer: { status: 401, reason: 'invalid_token' } }
     if (route.auth === 'required' && ![claims.aud].flat().some((one) => audience.includes(String(one))))
       return { answer: { status: 401, reason: 'invalid_token' } }
     return {

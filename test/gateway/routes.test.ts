@@ -7,6 +7,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   pattern: parsePattern(path) as PathPattern,
   methods: [],
   auth: 'none',
+  issuers: [],
   audience: [],
   scopes: [],
   impersonation: 'allow',
