@@ -47,7 +47,7 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
     if (headers.expect !== undefined) readExpectation(incoming, headers)
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
-    const { path, segments, query, encodedSlash } = canonicalTarget(target)
+    const { path, segments, query, encodedSlash, semicolon } = canonicalTarget(target)
     exchange.request = {
       method,
       scheme,
@@ -56,6 +56,7 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
       segments,
       query,
       encodedSlash,
+      semicolon,
       clientIp: source.clientIp,
       peer,
       bodyLength,

@@ -11,6 +11,8 @@ export interface CanonicalTarget {
   query: string
   /** Whether a segment holds `%2F`, which only some routes allow. */
   encodedSlash: boolean
+  /** The same of `;`, where parameters of a segment begin to some upstreams; `%3B` counts too. */
+  semicolon: boolean
 }
 
 export const refuse = (detail: string): AppError => new AppError('invalid_request', { detail })
@@ -18,12 +20,14 @@ export const refuse = (detail: string): AppError => new AppError('invalid_reques
 const slash = 0x2f
 const percent = 0x25
 const questionMark = 0x3f
+const semicolon = 0x3b
 
-/** Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` is looked at apart. */
+/** Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` and `;` are looked at apart. */
 const octets = new Uint8Array(128)
-for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@") {
+for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@") {
   octets[char.charCodeAt(0)] = 1
 }
+octets[semicolon] = 2
 octets[slash] = 2
 octets[questionMark] = 2
 
@@ -43,7 +47,7 @@ const checkEscape = (target: string, index: number): void => {
  */
 export const canonicalTarget = (target: string): CanonicalTarget => {
   if (target.charCodeAt(0) !== slash) throw refuse('The request target must start with a slash.')
-  const result: CanonicalTarget = { path: '', segments: [], query: '', encodedSlash: false }
+  const result: CanonicalTarget = { path: '', segments: [], query: '', encodedSlash: false, semicolon: false }
   const { length } = target
   let canonical: string[] | undefined
   let start = 1
@@ -71,9 +75,11 @@ export const canonicalTarget = (target: string): CanonicalTarget => {
       if (last) break
       start = index + 1
     } else if (octets[code] !== 1) {
-      throw refuse('The path holds a character that must be percent-encoded.')
+      if (code !== semicolon) throw refuse('The path holds a character that must be percent-encoded.')
+      result.semicolon = true
     }
   }
+  if (result.semicolon) refuseNameless(result.segments)
   result.path = canonical ? `/${canonical.join('/')}` : target.slice(0, index)
   if (index < length) result.query = checkedQuery(target, index)
   return result
@@ -93,6 +99,7 @@ const canonicalSegment = (raw: string, result: CanonicalTarget): string => {
     result.encodedSlash = true
     for (const part of decoded.split('/')) refuseDots(part)
   }
+  if (decoded.includes(';')) result.semicolon = true
   refuseDots(decoded)
   result.segments.push(decoded)
   return canonical
@@ -113,6 +120,11 @@ const refuseDots = (segment: string): void => {
   while (name.includes('%25')) name = name.replaceAll('%25', '%')
   name = name.replace(/%2e/gi, '.')
   if (name === '.' || name === '..') throw refuse('The path holds a dot segment.')
+}
+
+/** Whoever takes the parameters away is left with an empty segment, and may take that away too. */
+const refuseNameless = (segments: readonly string[]): void => {
+  if (segments.some((segment) => segment.startsWith(';'))) throw refuse('The path holds an empty segment.')
 }
 
 const checkedQuery = (target: string, start: number): string => {

@@ -1,8 +1,9 @@
 import { isAddress, isOpenAddress } from '../policies/origin.ts'
-import { issuersOf, routeOf, strippedSegments } from './config-routes.ts'
+import { issuersOf, pathEqualityOf, routeOf, strippedSegments } from './config-routes.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
 import { insecureSettings } from './insecure-settings.ts'
-import { findConflicts, parsePattern } from './routes.ts'
+import { findConflicts } from './router.ts'
+import { parsePattern } from './routes.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -140,9 +141,17 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
     found.push({ path: ['websocket'], message: 'a WebSocket is opened with GET, which is not among the methods' })
   }
   const pattern = parsePattern(entry.path)
+  if (typeof pattern !== 'string' && pathEqualityOf(entry, file).case === 'insensitive') {
+    const odd = pattern.segments.find((literal) => literal !== null && hasCaseBeyondAscii(literal))
+    const message = `APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "${odd}"`
+    if (odd !== undefined) found.push({ path: ['path'], message })
+  }
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
   else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
     found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
   }
   return found
 }
+
+const hasCaseBeyondAscii = (text: string): boolean =>
+  [...text].some((letter) => letter > '\u007f' && letter.toLowerCase() !== letter.toUpperCase())

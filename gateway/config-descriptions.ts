@@ -91,6 +91,9 @@ export const descriptions: Readonly<Record<string, string>> = {
   'upstreams.*.maxRequests': 'At the same time; more get 503 at once.',
   'upstreams.*.maxWebSockets': 'Open at the same time.',
   'upstreams.*.webSocketIdleTimeout': 'Longest silence of a WebSocket. Default 5m.',
+  'upstreams.*.pathEquality': 'Which spellings of a path the API takes for the same.',
+  'upstreams.*.pathEquality.case': 'insensitive: /A is /a, as with Express and IIS.',
+  'upstreams.*.pathEquality.trailingSlash': 'ignore: /a/ is /a, as with Express.',
   'upstreams.*.identityAudience': 'aud of the identity JWT in x-auth-assertion; without one there is none.',
 
   routes: 'Which requests are let through, and on what terms.',
@@ -111,6 +114,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'routes[].forwardAuthorization': 'Whether the upstream gets the token.',
   'routes[].insufficientScopeStatus': "For a missing scope: 401, or 403 (RFC 6750's).",
   'routes[].encodedSlash': 'keep: %2F is part of its segment.',
+  'routes[].matrixParameters': 'keep: segments may have parameters (/a;v=1); the route is found without them.',
   'routes[].bodySize': 'Bytes. Default limits.bodySize.',
   'routes[].isolation': 'worker: the policy runs in a thread with a deadline.',
   'routes[].acceptPersonalAccessTokens': 'Takes pat_… beside access tokens.',
@@ -132,6 +136,10 @@ export const descriptions: Readonly<Record<string, string>> = {
   forwardAuth: 'Decisions for another proxy, which forwards the requests itself.',
   'forwardAuth.path': 'Where decisions are given; with Envoy the prefix.',
   'forwardAuth.dialect': 'Which proxy asks.',
+  'forwardAuth.pathEquality':
+    'Which spellings of a path the API behind that proxy takes for the same; for routes without upstream.',
+  'forwardAuth.pathEquality.case': 'insensitive: /A is /a.',
+  'forwardAuth.pathEquality.trailingSlash': 'ignore: /a/ is /a.',
   identity: 'The identity JWT for upstreams.',
   'identity.issuer': 'Its iss.',
   'identity.keyFile': 'Private JWK (EC, P-256) that signs, or a JWK Set whose first key signs.',

@@ -54,6 +54,7 @@ export const route = z.strictObject({
   forwardAuthorization: z.boolean().default(true),
   insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
   encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
+  matrixParameters: z.enum(['refuse', 'keep']).default('refuse'),
   bodySize: z.number().int().min(0).optional(),
   isolation: z.enum(['main', 'worker']).default('main'),
   acceptPersonalAccessTokens: z.boolean().default(false),

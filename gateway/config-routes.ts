@@ -1,16 +1,19 @@
+import { nothingIsEqual, type PathEquality } from '../policies/path-equality.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
 import { createCors } from './cors.ts'
 import { resourceMetadataUrl } from './protected-resource.ts'
 import { type PathPattern, parsePattern, type Route } from './routes.ts'
 
 /** An entry of `routes:` as the gateway uses it. Its path and prefix must have been found right. */
-export const routeOf = (entry: RouteEntry, { issuers, policies, limits, resourceMetadata }: GatewayFile): Route => {
+export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
+  const { issuers, policies, limits, resourceMetadata } = file
   const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
   const { cors, rateLimit: rateLimits, ...rest } = others
   const pattern = parsePattern(path) as PathPattern
   return {
     ...rest,
     issuers: issuersOf(entry, issuers),
+    pathEquality: pathEqualityOf(entry, file),
     pattern,
     entrypoint,
     bodySize,
@@ -20,6 +23,10 @@ export const routeOf = (entry: RouteEntry, { issuers, policies, limits, resource
     resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
   }
 }
+
+/** What the upstream takes for the same, or what is behind the proxy that asks. */
+export const pathEqualityOf = ({ upstream }: RouteEntry, { upstreams, forwardAuth }: GatewayFile): PathEquality =>
+  (upstream === '' ? forwardAuth : upstreams[upstream])?.pathEquality ?? nothingIsEqual
 
 /** Where there is one issuer a route need not name it. */
 export const issuersOf = ({ auth, issuers }: RouteEntry, all: GatewayFile['issuers']): string[] =>

@@ -51,6 +51,7 @@ export interface CanonicalRequest {
   /** With its `?`, or empty. */
   readonly query: string
   readonly encodedSlash: boolean
+  readonly semicolon: boolean
   readonly clientIp: string
   /** The peer of the connection: the client itself or a proxy. */
   readonly peer: string

@@ -22,7 +22,7 @@ import {
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createRequestLogs } from './request-logs.ts'
-import { createRouter } from './routes.ts'
+import { createRouter } from './router.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import type { UnreadRequest } from './unreadable.ts'
 import { upgradeExchange } from './upgrade.ts'

@@ -1,6 +1,7 @@
 import { canonicalTarget, queryParameters } from '../../gateway/canonical-target.ts'
 import type { GatewayConfig } from '../../gateway/config.ts'
-import { createRouter } from '../../gateway/routes.ts'
+import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/match-route.ts'
+import { createRouter } from '../../gateway/router.ts'
 import { AppError } from '../../platform/problem.ts'
 import {
   type CaseQuestion,
@@ -15,12 +16,13 @@ import { principalInput } from '../../policies/decide.ts'
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
-    const target = readTarget(request.path)
-    if (!target) return { answer: { status: 400, reason: 'invalid_request' } }
-    const { path, segments, query } = target
     const { method, scheme, host, headers, clientIp } = request
-    const route = router.match(host, method, segments)
+    const target = unlessRefused(() => canonicalTarget(request.path))
+    if (!target) return unreadable
+    const { path, segments, query } = target
+    const route = matchTarget(router, host, method, target)
     if (!route) return { answer: { status: 404, reason: 'not_found' } }
+    if (!unlessRefused(() => refuseSpelling(route, target) ?? true)) return unreadable
     if (route.auth === 'required' && !token) return { answer: { status: 401, reason: 'token_missing' } }
     const { entrypoint, id, scopes, audience, impersonation, context, policyHeaders, insufficientScopeStatus } = route
     const claims = { iss: route.issuers[0], aud: audience[0], iat: now, exp: now + 300, ...token }
@@ -40,6 +42,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
           host,
           path,
           segments,
+          folded: foldedTarget(route, target),
           query: queryParameters(query),
           headers: headersForPolicy(headers, policyHeaders),
           clientIp,
@@ -59,9 +62,11 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   }
 }
 
-const readTarget = (path: string) => {
+const unreadable = { answer: { status: 400, reason: 'invalid_request' } }
+
+const unlessRefused = <Result>(read: () => Result): Result | undefined => {
   try {
-    return canonicalTarget(path)
+    return read()
   } catch (error) {
     if (error instanceof AppError) return undefined
     throw error

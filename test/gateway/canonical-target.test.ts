@@ -22,7 +22,8 @@ describe('targets that have one meaning', () => {
     ['/a??', '/a', ['a'], '??'],
     [`/${'x'.repeat(4000)}`, `/${'x'.repeat(4000)}`, ['x'.repeat(4000)], ''],
   ])('%s', (target, path, segments, query) => {
-    expect(canonicalTarget(target)).toEqual({ path, segments, query, encodedSlash: false })
+    const semicolon = path.includes(';')
+    expect(canonicalTarget(target)).toEqual({ path, segments, query, encodedSlash: false, semicolon })
   })
 
   test('the canonical path is its own canonical path', () => {
@@ -38,7 +39,13 @@ describe('targets that have one meaning', () => {
       segments: ['a/b', 'c'],
       query: '',
       encodedSlash: true,
+      semicolon: false,
     })
+  })
+
+  test('parameters of a segment are told, encoded ones too, those in the query not', () => {
+    const targets = ['/a;v=1/b', '/a;/b', '/a/b%3bv', '/a?b;c', '/a/b']
+    expect(targets.map((target) => canonicalTarget(target).semicolon)).toEqual([true, true, true, false, false])
   })
 })
 
@@ -52,6 +59,9 @@ describe('targets that two readers could take for two things', () => {
     ['a network path', '//evil.test/admin'],
     ['an empty segment', '/a//b'],
     ['two final slashes', '/a//'],
+    ['nothing but parameters', '/a/;v=1/b'],
+    ['nothing but encoded parameters', '/a/%3Bv=1'],
+    ['nothing but parameters at the end', '/a/;'],
     ['a dot segment', '/a/../b'],
     ['a final dot segment', '/a/..'],
     ['a single dot', '/./a'],

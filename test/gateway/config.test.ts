@@ -293,6 +293,35 @@ describe('every problem is told with its line and column', () => {
   })
 })
 
+describe('what an upstream takes for the same', () => {
+  const folding = good.replace(
+    'upstreams:\n',
+    'upstreams:\n  app: { url: "http://127.0.0.1:1", pathEquality: { case: insensitive, trailingSlash: ignore } }\n',
+  )
+  const route = (id: string, path: string) => `  - { id: ${id}, path: ${path}, auth: none, upstream: app }\n`
+
+  test('makes routes tie that differ in spelling only', () => {
+    const text = folding + route('one', '/App/report') + route('two', '/app/Report/') + route('rest', '/app/**')
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:33:22: the routes one and two tie: both match every method /app/Report/',
+    ])
+    expect(problemsOf(text.replace(/, pathEquality: .*?}/, ''))).toEqual([])
+  })
+
+  test('is not said of letters beyond ASCII, about which upstreams differ', () => {
+    expect(problemsOf(folding + route('cafe', '/app/caf\u00e9'))).toEqual([
+      'gateway.yaml:32:23: APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "caf\u00e9"',
+    ])
+    expect(problemsOf(folding + route('kanji', '/app/\u6ce8\u6587'))).toEqual([])
+  })
+
+  test('is said in words of its own', () => {
+    expect(problemsOf(folding.replace('insensitive', 'ignore'))).toEqual([
+      expect.stringContaining('upstreams.app.pathEquality.case: '),
+    ])
+  })
+})
+
 describe('issuers of routes', () => {
   const other = '  - issuer: https://other.test/oidc\n'
   const two = good.replace('policies:', `${other}policies:`)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createRouter, findConflicts, type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+import { createRouter, findConflicts } from '../../gateway/router.ts'
+import { type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
 
 const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   id,
@@ -20,6 +22,8 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   forwardAuthorization: true,
   insufficientScopeStatus: 401,
   encodedSlash: 'refuse',
+  matrixParameters: 'refuse',
+  pathEquality: nothingIsEqual,
   bodySize: 1,
   acceptPersonalAccessTokens: false,
   websocket: false,
@@ -94,6 +98,72 @@ describe('which of several routes wins', () => {
     expect(winner(routes.toReversed(), path, request), 'whatever their order').toBe(expected)
   })
 
+  describe('where an upstream takes spellings for the same', () => {
+    const anyCase: PathEquality = { case: 'insensitive', trailingSlash: 'significant' }
+    const anySlash: PathEquality = { case: 'sensitive', trailingSlash: 'ignore' }
+    const both: PathEquality = { case: 'insensitive', trailingSlash: 'ignore' }
+    const at =
+      (pathEquality: PathEquality) =>
+      (id: string, path: string, more: Partial<Route> = {}) =>
+        route(id, path, { pathEquality, ...more })
+
+    test.each<[string, PathEquality, string]>([
+      ['/app/report', both, 'report'],
+      ['/app/report/', both, 'report'],
+      ['/app/REPORT', both, 'report'],
+      ['/APP/Report/', both, 'report'],
+      ['/app/reports', both, 'rest'],
+      ['/app/report/1', both, 'rest'],
+      ['/app/report/', anyCase, 'rest'],
+      ['/app/REPORT', anyCase, 'report'],
+      ['/app/report/', anySlash, 'report'],
+      ['/app/REPORT', anySlash, 'rest'],
+      ['/APP/report', anySlash, 'none'],
+      ['/App/Users/ABC/', both, 'user'],
+      ['/app/users/ABC', anySlash, 'user'],
+      ['/app/users/', both, 'rest'],
+      ['/', both, 'none'],
+      // Beyond ASCII upstreams differ.
+      ['/app/\u212aey', both, 'rest'],
+    ])('%s with %j → %s', (path, equality, expected) => {
+      const routes = [
+        at(equality)('report', '/app/report'),
+        at(equality)('rest', '/app/**'),
+        at(equality)('user', '/app/users/{id}'),
+        at(equality)('key', '/app/key'),
+      ]
+      expect(winner(routes, path) ?? 'none').toBe(expected)
+      expect(winner(routes.toReversed(), path) ?? 'none').toBe(expected)
+    })
+
+    test('a route that is written with the slash is the same one', () => {
+      const routes = [at(anySlash)('report', '/app/Report/'), at(anySlash)('rest', '/app/**')]
+      expect([winner(routes, '/app/Report'), winner(routes, '/app/Report/')]).toEqual(['report', 'report'])
+    })
+
+    test('routes to other upstreams keep to their own spelling', () => {
+      const routes = [
+        at(both)('folded', '/app/report'),
+        at(both)('rest', '/app/**'),
+        route('exact', '/APP/Report'),
+        route('items', '/App/{id}/items'),
+        route('slash', '/app/report/', { methods: ['GET'] }),
+      ]
+      const found = ['/APP/Report', '/app/report', '/app/Report', '/App/1/items', '/app/1/items', '/app/report/']
+      expect(found.map((path) => winner(routes, path))).toEqual(['exact', 'folded', 'folded', 'items', 'rest', 'slash'])
+      expect(found.map((path) => winner(routes.toReversed(), path)).at(-1)).toBe('slash')
+      expect(winner(routes, '/app/report/', { method: 'POST' })).toBe('folded')
+      expect(winner(routes, '/APP/Report/')).toBe('folded')
+    })
+
+    test('the exact one of two upstreams does not hide the more exact pattern of the other', () => {
+      const routes = [at(both)('folded', '/app/report'), route('rest', '/app/**')]
+      expect(winner(routes, '/app/report')).toBe('folded')
+      expect(winner(routes, '/app/REPORT/')).toBe('folded')
+      expect(winner(routes, '/app/other')).toBe('rest')
+    })
+  })
+
   test('a literal further left wins over one further right', () => {
     expect(winner([route('right', '/{x}/b'), route('left', '/a/{y}')], '/a/b')).toBe('left')
   })
@@ -107,6 +177,7 @@ describe('which of several routes wins', () => {
 })
 
 describe('routes that tie', () => {
+  const folding: Partial<Route> = { pathEquality: { case: 'insensitive', trailingSlash: 'ignore' } }
   const ties = (...routes: Route[]) => findConflicts(routes).map(({ first, second }) => `${first.id} ${second.id}`)
 
   test.each<[string, Partial<Route>, string, Partial<Route>, boolean]>([
@@ -121,6 +192,15 @@ describe('routes that tie', () => {
     ['/a', {}, '/a/', {}, false],
     ['/a', {}, '/a/**', {}, false],
     ['/a/{x}/c', {}, '/a/b/{y}', {}, false],
+    ['/a', {}, '/A', {}, false],
+    ['/a', folding, '/A', folding, true],
+    ['/a', folding, '/a/', folding, true],
+    ['/a/{x}', folding, '/A/{y}/', folding, true],
+    ['/a', folding, '/A', { ...folding, methods: ['POST'] }, true],
+    ['/a', { ...folding, methods: ['GET'] }, '/A', { ...folding, methods: ['POST'] }, false],
+    ['/a', folding, '/A', {}, false],
+    ['/a', folding, '/a', {}, true],
+    ['/a', folding, '/a/', {}, false],
   ])('%s %j and %s %j: %s', (firstPath, first, secondPath, second, expected) => {
     const routes = [route('one', firstPath, first), route('two', secondPath, second)] as const
     expect(ties(...routes)).toEqual(expected ? ['one two'] : [])
@@ -146,6 +226,7 @@ describe('patterns that cannot be read', () => {
     ['/a?b'],
     ['/a#b'],
     ['/a\\b'],
+    ['/a;v=1'],
   ])('%s', (text) => {
     expect(parsePattern(text)).toEqual(expect.any(String))
   })

@@ -29,6 +29,9 @@ const oddTargets = [
     '/open/%2e%2e/admin',
     '/open/..;/admin',
     '/open/%252e%252e/admin',
+    '/open/;/admin',
+    '/kept/a;b',
+    '/kept/a%3bb',
   ],
   ...[
     '/open//admin',

@@ -38,6 +38,12 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('method', seen.method, input.request.method)
   expect('path', path, input.request.path)
   expect('segments', path === '/' ? [] : path.slice(1).split('/').map(decodeURIComponent), input.request.segments)
+  // Nothing is folded here, and parameters of segments are no part of a name.
+  expect(
+    'folded',
+    input.request.segments.map((one) => one.split(';', 1)[0]),
+    input.request.folded.segments,
+  )
   expect('query', Object.entries(queryOf(seen.target)), Object.entries(input.request.query))
   expect('host', values('x-forwarded-host'), [input.request.host])
   expect('scheme', values('x-forwarded-proto'), [input.request.scheme])
