@@ -94,6 +94,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'upstreams.*.pathEquality': 'Which spellings of a path the API takes for the same.',
   'upstreams.*.pathEquality.case': 'insensitive: /A is /a, as with Express and IIS.',
   'upstreams.*.pathEquality.trailingSlash': 'ignore: /a/ is /a, as with Express.',
+  'upstreams.*.issuer': 'true: this is the issuer or its console, whose cookies no other upstream gets or sets.',
   'upstreams.*.identityAudience': 'aud of the identity JWT in x-auth-assertion; without one there is none.',
 
   routes: 'Which requests are let through, and on what terms.',

@@ -14,6 +14,7 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
     ...rest,
     issuers: issuersOf(entry, issuers),
     pathEquality: pathEqualityOf(entry, file),
+    toIssuer: file.upstreams[entry.upstream]?.issuer ?? false,
     pattern,
     entrypoint,
     bodySize,

@@ -50,6 +50,8 @@ const upstream = z.strictObject({
   maxWebSockets: z.number().int().min(1).max(100_000).default(4_096),
   webSocketIdleTimeout: duration(0, 86_400_000).default(300_000),
   pathEquality: pathEqualitySchema.prefault({}),
+  /** Whether it is the issuer: only then its cookies pass. */
+  issuer: z.boolean().optional(),
   /** `aud` of the identity JWT; without one the upstream gets none. */
   identityAudience: z.string().min(1).max(2_048).optional(),
 })

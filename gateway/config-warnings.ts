@@ -7,6 +7,7 @@ export const configWarnings = (config: GatewayConfig): string[] => [
   ...spellings(config.routes),
   ...headRequests(config.routes),
   ...oneServer(config.upstreams),
+  ...issuersBehind(config),
 ]
 
 const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as const
@@ -47,3 +48,19 @@ const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
           : [`the upstreams ${first![0]} and ${name} are one server, and differ in pathEquality`],
       ),
   )
+
+/** An upstream at an address of an issuer, of which nobody has said whether it is that. */
+const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {
+  const addresses = issuers.flatMap(({ issuer, jwksUri, tokenEndpoint, revocations }) =>
+    [issuer, jwksUri, tokenEndpoint, revocations?.url].flatMap((url) =>
+      url === undefined ? [] : [new URL(url).origin],
+    ),
+  )
+  return Object.entries(upstreams).flatMap(([name, { url, issuer }]) =>
+    issuer === undefined && addresses.includes(new URL(url).origin)
+      ? [
+          `the upstream ${name} is at the address of an issuer: its cookies pass with upstreams.${name}.issuer: true only`,
+        ]
+      : [],
+  )
+}

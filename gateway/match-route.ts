@@ -3,6 +3,7 @@ import { foldedPath, type SpeltPath, withoutMatrixParameters } from '../policies
 import { type CanonicalTarget, refuse } from './canonical-target.ts'
 import { originOf, preflightMethod } from './cors.ts'
 import { answered, type Stage } from './exchange.ts'
+import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
 import { nameRecord } from './name-record.ts'
 import type { Router } from './router.ts'
 import type { Route } from './routes.ts'
@@ -29,7 +30,7 @@ export const refuseSpelling = (route: Route, { encodedSlash, semicolon }: Target
   if (semicolon && route.matrixParameters !== 'keep') throw refuse('The path holds a semicolon.')
 }
 
-/** Finds the route (404 before any token is looked at) and applies what it says about the path. */
+/** Finds the route (404 before any token is looked at) and applies what it says about path and header fields. */
 export const createMatchRoute =
   ({ router }: MatchRouteParts): Stage =>
   (exchange) => {
@@ -39,6 +40,11 @@ export const createMatchRoute =
     exchange.route = route
     if (route.cors) exchange.answerFields = route.cors.answerFields(originOf(exchange))
     refuseSpelling(route, exchange.request!)
+    const headers = exchange.headers!
+    if (route.policyHeaders.length > 0) {
+      headers.forwardable = withoutOtherSpellings(headers.forwardable, route.policyHeaders)
+    }
+    if (headers.issuerCookies && !route.toIssuer) headers.forwardable = withoutIssuerCookieFields(headers.forwardable)
     exchange.params = noParams
     const { parameters } = route.pattern
     if (parameters.length === 0) return

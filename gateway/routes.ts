@@ -23,6 +23,8 @@ export interface Route {
   /** Whether the policy runs on the thread of the requests, or with a deadline in one of its own. */
   readonly isolation: 'main' | 'worker'
   readonly upstream: string
+  /** Whether the upstream is the issuer, whose cookies others neither get nor set. */
+  readonly toIssuer: boolean
   /** How many leading segments are left out upstream. */
   readonly stripSegments: number
   readonly forwardAuthorization: boolean

@@ -49,7 +49,7 @@ test('what is probably not meant is told, and no mistake', async () => {
   - { id: there, path: "/z/{id}", methods: [GET, HEAD], audience: [a], upstream: other }
 `
   const upstreams =
-    '{ api: { url: https://api.test }, other: { url: "https://api.test/v2", pathEquality: { case: insensitive } } }'
+    '{ api: { url: https://api.test }, other: { url: "https://api.test/v2", pathEquality: { case: insensitive } }, id: { url: https://id.test/oidc }, console: { url: https://id.test, issuer: true } }'
   const { code, output } = await run(['check', 'gateway.yaml'], {
     'gateway.yaml': right.replace('{ api: { url: https://api.test } }', upstreams).concat(routes.slice(1)),
   })
@@ -60,6 +60,7 @@ test('what is probably not meant is told, and no mistake', async () => {
       'Warning: the routes upper (/Report) and slash (/report/) differ only in spelling: if the API takes both for the same, say so in upstreams.api.pathEquality and keep one of them.',
       'Warning: HEAD /x/{id} is left to the route all: if the API answers it as GET, name HEAD in the methods of here.',
       'Warning: the upstreams api and other are one server, and differ in pathEquality.',
+      'Warning: the upstream id is at the address of an issuer: its cookies pass with upstreams.id.issuer: true only.',
     ],
   })
 })

@@ -18,6 +18,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   entrypoint: 'surrogate/gateway/decision',
   isolation: 'main',
   upstream: 'u',
+  toIssuer: false,
   stripSegments: 0,
   forwardAuthorization: true,
   insufficientScopeStatus: 401,

@@ -5,7 +5,17 @@ import type { StrictRequest } from '../../support/strict-upstream.ts'
 export const policyHeaders = ['x-policy', 'accept-language']
 
 const neverUpstream = new Set([
-  ...['keep-alive', 'te', 'trailer', 'upgrade', 'expect', 'http2-settings', 'proxy-connection', 'proxy-authorization'],
+  ...[
+    'keep-alive',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+    'http2-settings',
+    'proxy-connection',
+    'proxy-authorization',
+    'proxy',
+  ],
   ...['forwarded', 'x-original-url', 'x-rewrite-url', 'x-http-method-override'],
 ])
 
@@ -53,7 +63,10 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('actor', values('x-auth-act'), input.actor ? [input.actor.id] : [])
   expect('assertion', values('x-auth-assertion'), [])
 
+  if (/access.?token/i.test(decodeURIComponent(seen.target)))
+    found.push(`an access token went upstream: ${seen.target}`)
   for (const [name, value] of seen.fields) {
+    if (/^cookie$/i.test(name) && /surrogate_/i.test(value)) found.push(`the cookie ${value} went upstream`)
     if (neverUpstream.has(folded(name))) found.push(`the field ${name} went upstream`)
     // undici closes after HEAD, since some servers send a body there.
     const own = seen.method === 'HEAD' ? 'close' : 'keep-alive'
