@@ -45,9 +45,9 @@ const replaceFields = (request: IncomingMessage, { headers, route, principal, de
   const ours = new Map(Object.entries(decision?.headers ?? {}))
   const identity = principal?.identityHeaders ?? []
   for (let index = 0; index < identity.length; index += 2) ours.set(identity[index]!, identity[index + 1]!)
-  // The access token in place of a personal one; nothing where it is to be kept from the handlers.
   const cookies = headers!.forwardable.filter((_, index, flat) => flat[index - 1] === 'cookie' && index % 2 === 1)
   if (headers!.issuerCookies && cookies.length > 0) ours.set('cookie', cookies.join('; '))
+  // The access token in place of a personal one; nothing where it is to be kept from the handlers.
   const { authorization } = headers!
   if (authorization !== undefined && route!.forwardAuthorization) ours.set('authorization', authorization)
 

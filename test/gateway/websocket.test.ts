@@ -205,6 +205,8 @@ test('pages of foreign origins open none where the route has cors; those listed,
   for (const origin of [
     'https://evil.test',
     'null',
+    'https://evil.test.',
+    'https://a.test..',
     'https://evil-shop.test',
     'https://app.test.evil.test',
     'file://',
@@ -213,7 +215,13 @@ test('pages of foreign origins open none where the route has cors; those listed,
   }
   expect(await answer('https://app.test', 'https://evil.test')).toBe(400)
   expect(api.handshakes).toEqual([])
-  for (const origin of ['https://app.test', 'https://a.shop.test', 'https://a.test', 'http://a.test']) {
+  for (const origin of [
+    'https://app.test',
+    'https://a.shop.test',
+    'https://a.test',
+    'http://a.test',
+    'https://a.test.',
+  ]) {
     expect(await answer(origin), origin).toBe(101)
   }
   expect(await answer()).toBe(101)
