@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createRouter, findConflicts } from '../../gateway/router.ts'
 import { type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
 import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
+import { createRandom } from './fuzz/random.ts'
 
 const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   id,
@@ -155,6 +156,35 @@ describe('which of several routes wins', () => {
       expect(found.map((path) => winner(routes.toReversed(), path)).at(-1)).toBe('slash')
       expect(winner(routes, '/app/report/', { method: 'POST' })).toBe('folded')
       expect(winner(routes, '/APP/Report/')).toBe('folded')
+    })
+
+    test('no spelling finds a weaker route to that upstream, whatever other routes there are', () => {
+      const random = createRandom(1)
+      const randomRoute = (id: number) => {
+        const parts = Array.from({ length: random.int(4) }, (_, index) =>
+          random.pick(['a', 'A', 'b', 'B', `{x${index}}`]),
+        )
+        const end = random.pick(['', '', '/', '/**'])
+        const [upstream, pathEquality] = random.pick([['folding', both] as const, ['strict', nothingIsEqual] as const])
+        const path = `/${parts.join('/')}${parts.length > 0 ? end : end.slice(1)}`
+        return route(String(id), path, { upstream, pathEquality })
+      }
+      let compared = 0
+      while (compared < 2_000) {
+        const routes = Array.from({ length: 1 + random.int(6) }, (_, index) => randomRoute(index))
+        if (findConflicts(routes).length > 0) continue
+        const router = createRouter(routes)
+        const folding = createRouter(routes.filter(({ upstream }) => upstream === 'folding'))
+        const segments = Array.from({ length: random.int(4) }, () => random.pick(['a', 'b', 'c']))
+        const wanted = folding.match('a.test', 'GET', segments)
+        const spelt = segments.map((one) => (random.chance(0.5) ? one.toUpperCase() : one))
+        if (spelt.length > 0 && random.chance(0.5)) spelt.push('')
+        const found = router.match('a.test', 'GET', spelt)
+        const what = JSON.stringify([routes.map(({ pattern, upstream }) => [pattern.text, upstream]), spelt])
+        expect(folding.match('a.test', 'GET', spelt), what).toBe(wanted)
+        if (found?.upstream !== 'strict') expect(found, what).toBe(wanted)
+        compared++
+      }
     })
 
     test('the exact one of two upstreams does not hide the more exact pattern of the other', () => {
