@@ -1,7 +1,7 @@
 /**
- * The query without `access_token` (RFC 6750 §2.3), everything else as it was: queries end up in logs, so nothing behind the gateway gets
- * its token from there. In every spelling that servers read as that name: escaped, in capitals, with a dot or a blank, as a list, or
- * behind a semicolon, which some take for `&`.
+ * The query without `access_token` (RFC 6750 §2.3), everything else as it was: queries end up in logs, so nothing
+ * behind the gateway gets its token from there. In every spelling that servers read as that name: escaped, in capitals,
+ * with a dot or a blank, as a list, or behind a semicolon, which some take for `&`.
  */
 export const withoutAccessToken = (query: string, decode: (text: string) => string): string => {
   if (!/token|%/i.test(query)) return query

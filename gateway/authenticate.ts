@@ -41,8 +41,9 @@ const bearerToken = (authorization: string | undefined): string => {
 }
 
 /**
- * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was verified before
- * costs a hash and a look-up; its issuer and audience are compared on every request, since routes differ in theirs.
+ * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was
+ * verified before costs a hash and a look-up; its issuer and audience are compared on every request, since routes
+ * differ in theirs.
  */
 export const createAuthenticate = (options: AuthenticateParts): Stage => {
   const { cache, now } = options

@@ -137,7 +137,10 @@ const canonicalHost = (raw: string | undefined, scheme: 'http' | 'https'): strin
   return host
 }
 
-/** `Example.test.:80` → `example.test`: browsers send the final dot of a full name. Undefined: not RFC 9110 §7.2, or escapes. */
+/**
+ * `Example.test.:80` → `example.test`: browsers send the final dot of a full name. Undefined: not RFC 9110 §7.2, or
+ * escapes.
+ */
 export const parseHost = (raw: string, scheme: 'http' | 'https'): string | undefined => {
   const match = /^(?:([a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?)\.?|(\[[0-9a-f:.]{2,45}\]))(:\d{1,5})?$/.exec(
     raw.toLowerCase(),

@@ -25,7 +25,10 @@ const percent = 0x25
 const questionMark = 0x3f
 const semicolon = 0x3b
 
-/** Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` and `;` are looked at apart. */
+/**
+ * Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` and `;` are
+ * looked at apart.
+ */
 const octets = new Uint8Array(128)
 for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@") {
   octets[char.charCodeAt(0)] = 1

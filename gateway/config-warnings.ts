@@ -12,7 +12,10 @@ export const configWarnings = (config: GatewayConfig): string[] => [
 
 const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as const
 
-/** Two routes to one upstream would tie if it took other spellings for the same: then one of them guards the handler of both. */
+/**
+ * Two routes to one upstream would tie if it took other spellings for the same: then one of them guards the handler of
+ * both.
+ */
 const spellings = (routes: readonly Route[]): string[] =>
   [...Map.groupBy(routes, ({ upstream }) => upstream)].flatMap(([upstream, group]) =>
     findConflicts(group.map((route) => ({ ...route, pathEquality: everythingIsEqual }))).map(({ first, second }) => {

@@ -101,7 +101,9 @@ const headerName = (name: string): HeaderName => {
   return { lower, treatment: isProtected(foldedName(lower)) ? drop : forward }
 }
 
-/** Many upstreams read every odd character of a name as `-` or `_`: X_Auth_Sub and x.auth.sub are x-auth-sub to them. */
+/**
+ * Many upstreams read every odd character of a name as `-` or `_`: X_Auth_Sub and x.auth.sub are x-auth-sub to them.
+ */
 export const foldedName = (lower: string): string => lower.replace(/[^a-z0-9]/g, '-')
 
 /** Names repeat from request to request; the bound keeps invented ones from filling the memory. */
@@ -226,8 +228,8 @@ const droppedFromAnswers = new Set([
 ])
 
 /**
- * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets its cookies. Throws `AppError`
- * `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away (RFC 9112 §7).
+ * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets its cookies. Throws
+ * `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away (RFC 9112 §7).
  */
 export const answerHeaders = (
   status: number,

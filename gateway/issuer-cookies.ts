@@ -1,6 +1,6 @@
 /**
- * Cookies of the issuer and its console are sessions of people. A browser sends them to every port of their host, so an API behind the
- * gateway could take over a session that it is sent, or plant one.
+ * Cookies of the issuer and its console are sessions of people. A browser sends them to every port of their host, so an
+ * API behind the gateway could take over a session that it is sent, or plant one.
  */
 const issuerCookie = /^[\s=]*(?:surrogate_|__(?:host|secure)-surrogate)/i
 

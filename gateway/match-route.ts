@@ -20,7 +20,10 @@ type Target = Pick<CanonicalTarget, 'path' | 'segments' | 'encodedSlash' | 'semi
 export const matchTarget = (router: Router, host: string, method: string, target: Target): Route | undefined =>
   router.match(host, method, target.semicolon ? withoutMatrixParameters(target).segments : target.segments)
 
-/** How the target looks to an upstream that tells apart only what `pathEquality` of the route does, and knows parameters of segments. */
+/**
+ * How the target looks to an upstream that tells apart only what `pathEquality` of the route does, and knows parameters
+ * of segments.
+ */
 export const foldedTarget = ({ pathEquality }: Route, target: Target): SpeltPath =>
   foldedPath(target.semicolon ? withoutMatrixParameters(target) : target, pathEquality)
 

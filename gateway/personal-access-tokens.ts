@@ -150,8 +150,9 @@ export interface ExchangePersonalAccessTokensParts {
 }
 
 /**
- * On routes that accept personal access tokens the JWT takes the place of one, for everything that follows: it is verified as any other,
- * and the upstream gets it and never the personal access token. The first issuer of the route that has a client is asked, and no other.
+ * On routes that accept personal access tokens the JWT takes the place of one, for everything that follows: it is
+ * verified as any other, and the upstream gets it and never the personal access token. The first issuer of the route
+ * that has a client is asked, and no other.
  */
 export const createExchangePersonalAccessTokens =
   ({ personalAccessTokens }: ExchangePersonalAccessTokensParts): Stage =>

@@ -42,7 +42,10 @@ const collision = (taken: Taken | undefined, method: string, route: Route): Take
   return undefined
 }
 
-/** In the same place of a trie. A route that wants its own spelling is the more exact one beside those that take others too. */
+/**
+ * In the same place of a trie. A route that wants its own spelling is the more exact one beside those that take others
+ * too.
+ */
 const tie = (one: Route, other: Route): boolean =>
   (folds(one) && folds(other)) || sameSegments(one.pattern.segments, other.pattern.segments)
 
@@ -70,14 +73,16 @@ const childOf = (node: Node, segment: string | null): Node => {
   const known = node.literals.get(segment)
   if (known) return known
   const made = newNode()
-  // A copy: cut out of a longer text, a string refers to that text, one more wait for memory at every comparison (measured: a third).
+  // A copy: cut out of a longer text, a string refers to that text, one more wait for memory at every comparison
+  // (measured: a third).
   node.literals.set(Buffer.from(segment).toString(), made)
   return made
 }
 
 /**
- * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as with 10. When an
- * upstream folds case all literals stand there in small letters, and routes to others are compared with the request once more.
+ * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as
+ * with 10. When an upstream folds case all literals stand there in small letters, and routes to others are compared
+ * with the request once more.
  */
 const buildTries = (routes: readonly Route[], onConflict: (conflict: RouteConflict) => void): Map<string, Node> => {
   const inSmallLetters = routes.some(({ pathEquality }) => foldsCase(pathEquality))
@@ -162,8 +167,9 @@ const namedWithoutPort = (roots: ReadonlyMap<string, Node>, host: string): Node 
 }
 
 /**
- * A named host before none; then, from left to right, a literal segment before a parameter before `**`. A route for other methods does
- * not stand in the way of a less exact one. Literals are compared as the upstream of the route compares them. Throws when two routes tie.
+ * A named host before none; then, from left to right, a literal segment before a parameter before `**`. A route for
+ * other methods does not stand in the way of a less exact one. Literals are compared as the upstream of the route
+ * compares them. Throws when two routes tie.
  */
 export const createRouter = (routes: readonly Route[]): Router => {
   const roots = buildTries(routes, ({ first, second }) => {

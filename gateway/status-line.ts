@@ -3,8 +3,8 @@ import { buildConnector } from 'undici'
 import { AppError } from '../platform/problem.ts'
 
 /**
- * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112 §2.3), and does not tell
- * the version. So the beginning of each answer is looked at before it is parsed.
+ * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112
+ * §2.3), and does not tell the version. So the beginning of each answer is looked at before it is parsed.
  */
 export const connectForHttp1 = (timeout: number): buildConnector.connector => {
   const connect = buildConnector({ timeout, allowH2: false })
@@ -25,8 +25,8 @@ const checkStatusLines = (socket: Socket): void => {
   socket.read = (size?: number): unknown => {
     const chunk: Buffer | null = read(size)
     if (chunk === null) return null
-    // Requests are not pipelined: what comes first after something was sent begins an answer, or is a piece of one to a request that is
-    // still being sent.
+    // Requests are not pipelined: what comes first after something was sent begins an answer, or is a piece of one to a
+    // request that is still being sent.
     if (socket.bytesWritten !== sent) {
       sent = socket.bytesWritten
       beginning = ''

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { CompileIssue } from './engine/policy-error.ts'
 
 /**
- * Where rules compare `input.request.path` or `segments` with a literal: an API that takes other spellings of the path for the same serves
- * them past such a rule, and `input.request.folded` is what to compare. Found in OPA's intermediate representation, from the entrypoints
- * on and through the rules that they call. A hint: it follows what rules usually do with a path, not all that they could.
+ * Where rules compare `input.request.path` or `segments` with a literal: an API that takes other spellings of the path
+ * for the same serves them past such a rule, and `input.request.folded` is what to compare. Found in OPA's intermediate
+ * representation, from the entrypoints on and through the rules that they call. A hint: it follows what rules usually
+ * do with a path, not all that they could.
  */
 export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]): CompileIssue[] => {
   const { static: constants, plans, funcs } = planSchema.parse(plan)

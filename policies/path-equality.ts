@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /**
- * Which spellings of a path an API takes for the same: what one handler serves must meet the same rules, however it is asked for. Case is
- * that of A to Z; an API that also folds other letters cannot be told apart from one that does not by the paths it is sent.
+ * Which spellings of a path an API takes for the same: what one handler serves must meet the same rules, however it is
+ * asked for. Case is that of A to Z; an API that also folds other letters cannot be told apart from one that does not
+ * by the paths it is sent.
  */
 export const pathEqualitySchema = z.strictObject({
   case: z.enum(['sensitive', 'insensitive']).default('sensitive'),

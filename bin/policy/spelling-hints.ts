@@ -6,8 +6,9 @@ import { pathComparisons } from '../../policies/path-comparisons.ts'
 import type { Invocation } from './invocation.ts'
 
 /**
- * Rules that compare a literal with the path as it was sent. With a `gateway.yaml` only those that decide about routes to an upstream that
- * takes several spellings for the same; without one all, since `protect()` stands before such an application.
+ * Rules that compare a literal with the path as it was sent. With a `gateway.yaml` only those that decide about routes
+ * to an upstream that takes several spellings for the same; without one all, since `protect()` stands before such an
+ * application.
  */
 export const spellingHints = async ({ path, values, opa }: Invocation): Promise<CompileIssue[]> => {
   const file = values['config']

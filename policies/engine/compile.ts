@@ -63,7 +63,10 @@ export const compilePolicies = (options: {
     })
   })
 
-/** OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no way to. */
+/**
+ * OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no
+ * way to.
+ */
 export const planPolicies = (options: { sources: Sources; opa: string }): Promise<unknown> =>
   withSources(options.sources, async (folder, scratch) => {
     const output = join(scratch, 'plan.tar.gz')

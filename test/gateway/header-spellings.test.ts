@@ -4,7 +4,9 @@ import { loadPolicies, type PolicyInput, type PolicySet } from '../../policies/d
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { writeRules } from '../support/rules.ts'
 
-/** Many upstreams read `X_Plan` and `x.plan` as `x-plan`: what policies say and see has no second spelling beside it. */
+/**
+ * Many upstreams read `X_Plan` and `x.plan` as `x-plan`: what policies say and see has no second spelling beside it.
+ */
 
 const rules = `package spelling
 

@@ -9,7 +9,10 @@ import { askForDecision } from '../support/forward-auth.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { recordingPolicies } from '../support/recording-policies.ts'
 
-/** RFC 6750 §2.3 lets a client put its token into the query, where logs keep it. Here that is no token, and nobody behind gets one. */
+/**
+ * RFC 6750 §2.3 lets a client put its token into the query, where logs keep it. Here that is no token, and nobody
+ * behind gets one.
+ */
 
 let gateway: TestGateway
 let token: string

@@ -11,14 +11,19 @@ import { orders, sendRaw, startTestGateway, type TestGateway } from '../support/
 import { recordingPolicies } from '../support/recording-policies.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 
-/** What one handler of an API serves meets the same rules, however it is asked for. The API is a real Express 5 with its defaults. */
+/**
+ * What one handler of an API serves meets the same rules, however it is asked for. The API is a real Express 5 with its
+ * defaults.
+ */
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
 
-/** `/app/report` has a handler of its own, `/app/users/:id` tells what it got, everything else below `/app` another one. */
+/**
+ * `/app/report` has a handler of its own, `/app/users/:id` tells what it got, everything else below `/app` another one.
+ */
 const api = () =>
   express()
     .all('/app/report', (request, response) => void response.json({ handler: 'report', url: request.url }))
