@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { supportedAlgorithms } from '../platform/jwt/algorithms.ts'
+import { pathEqualitySchema } from '../policies/path-equality.ts'
 import { isNetwork } from './client-address.ts'
 import { accessLog, decisionLog } from './config-logs-schema.ts'
 import { policies } from './config-policies-schema.ts'
@@ -56,6 +57,9 @@ const upstream = z.strictObject({
   maxRequests: z.number().int().min(1).max(100_000).default(1_024),
   maxWebSockets: z.number().int().min(1).max(100_000).default(4_096),
   webSocketIdleTimeout: duration(0, 86_400_000).default(300_000),
+  pathEquality: pathEqualitySchema.prefault({}),
+  /** Whether it is the issuer: only then its cookies pass. */
+  issuer: z.boolean().optional(),
   /** `aud` of the identity JWT; without one the upstream gets none. */
   identityAudience: z.string().min(1).max(2_048).optional(),
 })
@@ -105,6 +109,8 @@ export const gatewaySchema = z.strictObject({
         .regex(/^(?:\/[A-Za-z0-9._~-]+)+$/, 'must be a path of unreserved characters without a final slash')
         .default('/.surrogate/auth'),
       dialect: z.enum(dialectNames),
+      /** Of what is behind the other proxy, for routes that name no upstream. */
+      pathEquality: pathEqualitySchema.prefault({}),
     })
     .optional(),
   identity: z

@@ -228,7 +228,7 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     // Interim answers (RFC 9110 §15.2) concern this hop.
     if (status < 200) return
     this.#begun = true
-    const flat = addAnswerFields(answerHeaders(headers), this.#exchange)
+    const flat = addAnswerFields(answerHeaders(status, headers, this.#exchange.route!), this.#exchange)
     flat.push('x-request-id', this.#exchange.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
     if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')

@@ -51,15 +51,17 @@ export const openParts = (options: {
       return [use('revocations', settings, () => createRevocations({ ...settings, logger, metrics, now }), closing)]
     })
 
-  /** By the first issuer that has a client; undefined when no route accepts them. */
-  const personalAccessTokens = (): PersonalAccessTokens | undefined => {
-    if (!config.routes.some(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)) return undefined
-    const [settings] = config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) =>
-      client ? [{ client, tokenEndpoint }] : [],
+  /** By issuer, of those that have a client; empty when no route accepts them. */
+  const personalAccessTokens = (): Map<string, PersonalAccessTokens> => {
+    const accepting = config.routes.filter(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)
+    return new Map(
+      config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) => {
+        if (!client || !accepting.some(({ issuers }) => issuers.includes(issuer))) return []
+        const settings = { client, tokenEndpoint }
+        const open = () => createPersonalAccessTokens({ ...settings, metrics, now })
+        return [[issuer, use('personal access tokens', settings, open, closing)] as const]
+      }),
     )
-    if (!settings) return undefined
-    const open = () => createPersonalAccessTokens({ ...settings, metrics, now })
-    return use('personal access tokens', settings, open, closing)
   }
 
   const upstreams = (): Map<string, Upstream> =>

@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { createRunning, type Running } from './running.ts'
+import { connectForHttp1 } from './status-line.ts'
 
 export interface UpstreamSettings {
   /** `http(s)://host[:port][/base/path]` */
@@ -71,7 +72,7 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
     pipelining: 1,
     allowH2: false,
-    connect: { timeout: settings.connectTimeout },
+    connect: connectForHttp1(settings.connectTimeout),
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: 65_536,

@@ -1,6 +1,7 @@
 import { checkFiles } from '../../gateway/check.ts'
 import { fileSource, loadGatewayConfig } from '../../gateway/config.ts'
 import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
+import { configWarnings } from '../../gateway/config-warnings.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../options.ts'
@@ -41,6 +42,7 @@ const check = async (file: string, opaBin: string | undefined): Promise<number> 
     const { routes, issuers, allowInsecure } = config
     process.stdout.write(`${file} is right: ${routes.length} routes, ${issuers.length} issuers.\n`)
     if (allowInsecure.length > 0) process.stdout.write(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
+    for (const warning of configWarnings(config)) process.stdout.write(`Warning: ${warning}.\n`)
     return 0
   } catch (error) {
     if (!(error instanceof StartupError)) throw error

@@ -63,6 +63,28 @@ export const compilePolicies = (options: {
     })
   })
 
+/**
+ * OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no
+ * way to.
+ */
+export const planPolicies = (options: { sources: Sources; opa: string }): Promise<unknown> =>
+  withSources(options.sources, async (folder, scratch) => {
+    const output = join(scratch, 'plan.tar.gz')
+    const flags = [
+      '--prune-unused',
+      '--capabilities',
+      capabilitiesFile,
+      ...withoutDocuments,
+      '-t',
+      'plan',
+      '-o',
+      output,
+    ]
+    const built = await runOpa(options.opa, ['build', ...flags, '-b', '.'], { cwd: folder })
+    if (built.code !== 0) return undefined
+    return JSON.parse(new TextDecoder().decode(unpack(await readFile(output)).get('plan.json')))
+  })
+
 const withoutDocuments = ['data.json', 'data.yaml', 'data.yml'].flatMap((name) => ['--ignore', name])
 
 /** Runs `use` with the sources in a folder of their own, gone afterwards; `scratch` is another one for results. */

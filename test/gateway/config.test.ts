@@ -39,6 +39,8 @@ routes:
 `
 const env = { GATEWAY_CLIENT_SECRET: 's3cret' }
 
+const read = (text: string) => parseGatewayConfig(text, { file: 'gateway.yaml', env })
+
 /** What is wrong with the text, one line each, without the heading. */
 const problemsOf = (text: string, environment: Record<string, string> = env): string[] => {
   try {
@@ -283,7 +285,7 @@ describe('every problem is told with its line and column', () => {
       changed('    forwardAuthorization: true', '    acceptPersonalAccessTokens: true')
         .replace('    client: { id: gateway, secret: "${GATEWAY_CLIENT_SECRET}" }\n', '')
         .replace('mode: feed', 'mode: off'),
-      ['gateway.yaml:29:33: needs an issuer with a client to exchange them with'],
+      ['gateway.yaml:29:33: needs an issuer of the route with a client to exchange them with'],
     ],
     [
       'a feed without client',
@@ -357,6 +359,82 @@ describe('every problem is told with its line and column', () => {
     expect(problemsOf(text)).toEqual([
       'gateway.yaml:7:13: this issuer is listed twice',
       'gateway.yaml:26:13: scopes cannot be required with auth: none',
+    ])
+  })
+})
+
+describe('what an upstream takes for the same', () => {
+  const folding = good.replace(
+    'upstreams:\n',
+    'upstreams:\n  app: { url: "http://127.0.0.1:1", pathEquality: { case: insensitive, trailingSlash: ignore } }\n',
+  )
+  const route = (id: string, path: string) => `  - { id: ${id}, path: ${path}, auth: none, upstream: app }\n`
+
+  test('makes routes tie that differ in spelling only', () => {
+    const text = folding + route('one', '/App/report') + route('two', '/app/Report/') + route('rest', '/app/**')
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:33:22: the routes one and two tie: both match every method /app/Report/',
+    ])
+    expect(problemsOf(text.replace(/, pathEquality: .*?}/, ''))).toEqual([])
+  })
+
+  test('is not said of letters beyond ASCII, about which upstreams differ', () => {
+    expect(problemsOf(folding + route('cafe', '/app/caf\u00e9'))).toEqual([
+      'gateway.yaml:32:23: APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "caf\u00e9"',
+    ])
+    expect(problemsOf(folding + route('kanji', '/app/\u6ce8\u6587'))).toEqual([])
+  })
+
+  test('is said in words of its own', () => {
+    expect(problemsOf(folding.replace('insensitive', 'ignore'))).toEqual([
+      expect.stringContaining('upstreams.app.pathEquality.case: '),
+    ])
+  })
+})
+
+describe('issuers of routes', () => {
+  const other = '  - issuer: https://other.test/oidc\n'
+  const two = good.replace('policies:', `${other}policies:`)
+  const route = (members: string) => `  - { id: other, path: /other, upstream: orders, ${members} }\n`
+
+  test('one issuer serves every route, and may be named', () => {
+    const named = good.replace('auth: required', 'auth: required\n    issuers: [http://localhost:3001/oidc]')
+    for (const text of [good, named]) {
+      expect(read(text).routes.map(({ issuers }) => issuers)).toEqual([['http://localhost:3001/oidc']])
+    }
+    expect(read(good + route('auth: none')).routes[1]!.issuers).toEqual([])
+  })
+
+  test('as soon as there are two, each route says which ones it takes', () => {
+    expect(problemsOf(two + route('auth: none'))).toEqual([
+      'gateway.yaml:20:9: issuers is needed: the file has more than one issuer, and each route says whose tokens it takes',
+    ])
+  })
+
+  test('are issuers of the file, at least one, and on routes that take tokens', () => {
+    const text = good
+      .concat(route('audience: [a], issuers: [http://localhost:3001/oidc/]'))
+      .concat(route('audience: [a], issuers: []').replace('id: other, path: /other', 'id: none, path: /none'))
+      .concat(
+        route('auth: none, issuers: [http://localhost:3001/oidc]').replace(
+          'id: other, path: /other',
+          'id: open, path: /open',
+        ),
+      )
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:31:75: there is no issuer http://localhost:3001/oidc/',
+      expect.stringMatching(/^gateway.yaml:32:\d+: routes\[2\].issuers: /),
+      'gateway.yaml:33:69: a route with auth: none takes no token',
+    ])
+  })
+
+  test('that take personal access tokens have a client', () => {
+    const text = two.replace(
+      'auth: required',
+      'auth: required\n    issuers: [https://other.test/oidc]\n    acceptPersonalAccessTokens: true',
+    )
+    expect(problemsOf(text)).toEqual([
+      expect.stringMatching(/: needs an issuer of the route with a client to exchange them with$/),
     ])
   })
 })

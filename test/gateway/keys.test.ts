@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Logger, silentLogger } from '../../platform/logger.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestGateway, takenEverywhere } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/until.ts'
 
@@ -174,7 +174,7 @@ describe('several issuers', () => {
     const clock = movableClock()
     const gateway = await start({
       now: clock.now,
-      config: ({ issuer }) => ({ issuers: [{ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }] }),
+      config: ({ issuer }) => takenEverywhere({ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }),
     })
     const call = async (token: Promise<string>) => (await gateway.call('/orders', { token: await token })).status
     const scope = 'read:orders'
