@@ -96,6 +96,7 @@ test('an issuer says how often, how long and for how much it is asked for keys',
         { issuer: silent.issuer, jwks: { timeout: '100ms' } },
         { issuer: large.issuer, jwks: { maxBytes: '3kB' } },
       ],
+      routes: [{ id: 'a', path: '/**', audience: [orders], scopes: [], issuers: [issuer.issuer], upstream: 'orders' }],
     }),
   })
   await until(async () => {
