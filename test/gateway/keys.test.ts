@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Logger, silentLogger } from '../../platform/logger.ts'
-import { startTestGateway, type TestGateway, takenEverywhere } from '../support/gateway.ts'
+import { orders, startTestGateway, type TestGateway, takenEverywhere } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/until.ts'
 
