@@ -6,7 +6,10 @@ import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
  * over much that no handler hears of, such as extensions of chunks (RFC 9112 §7.1.1). A time limit alone lets a server send gigabytes.
  */
 export interface BoundedOptions {
-  /** Of a body with its framing. With more the body ends as an error; what came before is not taken back. */
+  /**
+   * Of a body with its framing, which may take as much again as a body in small chunks. With more the body ends as an error; what came
+   * before is not taken back.
+   */
   maxBodyBytes: number
   /** Default: as undici does, with 10 s to connect. */
   connect?: buildConnector.connector
