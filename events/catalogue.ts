@@ -14,6 +14,8 @@ export interface EventType {
   /** "Occurs when …" */
   occurs: string
   named?: true
+  /** Nothing records it yet. Hooks may be registered for it. */
+  planned?: true
 }
 
 const nothing = z.null()
@@ -93,6 +95,7 @@ const interaction = (type: string, occurs: string): EventType => ({
   entity: 'user',
   data: object.nullable(),
   occurs,
+  planned: true,
 })
 const mutation = (type: string, entity: EntityKind, data: z.ZodType, occurs: string): EventType => ({
   type,
@@ -181,6 +184,7 @@ export const catalogue: readonly EventType[] = [
     entity: 'user',
     data: object.nullable(),
     occurs: 'an account is locked after too many failed sign-in attempts; once per lock',
+    planned: true,
   },
 
   {
@@ -200,6 +204,10 @@ export const catalogue: readonly EventType[] = [
     named: true,
   },
 ]
+
+/** For the documents. */
+export const occasionOf = ({ occurs, planned }: EventType): string =>
+  `Occurs when ${occurs}.${planned ? ' Not sent yet.' : ''}`
 
 export const eventTypes: ReadonlyMap<string, EventType> = new Map(catalogue.map((row) => [row.type, row]))
 

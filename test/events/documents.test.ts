@@ -161,7 +161,7 @@ test('the AsyncAPI document has a message for every type, and each of its refere
   for (const reference of references) expect(resolve(reference), reference).toBeTypeOf('object')
   for (const row of catalogue) {
     const message = resolve(`#/components/messages/${row.type}`)
-    expect(message.summary).toBe(`Occurs when ${row.occurs}.`)
+    expect(message.summary).toBe(`Occurs when ${row.occurs}.${row.planned ? ' Not sent yet.' : ''}`)
     expect(resolve(message.payload.$ref)).toEqual(payloadSchema(row))
     expect(resolve(`#/channels/webhooks/messages/${row.type}`)).toBeDefined()
   }
