@@ -2,13 +2,14 @@ import type { Socket } from 'node:net'
 import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
 
 /**
- * HTTP/1.1 clients that let a server send so much and no more. What counts is what comes out of the connection, after TLS: a parser passes
- * over much that no handler hears of, such as extensions of chunks (RFC 9112 §7.1.1). A time limit alone lets a server send gigabytes.
+ * HTTP/1.1 clients that let a server send so much and no more. What counts is what comes out of the connection, after
+ * TLS: a parser passes over much that no handler hears of, such as extensions of chunks (RFC 9112 §7.1.1). A time limit
+ * alone lets a server send gigabytes.
  */
 export interface BoundedOptions {
   /**
-   * Of a body with its framing, which may take as much again as a body in small chunks. With more the body ends as an error; what came
-   * before is not taken back.
+   * Of a body with its framing, which may take as much again where chunks are small. With more the body ends as an
+   * error; what came before is not taken back.
    */
   maxBodyBytes: number
   /** Default: as undici does, with 10 s to connect. */
@@ -61,9 +62,10 @@ export class BoundedClient extends Client {
   readonly #maxBodyBytes: number
   #socket: Socket | undefined
   #connection: Connection = { address: undefined, reused: false }
-  /** What comes now, behind the first `#before` bytes of the connection, and how many bytes of it may. Undefined: nothing is expected. */
+  /** What comes now, behind the first `#before` bytes of the connection. Undefined: nothing is expected. */
   #part: Part | undefined
   #before = 0
+  /** How many bytes of it may come. */
   #most = maxStrayBytes
 
   constructor(origin: string | URL, options: BoundedOptions) {
@@ -113,12 +115,12 @@ export class BoundedClient extends Client {
       this.#expect('head', maxHeadBytes)
       onRequestStart?.call(handler, controller, context)
     }
-    handler.onResponseStart = (controller, status, ...rest) => {
+    handler.onResponseStart = (controller, status, headers, message) => {
       heads += usualSize(controller)
       // What was read may hold a piece of the body too: it counts.
       if (status >= 200) this.#expect('body', this.#maxBodyBytes, this.#before + heads)
       else if (++interim > maxInterimAnswers) this.#end('interim')
-      onResponseStart?.call(handler, controller, status, ...rest)
+      onResponseStart?.call(handler, controller, status, headers, message)
     }
     handler.onResponseEnd = (controller, trailers) => {
       this.#expect(undefined, maxStrayBytes)

@@ -55,8 +55,9 @@ const withOneHost =
   }
 
 /**
- * Resolves when the server accepts connections. Requests with no Host field or several are refused, unless `requireHostHeader` is false: then
- * the handler sees to that. Throws `StartupError` when the port is taken or not allowed.
+ * Resolves when the server accepts connections. Requests with no Host field or several are refused, unless
+ * `requireHostHeader` is false: then the handler sees to that. Throws `StartupError` when the port is taken or not
+ * allowed.
  */
 export const listen = async (options: ListenOptions): Promise<RunningServer> => {
   const { server: settings = {}, handler } = options

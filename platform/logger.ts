@@ -42,8 +42,8 @@ const throttleMs = 1_000
 const lastLines = new WeakMap<Logger, Map<string, number>>()
 
 /**
- * The level of a line that callers cause as often as they like, so that nobody can fill the log: `level` for one line of a kind in a second,
- * `debug` for the others.
+ * The level of a line that callers cause as often as they like, so that nobody can fill the log: `level` for one line of
+ * a kind in a second, `debug` for the others.
  */
 export const throttledLevel = <Level extends 'warn' | 'error'>(
   logger: Logger,

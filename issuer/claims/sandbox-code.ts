@@ -1,6 +1,9 @@
 /** Code of ours that runs in the engine of a script, when it is needed. */
 
-/** An error as one line, with the line of the script that threw it. One that throws when it is looked at is described by what it throws then. */
+/**
+ * An error as one line, with the line of the script that threw it. One that throws when it is looked at is described by
+ * what it throws then.
+ */
 export const describeError = `(error) => {
   const describe = (error) => {
     if (typeof error !== 'object' || error === null) return 'It threw ' + String(error)

@@ -28,8 +28,8 @@ export const pageOf = (query: QueryString, paged: 'always' | 'optional'): Page |
 const maxLinkLength = 2_048
 
 /**
- * `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query included; of one that is
- * too long to be repeated so often only next is told, or nothing.
+ * `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query
+ * included; of one that is too long to be repeated so often only next is told, or nothing.
  */
 export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): Record<string, string> => {
   const last = Math.max(1, Math.ceil(total / pageSize))

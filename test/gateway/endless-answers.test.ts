@@ -10,7 +10,7 @@ import { Secret } from '../../platform/secret.ts'
 import { bundleDownload } from '../../policies/bundle-download.ts'
 import { pour, startRawReceiver } from '../support/raw-receiver.ts'
 
-/** A server that the gateway asks sends without end: it gives up after some kilobytes, not after all that comes until the time is up. */
+/** A server that the gateway asks sends without end: the gateway gives up long before the time is up. */
 
 const client = { id: 'gateway', secret: new Secret('s3cret') }
 const metrics = createMetrics()

@@ -61,7 +61,7 @@ test.each([
   expect(await outcomeOf(beginning, rest)).toEqual({ succeeded: true, status: 200, error: null })
 })
 
-/** What comes of one event for a receiver that sends its answer in pieces of a thousand bytes, and how many bytes of it were sent. */
+/** What comes of one event for a receiver that answers in pieces of a thousand bytes, and how many bytes were sent. */
 const piecemeal = async (answer: string) => {
   const gone = Promise.withResolvers<number>()
   const { url } = await rawReceiver((socket) => {
