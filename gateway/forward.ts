@@ -224,9 +224,9 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    this.#since = this.#upstream.now
-    // Interim answers (RFC 9110 §15.2) concern this hop.
+    // Interim answers (RFC 9110 §15.2) concern this hop, and are no answer however many come.
     if (status < 200) return
+    this.#since = this.#upstream.now
     this.#begun = true
     const flat = addAnswerFields(answerHeaders(status, headers, this.#exchange.route!), this.#exchange)
     flat.push('x-request-id', this.#exchange.id)

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { Agent, request } from 'undici'
+import { request } from 'undici'
+import { createBoundedAgent } from '../platform/bounded-client.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Secret } from '../platform/secret.ts'
 import type { LogOutput, LogReport, LogSettings } from './log-output.ts'
@@ -33,6 +34,8 @@ const timeoutMs = 10_000
 const lastChanceMs = 2_000
 const shortestRetryMs = 250
 const longestRetryMs = 30_000
+/** Of an answer: its status is what counts. */
+const maxAnswerBytes = 65_536
 /** A collector that asks for more patience than this is asked again all the same, in ms. */
 const longestRetryAfterMs = 300_000
 
@@ -48,7 +51,7 @@ interface Line {
 export const createLogUpload = ({ name, settings, metrics, report }: LogUploadOptions): LogOutput => {
   const { to: url, bufferSize } = settings
   const { token, batchSize = 262_144, interval = 5_000 } = settings.http ?? {}
-  const dispatcher = new Agent({ connections: 1, pipelining: 1, keepAliveTimeout: 30_000 })
+  const dispatcher = createBoundedAgent({ connections: 1, keepAliveTimeout: 30_000, maxBodyBytes: maxAnswerBytes })
   const uploads = metrics.counter('surrogate_gateway_log_uploads_total', 'POSTs of log lines, by outcome', [
     'log',
     'outcome',
@@ -138,7 +141,7 @@ export const createLogUpload = ({ name, settings, metrics, report }: LogUploadOp
         body,
       })
       const { statusCode: status, headers } = answer
-      await answer.body.dump({ limit: 65_536 })
+      await answer.body.dump({ limit: maxAnswerBytes })
       if (status >= 200 && status < 300) return { outcome: 'sent' }
       const error = new Error(`the collector answered ${status}`)
       return {

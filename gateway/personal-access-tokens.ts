@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { Agent, request } from 'undici'
+import { request } from 'undici'
 import { z } from 'zod'
+import { createBoundedAgent } from '../platform/bounded-client.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { AppError } from '../platform/problem.ts'
@@ -52,7 +53,7 @@ const refused = z.object({ error: z.string() })
 
 export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions): PersonalAccessTokens => {
   const { tokenEndpoint, client, metrics, now } = options
-  const dispatcher = new Agent({ connections: 32, pipelining: 1 })
+  const dispatcher = createBoundedAgent({ connections: 32, maxBodyBytes: 2 * maxBytes })
   const counter = metrics.counter(
     'surrogate_gateway_personal_access_tokens_total',
     'Personal access tokens exchanged at the issuer, by outcome',

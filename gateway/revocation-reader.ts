@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Agent, request } from 'undici'
+import { request } from 'undici'
 import { z } from 'zod'
+import { createBoundedAgent } from '../platform/bounded-client.ts'
 import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { basicAuthorization } from './basic-authorization.ts'
@@ -39,7 +40,7 @@ class Refused extends Error {}
 
 /** Follows a revocation feed by long polls over one connection until it is closed; whatever fails is tried again. */
 export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure }: RevocationReaderOptions) => {
-  const dispatcher = new Agent({ connections: 1, pipelining: 1 })
+  const dispatcher = createBoundedAgent({ connections: 1, maxBodyBytes: 2 * maxBytes })
   const closing = new AbortController()
   const headers = { accept: 'application/json', authorization: basicAuthorization(client) }
   let cursor: number | undefined

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { StartupError } from './startup-error.ts'
 
@@ -36,9 +36,32 @@ const startupProblem = (error: NodeJS.ErrnoException, { name, host, port, settin
   return new StartupError(message, { hint: `Stop what uses it, or set ${setting} to another value.`, cause: error })
 }
 
-/** Resolves when the server accepts connections. Throws `StartupError` when the port is taken or not allowed. */
+const hostFields = ({ rawHeaders }: IncomingMessage): number => {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count
+}
+
+/** RFC 9112 §3.2: of several Host fields Node would take the first, and others on the way perhaps another one. */
+const withOneHost =
+  (handler: RequestListener): RequestListener =>
+  (request, response) => {
+    if (hostFields(request) < 2) return handler(request, response)
+    const fields = { 'content-type': 'text/plain', connection: 'close' }
+    response.writeHead(400, fields).end('The request has more than one Host field.\n')
+  }
+
+/**
+ * Resolves when the server accepts connections. Requests with no Host field or several are refused, unless
+ * `requireHostHeader` is false: then the handler sees to that. Throws `StartupError` when the port is taken or not
+ * allowed.
+ */
 export const listen = async (options: ListenOptions): Promise<RunningServer> => {
-  const server = createServer(options.server ?? {}, options.handler)
+  const { server: settings = {}, handler } = options
+  const server = createServer(settings, settings.requireHostHeader === false ? handler : withOneHost(handler))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(startupProblem(error, options)))
     server.listen(options.port, options.host, resolve)

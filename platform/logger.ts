@@ -44,4 +44,27 @@ export const createLogger = (options: {
     options.destination ?? openLines({ to: 'stdout', bufferSize }),
   )
 
+/** Kinds of lines that are remembered, at most; then it begins anew. */
+const mostKinds = 1_000
+const throttleMs = 1_000
+const lastLines = new WeakMap<Logger, Map<string, number>>()
+
+/**
+ * The level of a line that callers cause as often as they like, so that nobody can fill the log: `level` for one line of
+ * a kind in a second, `debug` for the others.
+ */
+export const throttledLevel = <Level extends 'warn' | 'error'>(
+  logger: Logger,
+  level: Level,
+  kind: string,
+): Level | 'debug' => {
+  const last = lastLines.get(logger) ?? new Map<string, number>()
+  lastLines.set(logger, last)
+  const now = performance.now()
+  if (now - (last.get(kind) ?? Number.NEGATIVE_INFINITY) < throttleMs) return 'debug'
+  if (last.size >= mostKinds) last.clear()
+  last.set(kind, now)
+  return level
+}
+
 export const silentLogger: Logger = pino({ level: 'silent' })

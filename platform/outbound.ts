@@ -1,8 +1,9 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { type Agent, buildConnector, type Client, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { type AddressGuard, createAddressGuard, parseNetwork } from './address-guard.ts'
+import { BoundedClient, createBoundedAgent } from './bounded-client.ts'
 import { setting } from './config.ts'
 
 /**
@@ -113,17 +114,12 @@ export interface OutboundAgentOptions {
   connectTimeoutMs?: number
   /** Connections of one owner to one origin. Default 4. */
   connections?: number
+  /** Of an answer's body with its framing (platform/bounded-client.ts). */
+  maxBodyBytes: number
 }
 
 // A pooled socket outlives the name resolution that allowed it; after this long its name is resolved and checked anew.
 const socketLifeMs = 300_000
-
-/** What carries one request. */
-export interface Connection {
-  address: string | undefined
-  /** It has carried a request before. */
-  reused: boolean
-}
 
 export interface OutboundAgent {
   /**
@@ -139,43 +135,12 @@ export interface OutboundAgent {
 /** Owners with connections, at most; the one that was quiet for longest gives up its own. */
 const keptOwners = 1_000
 
-type Watched = { onConnection?: (connection: Connection) => void }
-
-/** One connection at a time, told to those whose requests it carries. */
-class WatchedClient extends Client {
-  readonly #current: Connection
-
-  constructor(origin: string | URL, options: Client.Options) {
-    const current: Connection = { address: undefined, reused: false }
-    const connect = options.connect as buildConnector.connector
-    super(origin, {
-      ...options,
-      connect: (target, callback) =>
-        connect(target, (...result) => {
-          Object.assign(current, { address: result[1]?.remoteAddress, reused: false })
-          callback(...result)
-        }),
-    })
-    this.#current = current
-  }
-
-  override dispatch(options: Dispatcher.DispatchOptions & Watched, handler: Dispatcher.DispatchHandler): boolean {
-    const { onConnection } = options
-    const start = handler.onRequestStart
-    handler.onRequestStart = (controller, context) => {
-      onConnection?.({ ...this.#current })
-      this.#current.reused = true
-      start?.call(handler, controller, context)
-    }
-    return super.dispatch(options, handler)
-  }
-}
-
 /** A keep-alive HTTP/1.1 client that connects only to addresses the policy allows, whatever the name resolves to by then. */
 export const createOutboundAgent = ({
   policy,
   connectTimeoutMs = 5_000,
   connections = 4,
+  maxBodyBytes,
 }: OutboundAgentOptions): OutboundAgent => {
   // Called for names only (node:net does not look literals up), and with `all` since Node tries both families.
   const lookup: LookupFunction = (hostname, options, callback) => {
@@ -201,26 +166,11 @@ export const createOutboundAgent = ({
     else connectAllowed(options, callback)
   }
 
-  const clientOptions = {
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: 30_000,
-    keepAliveMaxTimeout: 120_000,
-    connect,
-  }
-  const client = (origin: string | URL, options: object) => new WatchedClient(origin, options)
+  const bounds = { maxBodyBytes, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 120_000, connect }
   const agents = new Map<string, Agent>()
-  const makeAgent = () =>
-    new Agent({
-      ...clientOptions,
-      connections,
-      clientTtl: socketLifeMs,
-      // Only a pool heeds it; with one connection an agent would do without.
-      factory: (origin, options) => new Pool(origin, { ...options, factory: client }),
-    })
   return {
     dispatcherOf(owner) {
-      const agent = agents.get(owner) ?? makeAgent()
+      const agent = agents.get(owner) ?? createBoundedAgent({ ...bounds, connections, clientTtl: socketLifeMs })
       // The last in the map is the one that was used last.
       agents.delete(owner)
       agents.set(owner, agent)
@@ -231,7 +181,7 @@ export const createOutboundAgent = ({
       }
       return agent
     },
-    freshClient: (origin) => client(origin, clientOptions) as Client,
+    freshClient: (origin) => new BoundedClient(origin, bounds),
     // Not close(), which would wait for receivers.
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()))

@@ -1,4 +1,5 @@
-import { Agent, request } from 'undici'
+import { request } from 'undici'
+import { createBoundedAgent } from '../platform/bounded-client.ts'
 import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { PolicyError } from './engine/policy-error.ts'
@@ -20,7 +21,7 @@ const maxBytes = 33_554_432
  * @param token sent as bearer token (RFC 6750 §2.1).
  */
 export const bundleDownload = ({ url, token }: { url: string; token?: Secret | undefined }): BundleDownload => {
-  const dispatcher = new Agent({ connections: 1, keepAliveTimeout: 1_000 })
+  const dispatcher = createBoundedAgent({ connections: 1, keepAliveTimeout: 1_000, maxBodyBytes: 2 * maxBytes })
   const closing = new AbortController()
   let etag: string | undefined
 

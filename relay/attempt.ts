@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
-import type { Connection, OutboundAgent } from '../platform/outbound.ts'
+import type { Connection } from '../platform/bounded-client.ts'
+import type { OutboundAgent } from '../platform/outbound.ts'
 import { brokenOff, isOwnFault, overdue, reasonOf } from './failure-reasons.ts'
 import { loggedHeaders } from './logged-headers.ts'
 
@@ -32,6 +33,7 @@ export interface AttemptRequest {
   signal?: AbortSignal
 }
 
+/** Of the body of an answer: then its connection is destroyed (platform/bounded-client.ts). */
 export const maxResponseBytes = 16_384
 
 export const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
@@ -46,13 +48,14 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
     // By force: its body may still be coming.
     void fresh.destroy()
   }
-  const { status, headers, chunks, error } = exchange
+  const { status, headers, chunks, size, error } = exchange
   const succeeded = status !== null && status >= 200 && status < 300
   return {
     succeeded,
     status,
     headers: headers && loggedHeaders(headers),
-    body: status === null ? null : bytesOf(chunks),
+    // Copied: a piece keeps all that came with it in memory.
+    body: status === null ? null : Buffer.concat(chunks, Math.min(size, maxResponseBytes)),
     error: status === null ? reasonOf(error, timeoutMs) : succeeded ? null : `The receiver answered ${status}.`,
     address: exchange.connection?.address ?? null,
     durationMs: Math.round(performance.now() - started),
@@ -60,14 +63,12 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
   }
 }
 
-const noBytes = Buffer.alloc(0)
-const bytesOf = (chunks: readonly Buffer[]) =>
-  chunks.length === 0 ? noBytes : Buffer.concat(chunks).subarray(0, maxResponseBytes)
-
 interface Exchange {
   status: number | null
   headers: Record<string, string | string[] | undefined> | null
+  /** Of the body, as far as it was read, and their size in bytes. */
   chunks: Buffer[]
+  size: number
   /** Why it ended; of no interest once there is a status. */
   error: unknown
   connection: Connection | undefined
@@ -75,7 +76,6 @@ interface Exchange {
   stale: boolean
 }
 
-const enough = Symbol('enough')
 const closed = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** One exchange over one connection. The deadline is the only clock: undici's own are per phase, and the one for bodies starts over with every byte. */
@@ -85,6 +85,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       status: null,
       headers: null,
       chunks: [],
+      size: 0,
       error: null,
       connection: undefined,
       stale: false,
@@ -92,7 +93,6 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
     let controller: Dispatcher.DispatchController | undefined
     let answered = false
     let ended: unknown
-    let size = 0
 
     const finish = (error: unknown) => {
       if (ended !== undefined) return
@@ -119,7 +119,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       body,
       headersTimeout: 0,
       bodyTimeout: 0,
-      /** Called by the client that carries the request (platform/outbound.ts). */
+      /** Called by the client that carries the request (platform/bounded-client.ts). */
       onConnection: (connection: Connection) => {
         exchange.connection = connection
       },
@@ -141,9 +141,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       },
       onResponseData(_controller, chunk) {
         exchange.chunks.push(chunk)
-        size += chunk.length
-        // What comes later, or never, is dropped with its connection.
-        if (size > maxResponseBytes) stop(enough)
+        exchange.size += chunk.length
       },
       onResponseEnd: () => finish(null),
       onResponseError(_controller, error) {

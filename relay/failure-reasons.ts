@@ -1,3 +1,6 @@
+import { AnswerTooLarge } from '../platform/bounded-client.ts'
+import { TargetNotAllowed } from '../platform/outbound.ts'
+
 /** Why an attempt failed without an answer, for people. */
 
 export const overdue = Symbol('overdue')
@@ -41,8 +44,8 @@ export const isOwnFault = (error: unknown): boolean =>
 export const reasonOf = (error: unknown, timeoutMs: number): string => {
   if (error === overdue) return `There was no answer within ${timeoutMs} ms.`
   if (error === brokenOff) return 'The attempt was broken off.'
-  const { code, name, message } = error as NodeJS.ErrnoException
-  if (code === 'TARGET_NOT_ALLOWED') return message
+  const { code, name } = error as NodeJS.ErrnoException
+  if (error instanceof TargetNotAllowed || error instanceof AnswerTooLarge) return error.message
   if (isOwnFault(error)) return `The relay could not open a connection (${code}).`
   return reasons[code ?? name] ?? `The request failed (${code ?? 'unknown reason'}).`
 }

@@ -15,6 +15,7 @@ import type { Health } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve } from '../platform/outbound.ts'
+import { maxResponseBytes } from './attempt.ts'
 import { defaultPerHook, type RelayConfig } from './config.ts'
 import { createDeliver } from './deliver.ts'
 import { createFirstAttempts } from './first-attempts.ts'
@@ -75,7 +76,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   }
 
   const policy = createTargetPolicy({ allowedNetworks: config.allowedNetworks, allowHttp: config.allowHttp, resolve })
-  const agent = createOutboundAgent({ policy, connections: perHook })
+  const agent = createOutboundAgent({ policy, connections: perHook, maxBodyBytes: maxResponseBytes })
   const targets = createTargets({ query: database.query, secrets: hookSecrets(envelope), logger, freshMs })
   const session = startSession({ database, logger, aliveMs, onWork: () => lanes.wake() })
   const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseNetwork } from '../../platform/address-guard.ts'
+import { AnswerTooLarge } from '../../platform/bounded-client.ts'
 import { setting } from '../../platform/config.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve, TargetNotAllowed } from '../../platform/outbound.ts'
 import { readWhole } from '../../platform/read-whole.ts'
@@ -84,7 +85,13 @@ export const createClaimsFetch = (options: ClaimsFetchOptions): ClaimsFetch => {
   const { hosts, allowedNetworks, allowHttp, resolve } = options
   const allowed = new Set(hosts)
   const policy = createTargetPolicy({ allowedNetworks, allowHttp, resolve })
-  const agent = createOutboundAgent({ policy, connectTimeoutMs: timeoutMs, connections: 16 })
+  const agent = createOutboundAgent({
+    policy,
+    connectTimeoutMs: timeoutMs,
+    connections: 16,
+    // Framing may take as much again.
+    maxBodyBytes: 2 * maxAnswerBytes,
+  })
 
   const targetOf = (text: string): URL => {
     const url = URL.canParse(text) ? new URL(text) : refuse('The URL cannot be read.')
@@ -137,6 +144,7 @@ const plain = (headers: Record<string, string | string[] | undefined>): Record<s
 
 const reasonOf = (error: unknown, isLate: boolean): string => {
   if (isLate) return `There was no whole answer within ${timeoutMs} ms.`
-  if (error === tooLarge || error instanceof TargetNotAllowed) return (error as Error).message
+  if (error === tooLarge || error instanceof TargetNotAllowed || error instanceof AnswerTooLarge)
+    return (error as Error).message
   return 'The host could not be reached.'
 }

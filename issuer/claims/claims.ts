@@ -1,5 +1,5 @@
 import type { Query } from '../../platform/database.ts'
-import type { Logger } from '../../platform/logger.ts'
+import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../../platform/problem.ts'
 import { type ScriptedToken, scriptInput } from './claims-context.ts'
@@ -40,7 +40,7 @@ const passing: ReadonlySet<ScriptFailure> = new Set(['busy', 'stopped'])
 
 export const createCustomClaims = (dependencies: CustomClaimsDependencies): CustomClaims => {
   const { database, store, sandbox, logger, metrics } = dependencies
-  const levelFor = createLevels()
+  const levelFor = (what: string) => throttledLevel(logger, 'warn', `claims ${what}`)
   const counter = metrics.counter('surrogate_claims_scripts_total', 'Calls of custom claims scripts by outcome.', [
     'token_type',
     'outcome',
@@ -119,18 +119,6 @@ export const createCustomClaims = (dependencies: CustomClaimsDependencies): Cust
       const version = versions[asked.kind]
       return version === undefined ? undefined : ask(asked.kind, version, asked)
     },
-  }
-}
-
-/** A client must not fill the log: of what comes over and over, one line a second is a warning, and the others are for those who debug. */
-const createLevels = () => {
-  const warned = new Map<string, number>()
-  return (what: string): 'warn' | 'debug' => {
-    const now = performance.now()
-    if (now - (warned.get(what) ?? Number.NEGATIVE_INFINITY) < 1_000) return 'debug'
-    if (warned.size >= 1_000) warned.clear()
-    warned.set(what, now)
-    return 'warn'
   }
 }
 

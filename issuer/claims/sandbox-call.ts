@@ -90,7 +90,7 @@ export const prepareCall = (
   const failureOf = (error: QuickJSHandle): ScriptOutcome => {
     const message = isOver() ? undefined : evaluated(describeError, error)
     if (isOver()) return tooSlow
-    if (message === undefined || /\bout of memory\b/.test(message)) return beyondMemory
+    if (message === undefined || message.startsWith('InternalError: out of memory')) return beyondMemory
     return { failed: 'error', message }
   }
 

@@ -1,10 +1,18 @@
 /** Code of ours that runs in the engine of a script, when it is needed. */
 
-/** An error as one line, with the line of the script that threw it. */
+/**
+ * An error as one line, with the line of the script that threw it. One that throws when it is looked at is described by
+ * what it throws then.
+ */
 export const describeError = `(error) => {
-  if (typeof error !== 'object' || error === null) return 'It threw ' + String(error)
-  const line = /getCustomJwtClaims\\.js:(\\d+)/.exec(String(error.stack))?.[1]
-  return String(error.name ?? 'Error') + ': ' + String(error.message) + (line ? ' (line ' + line + ')' : '')
+  const describe = (error) => {
+    if (typeof error !== 'object' || error === null) return 'It threw ' + String(error)
+    const line = /getCustomJwtClaims\\.js:(\\d+)/.exec(String(error.stack))?.[1]
+    return String(error.name ?? 'Error') + ': ' + String(error.message) + (line ? ' (line ' + line + ')' : '')
+  }
+  try { return describe(error) } catch (next) {
+    try { return describe(next) } catch { return 'It threw what cannot be shown.' }
+  }
 }`
 
 /** A value for the console. */

@@ -1,4 +1,4 @@
-import type { Logger } from '../../platform/logger.ts'
+import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import {
   decideImpersonation,
   type ImpersonationDecision,
@@ -31,7 +31,9 @@ export const createImpersonationPolicy = ({
       try {
         return decideImpersonation(policies.current(), { version: 1, ...question })
       } catch (error) {
-        logger.error({ err: error, stage: question.stage }, 'the impersonation policy could not be evaluated')
+        const { stage } = question
+        const level = throttledLevel(logger, 'error', `impersonation policy ${stage}`)
+        logger[level]({ err: error, stage }, 'the impersonation policy could not be evaluated')
         return 'unavailable'
       }
     },

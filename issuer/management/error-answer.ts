@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/logger.ts'
 import { AppError } from '../../platform/problem.ts'
+import { logFault } from '../log-fault.ts'
 import { constraintError } from './constraint-errors.ts'
 
 export interface ErrorAnswer {
@@ -33,10 +34,11 @@ export const asAppError = (thrown: unknown): AppError => {
 }
 
 /** Our own faults are logged with their cause and tell the caller nothing but the request id (in the header). */
-export const errorAnswer = (thrown: unknown, logger: Logger): ErrorAnswer => {
+export const errorAnswer = (thrown: unknown, logger: Logger, requestId: string): ErrorAnswer => {
   const error = asAppError(thrown)
-  if (error.status >= 500) logger.error({ err: error.cause ?? error, code: error.code }, 'a management request failed')
-  else logger.debug({ code: error.code, detail: error.detail }, 'a management request was refused')
+  const { code, detail } = error
+  if (error.status >= 500) logFault(logger, error, { requestId, code }, 'a management request failed')
+  else logger.debug({ requestId, code, detail }, 'a management request was refused')
   return {
     status: error.status,
     headers: error.headers,

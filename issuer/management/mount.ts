@@ -87,7 +87,7 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   app.use(identify(options.logger))
   app.use('/api', createDocumentsRouter(options), api)
   app.use((_request, _response, next) => next(new AppError('guard.not_found')))
-  app.use(answerError)
+  app.use(createAnswerError(options.logger))
   return app
 }
 
@@ -175,11 +175,13 @@ const answer = async (
   else response.json(body)
 }
 
-const answerError: ErrorRequestHandler = (error, _request, response, _next) => {
-  const { status, headers, body } = errorAnswer(error, response.locals['logger'] as Logger)
-  if (response.headersSent) response.destroy()
-  else response.status(status).set(headers).json(body)
-}
+const createAnswerError =
+  (logger: Logger): ErrorRequestHandler =>
+  (error, _request, response, _next) => {
+    const { status, headers, body } = errorAnswer(error, logger, String(response.getHeader(requestIdHeader)))
+    if (response.headersSent) response.destroy()
+    else response.status(status).set(headers).json(body)
+  }
 
 const totalOf = (result: RouteResult | undefined): number => {
   if (result?.total === undefined) throw new Error('A paged route must say the total.')
@@ -197,14 +199,12 @@ const refuseMethod = (definitions: readonly Route[]): RequestHandler => {
   }
 }
 
-/** Gives the request its id and its logger, and one line in the log when it ends. Answers may hold secrets: nobody stores them. */
+/** Gives the request its id, and one line in the log when it ends. Answers may hold secrets: nobody stores them. */
 const identify =
   (logger: Logger): RequestHandler =>
   (request, response, next) => {
     const requestId = String(response.getHeader(requestIdHeader) ?? newId())
-    const requestLogger = logger.child({ requestId })
     const started = performance.now()
-    response.locals['logger'] = requestLogger
     // Answers hold what others wrote (names, what receivers answered): no browser may take them for a page.
     response.set({
       [requestIdHeader]: requestId,
@@ -216,7 +216,7 @@ const identify =
       const path = request.originalUrl.split('?', 1)[0]
       const ms = Math.round(performance.now() - started)
       const { clientId } = response.locals
-      requestLogger.info({ method, path, status: response.statusCode, ms, clientId }, 'management request')
+      logger.info({ requestId, method, path, status: response.statusCode, ms, clientId }, 'management request')
     })
     next()
   }

@@ -51,7 +51,7 @@ const text = (description: string) => ({ description, schema: { type: 'string' }
 const headers: Record<string, SchemaObject> = {
   'Logto-Core-Request-Id': text('Give it to the operator when something failed.'),
   'Total-Number': { description: 'Rows on all pages together.', schema: { type: 'integer', minimum: 0 } },
-  Link: text('RFC 8288: `first`, `prev`, `next` and `last`.'),
+  Link: text('RFC 8288: `first`, `prev`, `next` and `last`; of a long query only `next`, or nothing.'),
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } },
   'WWW-Authenticate': text('RFC 6750: what the access token lacks.'),
   'Idempotent-Replayed': {

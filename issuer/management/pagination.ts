@@ -24,7 +24,13 @@ export const pageOf = (query: QueryString, paged: 'always' | 'optional'): Page |
   return { page: number, pageSize: size, limit: size, offset: (number - 1) * size }
 }
 
-/** `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query included. */
+/** Of `Link`, in characters: many proxies give all header fields of an answer 4 kB. */
+const maxLinkLength = 2_048
+
+/**
+ * `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query
+ * included; of one that is too long to be repeated so often only next is told, or nothing.
+ */
 export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): Record<string, string> => {
   const last = Math.max(1, Math.ceil(total / pageSize))
   const link = (relation: string, target: number) => {
@@ -33,11 +39,9 @@ export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): 
     address.searchParams.set('page_size', String(pageSize))
     return `<${address}>; rel="${relation}"`
   }
-  const links = [
-    link('first', 1),
-    ...(page > 1 ? [link('prev', Math.min(page - 1, last))] : []),
-    ...(page < last ? [link('next', page + 1)] : []),
-    link('last', last),
-  ]
-  return { 'Total-Number': String(total), Link: links.join(', ') }
+  const next = page < last ? [link('next', page + 1)] : []
+  const prev = page > 1 ? [link('prev', Math.min(page - 1, last))] : []
+  const all = [link('first', 1), ...prev, ...next, link('last', last)]
+  const told = [all, next].map((links) => links.join(', ')).find((text) => text !== '' && text.length <= maxLinkLength)
+  return { 'Total-Number': String(total), ...(told && { Link: told }) }
 }

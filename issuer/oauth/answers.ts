@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { OAuthError } from '../../platform/problem.ts'
+import { logFault } from '../log-fault.ts'
 
 /** How the protocol endpoints answer: JSON that no cache keeps, and every error in the form of RFC 6749 §5.2. */
 
@@ -57,7 +58,7 @@ const unforeseen = (cause: unknown, requestId: string): OAuthError =>
 /** Answers with an error; see `unforeseen` for what is not an `OAuthError`. */
 export const sendError = (response: ServerResponse, cause: unknown, logger: Logger, requestId: string): OAuthError => {
   const error = cause instanceof OAuthError ? cause : unforeseen(cause, requestId)
-  if (error.status >= 500) logger.error({ err: error.cause ?? error, requestId }, 'a token request failed')
+  if (error.status >= 500) logFault(logger, error, { requestId, reason: error.reason }, 'a token request failed')
   if (response.headersSent || response.destroyed) response.destroy()
   else sendJson(response, error.status, errorBody(error), error.headers)
   return error

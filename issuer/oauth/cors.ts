@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database.ts'
-import type { Logger } from '../../platform/logger.ts'
+import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Endpoint } from '../app.ts'
 import { isRegisteredOrigin } from './cors-store.ts'
 
@@ -32,7 +32,8 @@ export const createCors = ({ query, logger }: { query: Query; logger: Logger }):
     try {
       if (!(await isRegisteredOrigin(query, origin))) return false
     } catch (error) {
-      logger.error({ err: error }, 'the origin of a request could not be looked up')
+      const level = throttledLevel(logger, 'error', 'origin')
+      logger[level]({ err: error }, 'the origin of a request could not be looked up')
       return false
     }
     response.setHeader('Access-Control-Allow-Origin', origin)

@@ -9,6 +9,10 @@ import { user } from './user.ts'
 
 const params = z.object({ userId: id })
 const atTarget = params.extend({ target: id })
+// As a member's name it means something else to much of what reads JSON. Bodies lose such members too.
+const atNewTarget = params.extend({
+  target: id.refine((name) => name !== '__proto__', 'cannot be the name of a target'),
+})
 
 /** Who users are elsewhere: the identities that federation will look them up by. */
 export const identitiesRoutes = (dependencies: ManagementDependencies): Route[] => {
@@ -54,7 +58,7 @@ export const identitiesRoutes = (dependencies: ManagementDependencies): Route[] 
       operationId: 'replaceUserIdentity',
       summary: 'Links a user to an account at a provider, instead of another one there.',
       scope: 'users',
-      params: atTarget,
+      params: atNewTarget,
       body: identity,
       status: 200,
       response: identities,

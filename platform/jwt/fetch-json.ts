@@ -1,4 +1,5 @@
-import { Agent, request } from 'undici'
+import { request } from 'undici'
+import { createBoundedAgent } from '../bounded-client.ts'
 import { readWhole } from '../read-whole.ts'
 
 export interface Fetched {
@@ -34,7 +35,7 @@ const reasonOf = (error: unknown, url: string, timeoutMs: number): string => {
  * @param timeoutMs for the whole exchange, default 5 000. @param maxBytes of the body, default 262 144.
  */
 export const fetchJson = ({ timeoutMs = 5_000, maxBytes = 262_144 } = {}): JsonFetcher => {
-  const dispatcher = new Agent({ connections: 1, pipelining: 1, keepAliveTimeout: 1_000 })
+  const dispatcher = createBoundedAgent({ connections: 1, keepAliveTimeout: 1_000, maxBodyBytes: 2 * maxBytes })
   const closing = new AbortController()
 
   const read = async (url: string): Promise<Fetched> => {

@@ -197,6 +197,16 @@ describe('an upstream that fails', () => {
     expect(await problemOf(await fetch(gateway.url))).toEqual([504, 'upstream_timeout'])
   })
 
+  test('sends one interim answer after the other: 504 after headersTimeout', async () => {
+    const interim = 'HTTP/1.1 102 Processing\r\n\r\n'
+    const url = await rawUpstream((socket) => {
+      const timer = setInterval(() => socket.write(interim), 10)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const gateway = await gatewayTo(url, { headersTimeout: '100ms' })
+    expect(await problemOf(await fetch(gateway.url))).toEqual([504, 'upstream_timeout'])
+  })
+
   test('is not to blame for a client that sends slowly', async () => {
     let received = ''
     const gateway = await gatewayBefore(

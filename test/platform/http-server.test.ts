@@ -77,3 +77,40 @@ test('the admin listener tells life, readiness with reasons, and metrics', async
   health.drain()
   expect((await get('/readyz')).status).toBe(503)
 })
+
+/** What is answered to these lines of a request, up to the end of the connection. */
+const rawAnswer = async (port: number, ...lines: string[]) => {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let text = ''
+  socket.setEncoding('latin1').on('data', (more: string) => {
+    text += more
+  })
+  socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`)
+  await once(socket, 'close')
+  return text
+}
+
+test('a request that names two hosts is refused: another server on its way may have taken the other one', async () => {
+  const asked: (string | undefined)[] = []
+  const server = await listen({
+    ...address,
+    port: 0,
+    handler: (request, response) => {
+      asked.push(request.headers.host)
+      response.end('done')
+    },
+  })
+  onTestFinished(() => server.close())
+  expect(await rawAnswer(server.port, 'GET / HTTP/1.1', 'Host: a.test')).toMatch(/^HTTP\/1\.1 200 .*done/s)
+  for (const hosts of [
+    ['Host: a.test', 'Host: b.test'],
+    ['Host: a.test', 'X: y', 'hOST: a.test'],
+  ])
+    expect(await rawAnswer(server.port, 'GET / HTTP/1.1', ...hosts)).toMatch(
+      /^HTTP\/1\.1 400 .*The request has more than one Host field\./s,
+    )
+  // Node's own answer.
+  expect(await rawAnswer(server.port, 'GET / HTTP/1.1', 'X: y')).toMatch(/^HTTP\/1\.1 400 /)
+  expect(asked).toEqual(['a.test'])
+})

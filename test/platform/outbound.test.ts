@@ -2,12 +2,8 @@ import type { LookupAddress } from 'node:dns'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import {
-  type Connection,
-  createOutboundAgent,
-  createTargetPolicy,
-  type OutboundAgent,
-} from '../../platform/outbound.ts'
+import type { Connection } from '../../platform/bounded-client.ts'
+import { createOutboundAgent, createTargetPolicy, type OutboundAgent } from '../../platform/outbound.ts'
 
 let server: Server
 let port: number
@@ -31,7 +27,8 @@ afterEach(async () => {
 
 const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 })
 const agentWith = (allowedNetworks: string[], resolve?: (name: string) => Promise<LookupAddress[]>) => {
-  const agent = createOutboundAgent({ policy: createTargetPolicy({ allowedNetworks, allowHttp: true, resolve }) })
+  const policy = createTargetPolicy({ allowedNetworks, allowHttp: true, resolve })
+  const agent = createOutboundAgent({ policy, maxBodyBytes: 65_536 })
   agents.push(agent)
   return agent
 }
@@ -82,7 +79,7 @@ test('a name that moves to a private address after it was accepted is refused at
 test('a kept connection does not outlive the check of its name for long', async () => {
   let answer = [address('127.0.0.1')]
   const policy = createTargetPolicy({ allowedNetworks: ['127.0.0.1'], allowHttp: true, resolve: async () => answer })
-  const agent = createOutboundAgent({ policy, connections: 1 })
+  const agent = createOutboundAgent({ policy, connections: 1, maxBodyBytes: 65_536 })
   agents.push(agent)
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import tls, { type SecureContextOptions } from 'node:tls'
@@ -5,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createAuthority, type ServerCertificate } from '../support/certificates.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger } from '../support/fresh-ledger.ts'
+import { pour } from '../support/raw-receiver.ts'
 
 eachWithLedger()
 
@@ -36,11 +38,15 @@ afterEach(async () => {
   }
 })
 
-const receiver = async (certificate: ServerCertificate, options: SecureContextOptions = {}) => {
+const receiver = async (
+  certificate: ServerCertificate,
+  options: SecureContextOptions = {},
+  answer: RequestListener = (_request, response) => void response.writeHead(204).end(),
+) => {
   const server = createServer({ ...certificate, ...options }, (request, response) => {
     request.resume().on('end', () => {
       requests += 1
-      response.writeHead(204).end()
+      answer(request, response)
     })
   })
   server.on('secureConnection', () => {
@@ -105,6 +111,24 @@ test('a receiver that asks for a certificate of ours gets none, and what it answ
   await ledger.record(userUpdated('u1'))
   expect(await attempts(1)).toMatchObject([{ succeeded: false, status: null }])
   expect(requests).toBe(0)
+})
+
+test.each([
+  ['interim answers', '', 'HTTP/1.1 102 Processing\r\n\r\n', { succeeded: false, status: null }],
+  ['a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2;x=', 'y', { succeeded: true, status: 200 }],
+])('%s without end: what counts is what was encrypted', async (_name, beginning, rest, outcome) => {
+  const most = 16 * 1_048_576
+  const gone = Promise.withResolvers<number>()
+  const url = await receiver(trusted, {}, ({ socket }) => {
+    socket.on('close', () => gone.resolve(socket.bytesWritten))
+    socket.write(beginning)
+    pour(socket, rest, most)
+  })
+  await ledger.hook({ url })
+  await relay()
+  await ledger.record(userUpdated('u1'))
+  expect(await attempts(1)).toMatchObject([outcome])
+  expect(await gone.promise).toBeLessThan(most)
 })
 
 test('plain http is refused at connect where only https is allowed, whatever stands in the hook', async () => {

@@ -38,3 +38,13 @@ export const startRawReceiver = async (answer: (socket: Socket, request: number)
       }),
   }
 }
+
+/** Sends the text over and over, as fast as the other side takes it, until it has enough or `most` bytes were sent. */
+export const pour = (socket: Socket, text: string, most: number): void => {
+  const block = Buffer.from(text.repeat(Math.ceil(65_536 / text.length)), 'latin1')
+  const next = () => {
+    while (!socket.destroyed && socket.bytesWritten < most) if (!socket.write(block)) return
+  }
+  socket.on('drain', next)
+  next()
+}

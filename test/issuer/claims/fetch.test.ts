@@ -7,6 +7,7 @@ import { createClaimsSandbox } from '../../../issuer/claims/sandbox.ts'
 import { loadIssuerConfig } from '../../../issuer/config.ts'
 import { StartupError } from '../../../platform/startup-error.ts'
 import { claimsScript } from '../../support/claims-script.ts'
+import { pour } from '../../support/raw-receiver.ts'
 
 /** What scripts reach by `fetch`. */
 
@@ -132,6 +133,24 @@ describe('bounds', () => {
       return { all: all.map(({ status, reason }) => reason?.message ?? status) }`
     expect(await run(body)).toEqual({ all: ['fulfilled', 'fulfilled', 'No more than 2 requests can be made.'] })
     expect(asked.toSorted()).toEqual(['GET /1', 'GET /2'])
+  })
+
+  test.each([
+    [
+      'an extension of a chunk',
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2;x=',
+      'y',
+      'The body of the answer is too large.',
+    ],
+    ['a header field', 'HTTP/1.1 200 OK\r\nx:', ' ', 'The answer has too many or too large header fields.'],
+    ['interim answers', '', 'HTTP/1.1 102 Processing\r\n\r\n', 'The answer comes after more than 20 interim answers.'],
+  ])('%s without end is cut off, not timed out', async (_name, beginning, rest, message) => {
+    const run = await startSandbox()
+    answer = (_request, { socket }) => {
+      socket!.write(beginning)
+      pour(socket!, rest, Number.POSITIVE_INFINITY)
+    }
+    expect(await run('await fetch(url)')).toEqual(failed(message))
   })
 
   test('an answer without end is cut off, a slow one is not waited for', async () => {

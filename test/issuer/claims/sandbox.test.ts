@@ -419,6 +419,28 @@ describe('what it tells', () => {
     ['an object', 'throw { a: 1 }', 'Error: undefined'],
     ['a symbol', 'throw Symbol("s")', 'It threw Symbol(s)'],
     ['an error of its own', 'class Mine extends Error { name = "Mine" }; throw new Mine("why")', 'Mine: why (line 2)'],
+    [
+      'an error that tells of memory',
+      'throw new Error("upstream: out of memory")',
+      'Error: upstream: out of memory (line 2)',
+    ],
+    ['a proxy', 'throw new Proxy({}, {})', 'Error: undefined'],
+    [
+      'a proxy that throws when it is looked at',
+      'throw new Proxy({}, { get() { throw new TypeError("no") } })',
+      'TypeError: no (line 2)',
+    ],
+    [
+      'a proxy that throws itself when it is looked at',
+      'const proxy = new Proxy({}, { get() { throw proxy } }); throw proxy',
+      'It threw what cannot be shown.',
+    ],
+    [
+      'a proxy that was revoked',
+      'const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); throw proxy',
+      expect.stringMatching(/^TypeError: .*revoked/),
+    ],
+    ['an error whose message is none', 'throw { message: Object.create(null) }', expect.stringMatching(/^TypeError: /)],
   ])('%s that is thrown is told', async (_, body, message) => {
     expect(await run(body)).toEqual({ failed: 'error', message })
   })

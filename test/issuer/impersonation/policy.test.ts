@@ -6,6 +6,7 @@ import { silentLogger } from '../../../platform/logger.ts'
 import { loadPolicies, type PolicySet } from '../../../policies/policy-set.ts'
 import { accessTokenType, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
+import { linesDuring } from '../../support/log-lines.ts'
 
 const rules = `package surrogate.impersonation
 
@@ -116,6 +117,20 @@ test('a policy without a usable answer is 503 at both stages, never an allow', a
   })
   await issuer.sql(`UPDATE subject_tokens SET ticket = null WHERE user_id = $1`, [user.id])
   expect((await issuer.exchange(client, subjectToken, { resource: orders })).status).toBe(200)
+})
+
+test('a policy without a usable answer that is asked over and over does not fill the log', async () => {
+  const user = await issuer.createUser()
+  const broken = { reason: 'test', ticket: 'break it' }
+  const { lines, count, most } = await linesDuring(
+    issuer,
+    'the impersonation policy could not be evaluated',
+    async () => {
+      for (let n = 0; n < 30; n++) expect((await mint(user.id, broken)).status).toBe(503)
+    },
+  )
+  expect(lines).toHaveLength(count)
+  expect(count).toBeLessThanOrEqual(most)
 })
 
 test('a policy is told everything about both stages', async () => {

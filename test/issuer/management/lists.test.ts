@@ -46,6 +46,21 @@ describe('paging', () => {
     expect(await link('')).toBe(`<${only}>; rel="first", <${only}>; rel="last"`)
   })
 
+  test('of a long query repeats no more than fits into the header fields of an answer', async () => {
+    const linked = async (length: number) => {
+      const answer = await api.call('GET', `/users?page=2&page_size=1&x=${'y'.repeat(length)}`)
+      expect(answer).toMatchObject({ status: 200, body: [{}] })
+      expect(answer.headers.get('total-number')).toBe('5')
+      return answer.headers.get('link')
+    }
+    const relations = async (length: number) => (await linked(length))?.match(/rel="\w+"/g)?.join(' ')
+    expect(await relations(300)).toBe('rel="first" rel="prev" rel="next" rel="last"')
+    expect(await relations(1_000)).toBe('rel="next"')
+    expect(await linked(1_000)).toContain('page=3&page_size=1')
+    expect(await linked(2_000)).toBeNull()
+    expect(await linked(15_000)).toBeNull()
+  })
+
   test('beyond the end is empty', async () => {
     const answer = await api.call('GET', '/users?page=9&page_size=2')
     expect(answer).toMatchObject({ status: 200, body: [] })

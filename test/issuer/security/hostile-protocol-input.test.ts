@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assertionType, type KeyClient, registerKeyClient } from '../../support/client-keys.ts'
 import {
@@ -10,6 +12,7 @@ import {
   tokenExchange,
 } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
+import { loudLines } from '../../support/log-lines.ts'
 
 /** Whatever stands in a parameter, a header or a claim, the fault is the caller's: 4xx in the form of the protocol, and nothing in the error log. */
 
@@ -152,10 +155,16 @@ test('claims of other types than they should be', async () => {
   }
 })
 
+test('two hosts in one request', async () => {
+  const { hostname, port } = new URL(issuer.url)
+  const lines = ['POST /oidc/token HTTP/1.1', `Host: ${hostname}:${port}`, 'Host: other.test', 'Content-Length: 0']
+  const socket = connect(Number(port), hostname, () => socket.write(`${lines.join('\r\n')}\r\n\r\n`))
+  const [answer] = await once(socket.setEncoding('latin1'), 'data')
+  socket.destroy()
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+})
+
 test('none of this was our fault', () => {
-  const errors = issuer
-    .logged()
-    .split('\n')
-    .filter((line) => line !== '' && JSON.parse(line).level >= 50)
+  const errors = loudLines(issuer.logged()).filter(({ level }) => level !== 'warn')
   expect(errors).toEqual([])
 })

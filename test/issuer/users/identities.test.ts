@@ -58,6 +58,17 @@ test.each(['github', 'constructor', '__proto__'])('who has no identity at %s get
   expect(await api.call('DELETE', `/users/${ada}/identities/${target}`)).toMatchObject(unknown)
 })
 
+test('nobody is linked at a target that JSON objects cannot have as any other', async () => {
+  const answer = await api.call('PUT', `/users/${ada}/identities/__proto__`, { userId: '1' })
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { code: 'guard.invalid_input', details: 'target: cannot be the name of a target' },
+  })
+  expect(await api.expect(200, 'PUT', `/users/${ada}/identities/constructor`, { userId: '1' })).toEqual({
+    constructor: { userId: '1' },
+  })
+})
+
 test('the digest of a password is shown to those who may manage users, when they ask', async () => {
   const passwordDigest = '5f4dcc3b5aa765d61d8327deb882cf99'
   const { id } = await api.expect(200, 'POST', '/users', { passwordDigest, passwordAlgorithm: 'MD5' })
