@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Logger } from '../platform/logger.ts'
+import { type Logger, throttledLevel } from '../platform/logger.ts'
 import { AppError } from '../platform/problem.ts'
 import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
 import { type AuthorizeParts, createAuthorize } from './authorize.ts'
@@ -94,8 +94,10 @@ export const createFail =
     exchange.error = error
     // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood along.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
-      const route = exchange.route?.id
-      logger.warn({ requestId: exchange.id, route, code: error.code, err: error.cause }, 'a request failed on our side')
+      const { id: requestId, route } = exchange
+      const level = throttledLevel(logger, 'warn', `${error.code} ${route?.id}`)
+      const told = { requestId, route: route?.id, code: error.code, err: error.cause }
+      logger[level](told, 'a request failed on our side')
     }
     if (refusals) refusals.inTurn(exchange, error.code, () => refuseWith(exchange, error, send))
     else refuseWith(exchange, error, send)

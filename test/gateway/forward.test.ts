@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { capturedLogger } from '../support/captured-logger.ts'
+import { startTestGateway, startUpstream, type TestGateway } from '../support/gateway.ts'
 import { settled, until } from '../support/until.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
@@ -190,6 +191,24 @@ describe('an upstream that fails', () => {
   ])('%s: 502', async (_, bytes) => {
     const gateway = await gatewayTo(await rawUpstream((socket) => socket.once('data', () => socket.end(bytes))))
     expect(await problemOf(await fetch(gateway.url))).toEqual([502, 'upstream_protocol_error'])
+  })
+
+  test('is away: 502 for each request, and a line in the log for each route and second', async () => {
+    const { logger, lines } = capturedLogger()
+    const closed = await startUpstream()
+    await closed.close()
+    const gateway = await startTestGateway({
+      logger,
+      config: () => ({ upstreams: { orders: { url: closed.url } } }),
+    })
+    cleanup.push(() => gateway.close())
+    for (let count = 0; count < 50; count++) {
+      expect(await problemOf(await fetch(`${gateway.url}/public`))).toEqual([502, 'upstream_unavailable'])
+    }
+    const told = lines.filter(({ msg }) => msg === 'a request failed on our side')
+    expect(told.length).toBeGreaterThan(0)
+    expect(told.length).toBeLessThan(25)
+    expect(told[0]).toMatchObject({ route: 'public', code: 'upstream_unavailable', err: { code: 'ECONNREFUSED' } })
   })
 
   test('is silent: 504 after headersTimeout', async () => {
