@@ -180,7 +180,8 @@ const readBraces = (reader: Reader): RegoSet | RegoObject => {
 
 /** The text of a value; `opa_value_parse` reads it. Sets and objects need no order there. */
 export const writeValue = (value: Value): string => {
-  if (typeof value === 'string') return JSON.stringify(value)
+  // As Go reads them: the module ends the whole evaluation at half a surrogate pair.
+  if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (value === null || typeof value === 'boolean') return String(value)
   if (isNumber(value)) return numberText(value)
   if (Array.isArray(value)) return `[${value.map(writeValue).join(',')}]`
