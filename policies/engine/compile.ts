@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -81,6 +81,7 @@ export const withSources = async <Result>(
   const scratch = await mkdtemp(join(tmpdir(), 'surrogate-policy-'))
   try {
     const folder = join(scratch, 'rules')
+    await mkdir(folder)
     await writeSources(sources, folder)
     return await use(folder, scratch)
   } finally {
