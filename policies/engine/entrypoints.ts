@@ -38,17 +38,11 @@ export const entrypointTable = (
 /** What the policy gets, as JSON. Throws `PolicyError` when it cannot be written. */
 export const inputText = (input: unknown, { reads }: Entrypoint): string | undefined => {
   try {
-    return wellFormed(JSON.stringify(projectInput(input, reads)))
+    return JSON.stringify(projectInput(input, reads))
   } catch (error) {
     throw new PolicyError('the policy input cannot be written as JSON', { cause: error })
   }
 }
-
-/** Half a surrogate pair becomes U+FFFD, as Go reads it: at its escape the module would end the whole evaluation. */
-const wellFormed = (json: string | undefined): string | undefined =>
-  json?.includes('\\ud') ? json.replaceAll(/\\(?:(ud[89a-f][0-9a-f]{2})|.)/g, replaceHalf) : json
-
-const replaceHalf = (escaped: string, half: string | undefined): string => (half === undefined ? escaped : '\ufffd')
 
 /** Every answer is `[{"result":…}]`, or `[]` when no rule gave one. */
 export const resultOf = (answer: string): unknown => (JSON.parse(answer) as { result: unknown }[])[0]?.result

@@ -180,7 +180,7 @@ const readBraces = (reader: Reader): RegoSet | RegoObject => {
 
 /** The text of a value; `opa_value_parse` reads it. Sets and objects need no order there. */
 export const writeValue = (value: Value): string => {
-  // As Go reads them: the module ends the whole evaluation at half a surrogate pair.
+  // As Go reads them. Half a surrogate pair would end the whole evaluation, as it does in an input.
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (value === null || typeof value === 'boolean') return String(value)
   if (isNumber(value)) return numberText(value)
