@@ -79,9 +79,9 @@ interface Wanted {
   error?: string | undefined
 }
 
-const evaluated = (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array): Outcome => {
+const evaluated = async (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array): Promise<Outcome> => {
   try {
-    const engine = createWasmEngine({ wasm: readBundle(bundle).wasm, data: one.data ?? {} })
+    const engine = await createWasmEngine({ wasm: readBundle(bundle).wasm, data: one.data ?? {} })
     const answer = engine.evaluateExactly(entrypoint, inputOf(one))
     if (wanted.error) return { kind: 'failed', why: `no ${wanted.error}, but ${describe(answer)}` }
     return compare(one, wanted.result, answer)
