@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { flushStdout } from '../platform/line-writer.ts'
 import { StartupError } from '../platform/startup-error.ts'
 
 /**
@@ -113,4 +114,4 @@ const explain = (error: unknown): number => {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
-process.exit(await main(process.argv.slice(2)).catch(explain))
+process.exit(await main(process.argv.slice(2)).catch(explain).finally(flushStdout))

@@ -14,6 +14,8 @@ export interface EventType {
   /** "Occurs when …" */
   occurs: string
   named?: true
+  /** Nothing records it yet. Hooks may be registered for it. */
+  planned?: true
 }
 
 const nothing = z.null()
@@ -93,6 +95,7 @@ const interaction = (type: string, occurs: string): EventType => ({
   entity: 'user',
   data: object.nullable(),
   occurs,
+  planned: true,
 })
 const mutation = (type: string, entity: EntityKind, data: z.ZodType, occurs: string): EventType => ({
   type,
@@ -106,6 +109,7 @@ export const catalogue: readonly EventType[] = [
   interaction('PostRegister', 'a user has created an account through the sign-up flow'),
   interaction('PostSignIn', 'a user has signed in'),
   interaction('PostResetPassword', 'a password was reset through the forgot-password flow'),
+  interaction('PostSignInAdaptiveMfaTriggered', 'a sign-in was risky enough to be asked for another factor'),
 
   mutation('User.Created', 'user', user, 'a user account is created'),
   mutation('User.Deleted', 'user', user, 'a user account is deleted; `data` is the deleted user'),
@@ -181,6 +185,24 @@ export const catalogue: readonly EventType[] = [
     entity: 'user',
     data: object.nullable(),
     occurs: 'an account is locked after too many failed sign-in attempts; once per lock',
+    planned: true,
+  },
+  // Existing clients register hooks for these, and for `PostSignInAdaptiveMfaTriggered`.
+  {
+    type: 'Message.RateLimited',
+    category: 'exception',
+    entity: 'user',
+    data: object.nullable(),
+    occurs: 'somebody is not sent another code because there were too many',
+    planned: true,
+  },
+  {
+    type: 'Grant.LimitExceeded',
+    category: 'exception',
+    entity: 'user',
+    data: object.nullable(),
+    occurs: 'a sign-in ended an older one because the application allows only so many',
+    planned: true,
   },
 
   {
@@ -200,6 +222,10 @@ export const catalogue: readonly EventType[] = [
     named: true,
   },
 ]
+
+/** For the documents. */
+export const occasionOf = ({ occurs, planned }: EventType): string =>
+  `Occurs when ${occurs}.${planned ? ' Not sent yet.' : ''}`
 
 export const eventTypes: ReadonlyMap<string, EventType> = new Map(catalogue.map((row) => [row.type, row]))
 

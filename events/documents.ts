@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { catalogue, type EventType } from './catalogue.ts'
+import { catalogue, type EventType, occasionOf } from './catalogue.ts'
 import { apiVersion } from './outbox.ts'
 
 /**
@@ -28,10 +28,11 @@ const envelope = z.looseObject({
 })
 
 /** Of one event type, JSON Schema 2020-12 without references. */
-export const payloadSchema = ({ type, data, occurs }: EventType): JsonSchema => {
+export const payloadSchema = (row: EventType): JsonSchema => {
+  const { type, data } = row
   const schema = envelope.extend({ event: z.literal(type), data: data.describe('What the Management API answered.') })
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
-  return { title: type, description: `Occurs when ${occurs}.`, ...json }
+  return { title: type, description: occasionOf(row), ...json }
 }
 
 const schemas = (): Record<string, JsonSchema> =>
@@ -60,15 +61,15 @@ export const deliveryHeaders: Readonly<Record<string, JsonSchema>> = {
 
 /** AsyncAPI 3.0: one channel, the webhooks, over which every event is sent. */
 export const asyncApiDocument = (): JsonSchema => {
-  const messages = catalogue.map(({ type, occurs }) => [
-    type,
+  const messages = catalogue.map((row) => [
+    row.type,
     {
-      name: type,
-      title: type,
-      summary: `Occurs when ${occurs}.`,
+      name: row.type,
+      title: row.type,
+      summary: occasionOf(row),
       contentType: 'application/json',
       headers: { $ref: '#/components/schemas/DeliveryHeaders' },
-      payload: { $ref: `#/components/schemas/${type}` },
+      payload: { $ref: `#/components/schemas/${row.type}` },
     },
   ])
   return {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { canonicalTarget } from './canonical-target.ts'
 import type { Exchange } from './exchange.ts'
 import type { RequestAuth } from './express.ts'
+import { foldedName } from './headers.ts'
 import { nameRecord } from './name-record.ts'
 
 /** A request on its way through a framework. */
@@ -44,6 +45,8 @@ const replaceFields = (request: IncomingMessage, { headers, route, principal, de
   const ours = new Map(Object.entries(decision?.headers ?? {}))
   const identity = principal?.identityHeaders ?? []
   for (let index = 0; index < identity.length; index += 2) ours.set(identity[index]!, identity[index + 1]!)
+  const cookies = headers!.forwardable.filter((_, index, flat) => flat[index - 1] === 'cookie' && index % 2 === 1)
+  if (headers!.issuerCookies && cookies.length > 0) ours.set('cookie', cookies.join('; '))
   // The access token in place of a personal one; nothing where it is to be kept from the handlers.
   const { authorization } = headers!
   if (authorization !== undefined && route!.forwardAuthorization) ours.set('authorization', authorization)
@@ -55,7 +58,7 @@ const replaceFields = (request: IncomingMessage, { headers, route, principal, de
   const raw: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase()
-    if ((forwardable.has(name) || kept.has(name)) && !ours.has(name))
+    if ((forwardable.has(name) || kept.has(name)) && !ours.has(name) && !ours.has(foldedName(name)))
       raw.push(rawHeaders[index]!, rawHeaders[index + 1]!)
     else delete fields[name]
   }

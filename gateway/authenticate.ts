@@ -9,6 +9,7 @@ import { PolicyError } from '../policies/decide.ts'
 import { invalidToken, tokenMissing } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { principalOf } from './principal.ts'
+import type { Route } from './routes.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
 /** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
@@ -26,6 +27,8 @@ export interface AuthenticateParts {
   now: Clock
 }
 
+const notAccepted = 'The token is from an issuer that is not accepted here.'
+
 /** RFC 6750 §2.1, the only way a token is taken: never from the query or a body, which end up in logs. */
 const bearerToken = (authorization: string | undefined): string => {
   if (authorization === undefined) throw tokenMissing()
@@ -38,18 +41,20 @@ const bearerToken = (authorization: string | undefined): string => {
 }
 
 /**
- * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was verified before
- * costs a hash and a look-up; its audience is compared on every request, since routes differ in theirs.
+ * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was
+ * verified before costs a hash and a look-up; its issuer and audience are compared on every request, since routes
+ * differ in theirs.
  */
 export const createAuthenticate = (options: AuthenticateParts): Stage => {
   const { cache, now } = options
   const issuers = new Map(options.issuers.map((issuer) => [issuer.issuer, issuer]))
 
   /** Reads what the token says of itself, as far as that decides which key it must be signed with. */
-  const readCold = (token: string): { jwt: ParsedJwt; issuer: TrustedIssuer; kid: string } => {
+  const readCold = (token: string, route: Route): { jwt: ParsedJwt; issuer: TrustedIssuer; kid: string } => {
     const jwt = parseJwt(token)
     const issuer = issuers.get(jwt.claims['iss'] as string)
-    if (!issuer) throw new JwtError('issuer', 'The token is from an issuer that is not accepted here.')
+    // Another one that is trusted elsewhere does not vouch for this route, and is not asked for keys.
+    if (!issuer || !route.issuers.includes(issuer.issuer)) throw new JwtError('issuer', notAccepted)
     const { alg, kid } = jwt.header
     // Before the key is asked for: a token that cannot be good must not cause a fetch.
     if (!issuer.algorithms.includes(alg)) {
@@ -73,7 +78,7 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
       exchange.principal = principal
     }
     try {
-      const { jwt, issuer, kid } = readCold(token)
+      const { jwt, issuer, kid } = readCold(token, exchange.route!)
       const key = issuer.keys.peek(kid)
       if (key) return accept(jwt, issuer, key)
       return issuer.keys
@@ -94,6 +99,7 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
     const key = tokenKey(token)
     const principal = cache.get(key, now().getTime())
     if (!principal) return verifyCold(exchange, token, key)
+    if (!route.issuers.includes(principal.claims.iss)) throw invalidToken(notAccepted)
     if (!principal.audience.some((one) => route.audience.includes(one))) {
       throw invalidToken('The token is for another audience.')
     }

@@ -13,6 +13,7 @@ import type { Shadow } from '../policies/shadow.ts'
 import { queryParameters } from './canonical-target.ts'
 import { insufficientScope } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
+import { foldedTarget } from './match-route.ts'
 import { nameRecord } from './name-record.ts'
 import type { Route } from './routes.ts'
 
@@ -98,6 +99,7 @@ const policyInput = (exchange: Exchange, now: number): PolicyInput => {
       host,
       path,
       segments,
+      folded: foldedTarget(exchange.route!, exchange.request!),
       query: queryParameters(query),
       headers: selectedHeaders(exchange.headers!.forwardable, policyHeaders),
       clientIp,

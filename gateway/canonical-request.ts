@@ -47,7 +47,8 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
     if (headers.expect !== undefined) readExpectation(incoming, headers)
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
-    const { path, segments, query, encodedSlash } = canonicalTarget(target)
+    const { path, segments, query, accessToken, encodedSlash, semicolon } = canonicalTarget(target)
+    if (accessToken && holdsToken(headers.authorization)) throw refuse('The request has an access token twice.')
     exchange.request = {
       method,
       scheme,
@@ -55,7 +56,9 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
       path,
       segments,
       query,
+      accessToken,
       encodedSlash,
+      semicolon,
       clientIp: source.clientIp,
       peer,
       bodyLength,
@@ -95,10 +98,16 @@ const readExpectation = ({ httpVersionMinor }: IncomingMessage, headers: Request
 
 const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' => {
   if (forwardedProto === undefined) return 'http'
-  const scheme = forwardedProto.toLowerCase()
-  if (scheme === 'http' || scheme === 'https') return scheme
+  const scheme = schemes[forwardedProto.toLowerCase()]
+  if (scheme !== undefined) return scheme
   throw refuse('X-Forwarded-Proto must be http or https, once.')
 }
+
+/** Traefik tells of requests for WebSockets by the scheme that a page names. */
+const schemes: Partial<Record<string, 'http' | 'https'>> = { http: 'http', https: 'https', ws: 'http', wss: 'https' }
+
+/** RFC 6750 §2: a client uses one way to send its token. RFC 9449 §7.1 sends it under a scheme of its own. */
+const holdsToken = (authorization: string | undefined): boolean => /^(?:bearer|dpop)(?: |$)/i.test(authorization ?? '')
 
 /** What is asked for, and of whom: by the request itself, unless a proxy asks about another one. */
 type RequestLine = (
@@ -128,11 +137,17 @@ const canonicalHost = (raw: string | undefined, scheme: 'http' | 'https'): strin
   return host
 }
 
-/** `Example.test:80` → `example.test`. Undefined: not RFC 9110 §7.2, or a name in an unusual spelling (final dot, escapes). */
+/**
+ * `Example.test.:80` → `example.test`: browsers send the final dot of a full name. Undefined: not RFC 9110 §7.2, or
+ * escapes.
+ */
 export const parseHost = (raw: string, scheme: 'http' | 'https'): string | undefined => {
-  const match = /^([a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?$/.exec(raw.toLowerCase())
-  if (!match || match[1]!.includes('..')) return undefined
-  const port = match[2]
-  if (port === undefined || port === defaultPort[scheme]) return match[1]
-  return Number(port.slice(1)) <= 65_535 ? match[0] : undefined
+  const match = /^(?:([a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?)\.?|(\[[0-9a-f:.]{2,45}\]))(:\d{1,5})?$/.exec(
+    raw.toLowerCase(),
+  )
+  const name = match?.[1] ?? match?.[2]
+  if (name === undefined || name.includes('..')) return undefined
+  const port = match![3]
+  if (port === undefined || port === defaultPort[scheme]) return name
+  return Number(port.slice(1)) <= 65_535 ? name + port : undefined
 }

@@ -1,4 +1,5 @@
 import { AppError } from '../platform/problem.ts'
+import { withoutAccessToken } from './access-token-parameter.ts'
 import { nameRecord } from './name-record.ts'
 
 /** The request target in the one form that route, policy and upstream all use. */
@@ -7,10 +8,14 @@ export interface CanonicalTarget {
   path: string
   /** The decoded segments of `path`. A trailing slash is a last, empty segment; `/` has none. */
   segments: string[]
-  /** As received, with its `?`; empty when there is none. */
+  /** As received, with its `?`, but for an access token; empty when there is none. */
   query: string
+  /** Whether there was an access token in it. */
+  accessToken: boolean
   /** Whether a segment holds `%2F`, which only some routes allow. */
   encodedSlash: boolean
+  /** The same of `;`, where parameters of a segment begin to some upstreams; `%3B` counts too. */
+  semicolon: boolean
 }
 
 export const refuse = (detail: string): AppError => new AppError('invalid_request', { detail })
@@ -18,12 +23,17 @@ export const refuse = (detail: string): AppError => new AppError('invalid_reques
 const slash = 0x2f
 const percent = 0x25
 const questionMark = 0x3f
+const semicolon = 0x3b
 
-/** Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` is looked at apart. */
+/**
+ * Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` and `;` are
+ * looked at apart.
+ */
 const octets = new Uint8Array(128)
-for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@") {
+for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@") {
   octets[char.charCodeAt(0)] = 1
 }
+octets[semicolon] = 2
 octets[slash] = 2
 octets[questionMark] = 2
 
@@ -43,7 +53,14 @@ const checkEscape = (target: string, index: number): void => {
  */
 export const canonicalTarget = (target: string): CanonicalTarget => {
   if (target.charCodeAt(0) !== slash) throw refuse('The request target must start with a slash.')
-  const result: CanonicalTarget = { path: '', segments: [], query: '', encodedSlash: false }
+  const result: CanonicalTarget = {
+    path: '',
+    segments: [],
+    query: '',
+    accessToken: false,
+    encodedSlash: false,
+    semicolon: false,
+  }
   const { length } = target
   let canonical: string[] | undefined
   let start = 1
@@ -71,11 +88,17 @@ export const canonicalTarget = (target: string): CanonicalTarget => {
       if (last) break
       start = index + 1
     } else if (octets[code] !== 1) {
-      throw refuse('The path holds a character that must be percent-encoded.')
+      if (code !== semicolon) throw refuse('The path holds a character that must be percent-encoded.')
+      result.semicolon = true
     }
   }
+  if (result.semicolon) refuseNameless(result.segments)
   result.path = canonical ? `/${canonical.join('/')}` : target.slice(0, index)
-  if (index < length) result.query = checkedQuery(target, index)
+  if (index < length) {
+    const query = checkedQuery(target, index)
+    result.query = withoutAccessToken(query, formDecode)
+    result.accessToken = result.query !== query
+  }
   return result
 }
 
@@ -89,10 +112,8 @@ const canonicalSegment = (raw: string, result: CanonicalTarget): string => {
   })
   const decoded = decode(canonical, 'path')
   if (/[\u0000-\u001f\u007f\\]/.test(decoded)) throw refuse('The path holds a control character or a backslash.')
-  if (decoded.includes('/')) {
-    result.encodedSlash = true
-    for (const part of decoded.split('/')) refuseDots(part)
-  }
+  if (decoded.includes('/')) result.encodedSlash = true
+  if (decoded.includes(';')) result.semicolon = true
   refuseDots(decoded)
   result.segments.push(decoded)
   return canonical
@@ -106,13 +127,27 @@ const decode = (text: string, part: 'path' | 'query'): string => {
   }
 }
 
-/** Also with a path parameter (`..;x`), and for an upstream that decodes more than once (`%252e`). */
+/** How often a segment may be encoded. */
+const mostEncodings = 8
+
+/** Also with a parameter (`..;x`), and for an upstream that decodes more than once (`%252e`, `..%252f`). */
 const refuseDots = (segment: string): void => {
-  const semicolon = segment.indexOf(';')
-  let name = semicolon < 0 ? segment : segment.slice(0, semicolon)
-  while (name.includes('%25')) name = name.replaceAll('%25', '%')
-  name = name.replace(/%2e/gi, '.')
-  if (name === '.' || name === '..') throw refuse('The path holds a dot segment.')
+  let text = segment
+  for (let round = 0; ; round++) {
+    for (const part of text.split(/[/\\]/)) {
+      const name = part.split(';', 1)[0]
+      if (name === '.' || name === '..') throw refuse('The path holds a dot segment.')
+    }
+    const decoded = text.replace(/%([0-9a-f]{2})/gi, (_, octet) => String.fromCharCode(Number.parseInt(octet, 16)))
+    if (decoded === text) return
+    if (round === mostEncodings) throw refuse('The path is encoded too often.')
+    text = decoded
+  }
+}
+
+/** Whoever takes the parameters away is left with an empty segment, and may take that away too. */
+const refuseNameless = (segments: readonly string[]): void => {
+  if (segments.some((segment) => segment.startsWith(';'))) throw refuse('The path holds an empty segment.')
 }
 
 const checkedQuery = (target: string, start: number): string => {

@@ -1,8 +1,10 @@
+import { didYouMean } from '../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../policies/origin.ts'
-import { routeOf, strippedSegments } from './config-routes.ts'
+import { issuersOf, pathEqualityOf, routeOf, strippedSegments } from './config-routes.ts'
 import type { GatewayFile, RouteEntry } from './config-schema.ts'
 import { insecureSettings } from './insecure-settings.ts'
-import { findConflicts, parsePattern } from './routes.ts'
+import { findConflicts } from './router.ts'
+import { parsePattern } from './routes.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -19,6 +21,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
+  if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
@@ -43,6 +46,14 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   return [...found, ...ties(file)]
 }
+
+/** A port that the system chooses is never the same. */
+const sameListener = ({ listen, admin }: GatewayFile): boolean => {
+  if (listen.port !== admin.port || listen.port === 0) return false
+  return listen.host === admin.host || isEveryAddress(listen.host) || isEveryAddress(admin.host)
+}
+
+const isEveryAddress = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
 /** Of the routes whose path can be read. */
 const ties = (file: GatewayFile): Contradiction[] => {
@@ -82,6 +93,27 @@ const policyContradictions = ({
   return found
 }
 
+/** No issuer vouches for a route that does not name it, so with several of them every route must. */
+const issuerContradictions = (entry: RouteEntry, issuers: GatewayFile['issuers']): Contradiction[] => {
+  const { auth, issuers: named, acceptPersonalAccessTokens } = entry
+  if (auth === 'none') return named ? [{ path: ['issuers'], message: 'a route with auth: none takes no token' }] : []
+  if (!named && issuers.length > 1) {
+    const message = 'issuers is needed: the file has more than one issuer, and each route says whose tokens it takes'
+    return [{ path: ['id'], message }]
+  }
+  const found = (named ?? []).flatMap((name, index): Contradiction[] =>
+    issuers.some(({ issuer }) => issuer === name)
+      ? []
+      : [{ path: ['issuers', index], message: `there is no issuer ${name}` }],
+  )
+  const taken = issuersOf(entry, issuers)
+  if (acceptPersonalAccessTokens && !issuers.some(({ issuer, client }) => client && taken.includes(issuer))) {
+    const message = 'needs an issuer of the route with a client to exchange them with'
+    found.push({ path: ['acceptPersonalAccessTokens'], message })
+  }
+  return found
+}
+
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
@@ -90,7 +122,8 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.upstream === '') {
     if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
   } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
-    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}` })
+    const meant = didYouMean(entry.upstream, Object.keys(file.upstreams))
+    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}${meant}` })
   }
   if (entry.auth === 'required' && entry.audience.length === 0) {
     found.push({ path: ['id'], message: 'audience is needed with auth: required' })
@@ -98,14 +131,12 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'required' && file.issuers.length === 0) {
     found.push({ path: ['id'], message: 'auth: required needs an issuer' })
   }
+  found.push(...issuerContradictions(entry, file.issuers))
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
   if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
-  }
-  if (entry.acceptPersonalAccessTokens && !file.issuers.some(({ client }) => client)) {
-    found.push({ path: ['acceptPersonalAccessTokens'], message: 'needs an issuer with a client to exchange them with' })
   }
   if (entry.cors?.credentials && entry.cors.origins.includes('*')) {
     found.push({ path: ['cors', 'credentials'], message: 'credentials for pages of any origin: name the origins' })
@@ -121,9 +152,17 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
     found.push({ path: ['websocket'], message: 'a WebSocket is opened with GET, which is not among the methods' })
   }
   const pattern = parsePattern(entry.path)
+  if (typeof pattern !== 'string' && pathEqualityOf(entry, file).case === 'insensitive') {
+    const odd = pattern.segments.find((literal) => literal !== null && hasCaseBeyondAscii(literal))
+    const message = `APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "${odd}"`
+    if (odd !== undefined) found.push({ path: ['path'], message })
+  }
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
   else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
     found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
   }
   return found
 }
+
+const hasCaseBeyondAscii = (text: string): boolean =>
+  [...text].some((letter) => letter > '\u007f' && letter.toLowerCase() !== letter.toUpperCase())

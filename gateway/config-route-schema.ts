@@ -40,6 +40,8 @@ export const route = z.strictObject({
   path: z.string(),
   methods: z.array(method).default([]),
   auth: z.enum(['required', 'none']).default('required'),
+  /** Whose tokens are taken; may be left out where the file has one issuer. */
+  issuers: z.array(z.string()).min(1, 'must name an issuer at least').optional(),
   audience: z.array(z.string().min(1)).default([]),
   scopes: z.array(scope).default([]),
   impersonation: z.enum(['allow', 'read-only', 'deny']).default('allow'),
@@ -52,6 +54,7 @@ export const route = z.strictObject({
   forwardAuthorization: z.boolean().default(true),
   insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
   encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
+  matrixParameters: z.enum(['refuse', 'keep']).default('refuse'),
   bodySize: z.number().int().min(0).optional(),
   isolation: z.enum(['main', 'worker']).default('main'),
   acceptPersonalAccessTokens: z.boolean().default(false),

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { supportedAlgorithms } from '../platform/jwt/algorithms.ts'
+import { pathEqualitySchema } from '../policies/path-equality.ts'
 import { isNetwork } from './client-address.ts'
 import { accessLog, decisionLog } from './config-logs-schema.ts'
 import { policies } from './config-policies-schema.ts'
 import { route } from './config-route-schema.ts'
-import { duration, httpUrl, identifier, port, secret } from './config-values.ts'
+import { bytes, duration, httpUrl, identifier, port, secret } from './config-values.ts'
 import { dialectNames } from './forward-auth.ts'
 import { insecureNames } from './insecure-settings.ts'
 
@@ -18,6 +19,14 @@ const listener = (defaultPort: number) =>
 const issuer = z.strictObject({
   issuer: httpUrl,
   jwksUri: httpUrl.optional(),
+  /** How the key set is asked for. */
+  jwks: z
+    .strictObject({
+      cooldown: duration(1_000, 3_600_000).default(10_000),
+      timeout: duration(100, 60_000).default(5_000),
+      maxBytes: bytes(1_024, 16_777_216).default(262_144),
+    })
+    .prefault({}),
   algorithms: z
     .array(
       z.string().refine((alg) => supportedAlgorithms.includes(alg), `must be one of ${supportedAlgorithms.join(', ')}`),
@@ -48,6 +57,9 @@ const upstream = z.strictObject({
   maxRequests: z.number().int().min(1).max(100_000).default(1_024),
   maxWebSockets: z.number().int().min(1).max(100_000).default(4_096),
   webSocketIdleTimeout: duration(0, 86_400_000).default(300_000),
+  pathEquality: pathEqualitySchema.prefault({}),
+  /** Whether it is the issuer: only then its cookies pass. */
+  issuer: z.boolean().optional(),
   /** `aud` of the identity JWT; without one the upstream gets none. */
   identityAudience: z.string().min(1).max(2_048).optional(),
 })
@@ -97,6 +109,8 @@ export const gatewaySchema = z.strictObject({
         .regex(/^(?:\/[A-Za-z0-9._~-]+)+$/, 'must be a path of unreserved characters without a final slash')
         .default('/.surrogate/auth'),
       dialect: z.enum(dialectNames),
+      /** Of what is behind the other proxy, for routes that name no upstream. */
+      pathEquality: pathEqualitySchema.prefault({}),
     })
     .optional(),
   identity: z

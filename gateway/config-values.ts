@@ -5,17 +5,40 @@ import { parseHost } from './canonical-request.ts'
 
 /** The kinds of values that stand in `gateway.yaml`. */
 
+/** Also when something of another type stands there, or nothing. */
+const said = (message: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? message.replace('must be', 'is needed:') : message),
+})
+
 /** ms; `0s` where `min` is 0. */
-export const duration = (min: number, max: number) =>
-  z
-    .string()
+export const duration = (min: number, max: number) => {
+  const message = `must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`
+  return z
+    .string(said(message))
     .meta({ pattern: '^\\d{1,9}(?:ms|s|m|h|d)$' })
     .transform((text, context) => {
       const ms = parseDuration(text)
       if (ms !== undefined && ms >= min && ms <= max) return ms
-      context.addIssue(`must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`)
+      context.addIssue(message)
       return z.NEVER
     })
+}
+
+const units = { B: 1, kB: 1_024, MB: 1_048_576, GB: 1_073_741_824 }
+
+/** Bytes, as a number or with a unit. */
+export const bytes = (min: number, max: number) => {
+  const message = `must be from ${min} to ${max} bytes, such as 65536, 64kB or 1MB`
+  return z
+    .union([z.number(), z.string().meta({ pattern: '^\\d{1,9}(?:B|kB|MB|GB)?$' })], said(message))
+    .transform((value, context) => {
+      const [, count, unit = 'B'] = /^(\d{1,9})(B|kB|MB|GB)?$/.exec(String(value)) ?? []
+      const size = Number(count) * units[unit as keyof typeof units]
+      if (size >= min && size <= max) return size
+      context.addIssue(message)
+      return z.NEVER
+    })
+}
 
 export const secret = z
   .string()

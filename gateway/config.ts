@@ -6,6 +6,7 @@ import { StartupError } from '../platform/startup-error.ts'
 import { shippedPolicies } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { contradictions } from './config-checks.ts'
+import { keyMeant, messageOf } from './config-messages.ts'
 import { readablePart } from './config-readable.ts'
 import { routeOf } from './config-routes.ts'
 import { type GatewayFile, gatewaySchema } from './config-schema.ts'
@@ -64,9 +65,9 @@ export const fileSource = (file: string, env: Environment): GatewaySource => ({
 /** The same from text; `file` is what problems name and what paths are relative to. */
 export const parseGatewayConfig = (text: string, { file, env }: { file: string; env: Environment }): GatewayConfig => {
   const yaml = openYaml(text, env)
-  const parsed = gatewaySchema.safeParse(yaml.value)
+  const parsed = gatewaySchema.safeParse(yaml.value, { error: messageOf })
   const problems = [...yaml.problems]
-  if (!parsed.success) problems.push(...parsed.error.issues.flatMap(yaml.locateIssue))
+  if (!parsed.success) problems.push(...parsed.error.issues.flatMap((issue) => yaml.locateIssue(issue, keyMeant)))
   const readable = parsed.success ? { file: parsed.data, original: samePath } : readablePart(yaml.value, parsed.error)
   if (readable) {
     const found = contradictions(readable.file)

@@ -50,7 +50,10 @@ export interface CanonicalRequest {
   readonly segments: string[]
   /** With its `?`, or empty. */
   readonly query: string
+  /** Whether an access token was taken out of the query. */
+  readonly accessToken: boolean
   readonly encodedSlash: boolean
+  readonly semicolon: boolean
   readonly clientIp: string
   /** The peer of the connection: the client itself or a proxy. */
   readonly peer: string

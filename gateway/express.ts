@@ -17,6 +17,7 @@ import { createFail, guardStages } from './pipeline.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 type ConfigurationFile = z.input<typeof gatewaySchema>
+type UpstreamMembers = NonNullable<ConfigurationFile['upstreams']>[string]
 type RouteMembers = NonNullable<ConfigurationFile['routes']>[number]
 
 /** An entry of `issuers:` in `gateway.yaml`. */
@@ -26,11 +27,13 @@ export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
 export interface RouteOptions
   extends Pick<
     RouteMembers,
+    | 'issuers'
     | 'entrypoint'
     | 'impersonation'
     | 'context'
     | 'insufficientScopeStatus'
     | 'encodedSlash'
+    | 'matrixParameters'
     | 'acceptPersonalAccessTokens'
     | 'isolation'
     | 'rateLimit'
@@ -43,6 +46,8 @@ export interface RouteOptions
   /** All of them. */
   scopes?: readonly string[]
   policyHeaders?: readonly string[]
+  /** What the application takes for the same, for `folded` of the policy's input. Default: what Express does. */
+  pathEquality?: UpstreamMembers['pathEquality']
 }
 
 /** Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working directory. */
@@ -163,21 +168,35 @@ export const protect = (options: ProtectOptions): Guard => {
   return guardWith(options)
 }
 
+/** Its defaults: `case sensitive routing` and `strict routing` are off. */
+const asExpress = { case: 'insensitive', trailingSlash: 'ignore' } as const
+
 const configOf = (options: ProtectOptions) => {
-  const { issuer, audience, policies, logger: _logger, metrics: _metrics, ...members } = options
+  const { issuer, audience, policies, pathEquality, logger: _logger, metrics: _metrics, ...members } = options
   const { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations, ...others } = members
   const { decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure, ...route } = others
   const forEach = { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations }
+  const issuers = [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) }))
   const file = {
     version: 1,
     ...{ decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure },
-    issuers: [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) })),
+    issuers,
     policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
     resourceMetadata: false,
     // Named because a route must; nothing is sent there.
-    upstreams: { next: { url: 'http://localhost' } },
-    routes: [{ id: 'protected', ...route, path: '/**', audience: [audience].flat(), upstream: 'next' }],
+    upstreams: { next: { url: 'http://localhost', pathEquality: { ...asExpress, ...pathEquality } } },
+    // A guard is one route, and `issuer` says whose tokens it takes.
+    routes: [
+      {
+        id: 'protected',
+        issuers: issuers.map((one) => one.issuer),
+        ...route,
+        path: '/**',
+        audience: [audience].flat(),
+        upstream: 'next',
+      },
+    ],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
 }

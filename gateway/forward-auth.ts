@@ -107,7 +107,9 @@ const identityFields = [
 
 /** The last stage, instead of forwarding: 200 with the fields that the proxy puts on the request. */
 export const createAnswerDecision = (): Stage => (exchange) => {
-  const { principal, decision, assertion, headers, route, response, id } = exchange
+  const { principal, decision, assertion, headers, request, route, response, id } = exchange
+  // The proxy forwards the target as it received it: whoever is behind it would get the token.
+  if (request!.accessToken) throw refuse('The query holds an access token.')
   const fields: Record<string, string> = { ...decision?.headers }
   for (const name of identityFields) fields[name] = ''
   const ours = principal?.identityHeaders ?? []

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Dispatcher, errors } from 'undici'
 import { AppError, type ProblemCode } from '../platform/problem.ts'
 import { addAnswerFields } from './answer-fields.ts'
+import { ClientPace } from './client-pace.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
 import type { Waiting } from './running.ts'
@@ -22,44 +23,36 @@ export interface ForwardParts {
 
 /**
  * The last stage: one request upstream, re-framed, streaming both ways with back-pressure. The path is the canonical one, the header
- * fields are those that the first stage let through plus our own.
+ * fields are those that the first stage let through plus our own. A request takes its slot here, before its body has come.
  */
-export const createForward = ({ upstreams, fail }: ForwardParts): Stage => {
-  const dispatch = (exchange: Exchange, upstream: Upstream, wholeBody: Buffer | null | undefined) => {
-    const answer = new Answer(exchange, upstream, fail)
-    exchange.answer = answer
-    const body = wholeBody === undefined ? chunksOf(exchange.incoming, exchange.route!.bodySize, answer) : wholeBody
-    upstream.pool.dispatch(
-      {
-        path: upstreamPath(exchange, upstream),
-        method: exchange.request!.method as Dispatcher.HttpMethod,
-        headers: upstreamHeaders(exchange),
-        // undici takes any iterable of chunks, which its type does not say.
-        body: body as Buffer | null,
-      },
-      answer,
-    )
-  }
-
-  return (exchange) => {
-    const { incoming, response } = exchange
+export const createForward =
+  ({ upstreams, fail }: ForwardParts): Stage =>
+  (exchange) => {
     const { bodyLength } = exchange.request!
     const route = exchange.route!
     const upstream = upstreams.get(route.upstream)!
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
     if (upstream.running.size >= upstream.maxRequests) throw new AppError('server.unavailable')
-    if (exchange.headers!.expect !== undefined) response.writeContinue()
-    if (bodyLength === 0) return dispatch(exchange, upstream, null)
-    if (bodyLength === undefined || bodyLength > readAheadBytes) {
-      return dispatch(exchange, upstream, undefined)
-    }
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.once('end', () => {
-      // The client may have left in between.
-      if (!response.destroyed) dispatch(exchange, upstream, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
-    })
+    const answer = new Answer(exchange, upstream, fail)
+    exchange.answer = answer
+    if (exchange.headers!.expect !== undefined) exchange.response.writeContinue()
+    if (bodyLength === 0) answer.dispatch(null)
+    else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(exchange.incoming, answer)
+    else answer.dispatch(chunksOf(exchange.incoming, route.bodySize, answer))
   }
+
+const readAhead = (incoming: IncomingMessage, answer: Answer): void => {
+  const chunks: Buffer[] = []
+  answer.waitsForClient = true
+  incoming.on('data', (chunk: Buffer) => {
+    answer.pace.moved(chunk.length)
+    chunks.push(chunk)
+  })
+  incoming.once('end', () => {
+    answer.waitsForClient = false
+    // The client may have left in between, or have been too slow.
+    if (!answer.ended) answer.dispatch(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+  })
 }
 
 const tooLarge = () => new AppError('content_too_large')
@@ -70,6 +63,7 @@ async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answe
   answer.waitsForClient = true
   for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
+    answer.pace.moved(chunk.length)
     if (size > limit) throw tooLarge()
     answer.waitsForClient = false
     yield chunk
@@ -126,62 +120,103 @@ const flushHead = (answer: Answer): void => answer.flushHead()
 
 const clientGone = new Error('the client went away')
 
-/** A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request. */
+/**
+ * A request that holds a slot of its upstream, from its admission to the end of the upstream's answer.
+ * A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request.
+ */
 class Answer implements Dispatcher.DispatchHandler, Waiting {
-  since: number
   place = -1
+  /** For its body; how its reading goes shows in whether the controller is paused. */
   waitsForClient = false
+  #pace: ClientPace | undefined
+  /** When the upstream last did something. */
+  #since: number
   readonly #exchange: Exchange
   readonly #response: ServerResponse
   readonly #upstream: Upstream
   readonly #fail: (exchange: Exchange, error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
+  #dispatched = false
   #cancelled = false
   #begun = false
   #bodyBegun = false
   /** Of the answer, as announced, in bytes. */
   #length = Number.NaN
+  /** Given to the client since it last had taken everything. */
+  #given = 0
 
   constructor(exchange: Exchange, upstream: Upstream, fail: (exchange: Exchange, error: unknown) => void) {
     this.#exchange = exchange
     this.#response = exchange.response
     this.#upstream = upstream
     this.#fail = fail
-    this.since = upstream.now
+    this.#since = upstream.now
     upstream.running.add(this)
+  }
+
+  /** Most requests never wait for their client. */
+  get pace(): ClientPace {
+    this.#pace ??= new ClientPace(this.#upstream.clientPatience)
+    return this.#pace
+  }
+
+  /** Whether it has given its slot back. */
+  get ended(): boolean {
+    return this.place < 0
+  }
+
+  /** @param body null = none. */
+  dispatch(body: Buffer | AsyncGenerator<Buffer> | null): void {
+    this.#dispatched = true
+    this.#upstream.pool.dispatch(
+      {
+        path: upstreamPath(this.#exchange, this.#upstream),
+        method: this.#exchange.request!.method as Dispatcher.HttpMethod,
+        headers: upstreamHeaders(this.#exchange),
+        // undici takes any iterable of chunks, which its type does not say.
+        body: body as Buffer | null,
+      },
+      this,
+    )
   }
 
   /** The client went away: nobody waits for the answer. */
   cancel(): void {
     this.#cancelled = true
-    this.#abort(clientGone)
+    this.#end(clientGone)
   }
 
-  #abort(reason: Error): void {
-    // Before undici has a connection for it there is no controller; `onRequestStart` looks again.
-    if (this.place >= 0) this.#controller?.abort(reason)
-  }
-
-  patience(): number {
-    if (this.waitsForClient || this.#controller === undefined || this.#controller.paused) {
-      this.since = this.#upstream.now
-      return 0
+  look(): void {
+    const { now, lookEvery, headersTimeout, idleTimeout } = this.#upstream
+    if (this.waitsForClient || this.#controller?.paused) {
+      this.#since = now
+      if (this.pace.isTooSlow(now, lookEvery))
+        this.#end(new AppError(this.#begun ? 'client_too_slow' : 'request_timeout'))
+      return
     }
-    return this.#begun ? this.#upstream.idleTimeout : this.#upstream.headersTimeout
+    this.#pace?.rest()
+    // undici has its own timer for connections.
+    if (this.#controller === undefined) this.#since = now
+    const patience = this.#begun ? idleTimeout : headersTimeout
+    if (patience > 0 && now - this.#since >= patience + lookEvery) this.#end(new AppError('upstream_timeout'))
   }
 
-  giveUp(): void {
-    this.#abort(new AppError('upstream_timeout'))
+  #end(reason: Error): void {
+    if (this.ended) return
+    // Before undici has a connection for it there is no controller; `onRequestStart` looks again.
+    if (this.#dispatched) return void this.#controller?.abort(reason)
+    this.#upstream.running.remove(this)
+    if (!this.#cancelled) this.#fail(this.#exchange, reason)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    this.since = this.#upstream.now
+    this.#since = this.#upstream.now
     if (this.#cancelled) controller.abort(clientGone)
   }
 
   onBodySent(): void {
-    this.since = this.#upstream.now
+    this.#since = this.#upstream.now
   }
 
   onResponseStart(
@@ -189,11 +224,11 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    this.since = this.#upstream.now
+    this.#since = this.#upstream.now
     // Interim answers (RFC 9110 §15.2) concern this hop.
     if (status < 200) return
     this.#begun = true
-    const flat = addAnswerFields(answerHeaders(headers), this.#exchange)
+    const flat = addAnswerFields(answerHeaders(status, headers, this.#exchange.route!), this.#exchange)
     flat.push('x-request-id', this.#exchange.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
     if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')
@@ -208,12 +243,17 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.since = this.#upstream.now
+    this.#since = this.#upstream.now
     this.#bodyBegun = true
     if (chunk.length === this.#length) return void this.#endWith(chunk)
+    this.#given += chunk.length
     if (this.#response.write(chunk)) return
     controller.pause()
-    this.#response.once('drain', () => controller.resume())
+    this.#response.once('drain', () => {
+      this.pace.moved(this.#given)
+      this.#given = 0
+      controller.resume()
+    })
   }
 
   /** The whole body at once. As text of bytes it goes into one string with the head: one plain write, ~6 % of a request cheaper than two buffers. */

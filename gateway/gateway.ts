@@ -22,7 +22,7 @@ import {
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
 import { protectedResourceDocuments } from './protected-resource.ts'
 import { createRequestLogs } from './request-logs.ts'
-import { createRouter } from './routes.ts'
+import { createRouter } from './router.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import type { UnreadRequest } from './unreadable.ts'
 import { upgradeExchange } from './upgrade.ts'
@@ -109,7 +109,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   const parts: StageParts = {
     ...opened,
     documents: [
-      ...(config.resourceMetadata ? protectedResourceDocuments(config) : []),
+      ...(config.resourceMetadata ? protectedResourceDocuments(config.routes) : []),
       ...(identity ? [{ path: '/.well-known/surrogate/jwks.json', body: identity.jwks }] : []),
     ],
     identity,

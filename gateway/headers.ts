@@ -1,4 +1,6 @@
+import { AppError } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
+import { setsIssuerCookie, withoutIssuerCookies } from './issuer-cookies.ts'
 
 /**
  * Header fields, read once from the raw list. What is left in `forwardable` may go upstream: everything that frames the message, belongs
@@ -19,15 +21,19 @@ export interface RequestHeaders {
   forwardedHost: string | undefined
   requestId: string | undefined
   via: string | undefined
+  /** Whether there may be cookies of the issuer among `forwardable`. */
+  issuerCookies: boolean
   /** Fields received, the dropped ones too. */
   count: number
   /** Bytes of their names and values. */
   size: number
 }
 
-type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'count' | 'size'>
+type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'issuerCookies' | 'count' | 'size'>
 /** `field`: kept apart under that name; `once`: forwarded, but two of it could be read in two ways. */
-type Treatment = { do: 'forward' | 'drop' | 'once' | 'connection' } | { do: 'field'; field: Kept; repeatable: boolean }
+type Treatment =
+  | { do: 'forward' | 'drop' | 'once' | 'connection' | 'cookie' }
+  | { do: 'field'; field: Kept; repeatable: boolean }
 
 const field = (name: Kept, repeatable = false): Treatment => ({ do: 'field', field: name, repeatable })
 const drop: Treatment = { do: 'drop' }
@@ -48,6 +54,8 @@ const dropped = [
   ],
   // Another method or target than the one that was routed and decided on.
   ...['x-http-method', 'x-http-method-override', 'x-method-override'],
+  // CGI programs take it for the proxy that they are to use (httpoxy).
+  'proxy',
 ]
 const droppedPrefixes = [
   'x-auth-',
@@ -75,6 +83,7 @@ const treatments = new Map<string, Treatment>([
   ['via', field('via', true)],
   ['connection', { do: 'connection' }],
   ['content-type', { do: 'once' }],
+  ['cookie', { do: 'cookie' }],
 ])
 
 interface HeaderName {
@@ -89,9 +98,13 @@ const headerName = (name: string): HeaderName => {
   const lower = name.toLowerCase()
   const known = treatments.get(lower)
   if (known) return { lower, treatment: known }
-  // Many upstreams read every odd character of a name as `-` or `_`: X_Auth_Sub and x.auth.sub are x-auth-sub to them.
-  return { lower, treatment: isProtected(lower.replace(/[^a-z0-9]/g, '-')) ? drop : forward }
+  return { lower, treatment: isProtected(foldedName(lower)) ? drop : forward }
 }
+
+/**
+ * Many upstreams read every odd character of a name as `-` or `_`: X_Auth_Sub and x.auth.sub are x-auth-sub to them.
+ */
+export const foldedName = (lower: string): string => lower.replace(/[^a-z0-9]/g, '-')
 
 /** Names repeat from request to request; the bound keeps invented ones from filling the memory. */
 const names = new Map<string, HeaderName>()
@@ -121,6 +134,7 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     forwardedHost: undefined,
     requestId: undefined,
     via: undefined,
+    issuerCookies: false,
     count: raw.length / 2,
     size: 0,
   }
@@ -147,6 +161,10 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
         seenOnce.add(lower)
         headers.forwardable.push(lower, value)
         break
+      case 'cookie':
+        if (/surrogate/i.test(value)) headers.issuerCookies = true
+        headers.forwardable.push(lower, value)
+        break
       case 'connection':
         connection = connection === undefined ? value : `${connection}, ${value}`
     }
@@ -164,12 +182,33 @@ const listedIn = (connection: string): Set<string> =>
 const without = (flat: readonly string[], removed: ReadonlySet<string>): string[] =>
   flat.filter((_, index) => !removed.has(flat[index - (index % 2)]!))
 
-/** Replaces fields of a flat list in place, or adds them. */
+/** Replaces fields of a flat list in place, in whatever spelling they stand there, or adds them. */
 export const setFields = (flat: string[], fields: Readonly<Record<string, string>>): void => {
   for (const name in fields) {
-    for (let index = flat.length - 2; index >= 0; index -= 2) if (flat[index] === name) flat.splice(index, 2)
+    for (let index = flat.length - 2; index >= 0; index -= 2) if (isSpelling(flat[index]!, name)) flat.splice(index, 2)
     flat.push(name, fields[name]!)
   }
+}
+
+const isSpelling = (lower: string, name: string): boolean =>
+  lower === name || (lower.length === name.length && foldedName(lower) === name)
+
+/** Without other spellings of these names: what the policy sees of a field is all that an upstream gets of it. */
+export const withoutOtherSpellings = (flat: readonly string[], names: readonly string[]): string[] =>
+  flat.filter((_, index) => {
+    const lower = flat[index - (index % 2)]!
+    return names.includes(lower) || !names.some((name) => isSpelling(lower, name))
+  })
+
+/** For upstreams that are not the issuer. */
+export const withoutIssuerCookieFields = (flat: readonly string[]): string[] => {
+  const kept: string[] = []
+  for (let index = 0; index < flat.length; index += 2) {
+    const name = flat[index]!
+    const value = name === 'cookie' ? withoutIssuerCookies(flat[index + 1]!) : flat[index + 1]!
+    if (value !== undefined) kept.push(name, value)
+  }
+  return kept
 }
 
 /** Of an upstream's answer: of that connection only. `content-length` stays, `transfer-encoding` is made anew. */
@@ -188,15 +227,27 @@ const droppedFromAnswers = new Set([
   'x-request-id',
 ])
 
-/** The fields of an upstream's answer that go to the client, as a flat list. */
-export const answerHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): string[] => {
-  const { connection } = headers
+/**
+ * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets its cookies. Throws
+ * `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away (RFC 9112 §7).
+ */
+export const answerHeaders = (
+  status: number,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  { toIssuer }: { toIssuer: boolean },
+): string[] => {
+  const { connection, 'transfer-encoding': coding } = headers
+  if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw new AppError('upstream_protocol_error')
   const listed = connection === undefined || connection === 'keep-alive' ? undefined : listedIn(String(connection))
   const flat: string[] = []
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || droppedFromAnswers.has(name) || listed?.has(name)) continue
-    if (typeof value === 'string') flat.push(name, value)
+    // RFC 9110 §8.6: such an answer has no content, and so no length of it.
+    if (name === 'content-length' && (status === 204 || status < 200)) continue
+    if (name === 'set-cookie' && !toIssuer) {
+      for (const one of [value].flat()) if (!setsIssuerCookie(one)) flat.push(name, one)
+    } else if (typeof value === 'string') flat.push(name, value)
     else for (const one of value) flat.push(name, one)
   }
   return flat

@@ -70,7 +70,11 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   'trust-everybody': {
     because: 'every client could say what its address, host and scheme are',
     find: ({ trustedProxies }) =>
-      trustedProxies.flatMap((network, index) => (isHuge(network) ? [['trustedProxies', index]] : [])),
+      trustedProxies.some(isHuge)
+        ? trustedProxies.flatMap((network, index) => (isHuge(network) ? [['trustedProxies', index]] : []))
+        : areHugeTogether(trustedProxies)
+          ? [['trustedProxies']]
+          : [],
   },
   'public-by-default': {
     because: 'whatever no other route names would be open to everybody; name the public paths instead',
@@ -79,16 +83,30 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   },
 }
 
-/** Larger than any network that is somebody's own: 10.0.0.0/8, fc00::/7. Also when written as mapped addresses (::ffff:0:0/96 is all of IPv4). */
-const isHuge = (network: string): boolean => {
+/** Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of IPv4) are IPv4. */
+const extentOf = (network: string): { version: 4 | 6; bits: number } => {
   const [address, prefix] = network.split('/') as [string, string?]
-  if (prefix === undefined) return false
-  const bits = Number(prefix)
-  if (isIP(address) === 4) return bits < 8
-  return bits < 7 || (mapped.check(address, 'ipv6') && bits < 104)
+  if (isIP(address) === 4) return { version: 4, bits: 32 - Number(prefix ?? 32) }
+  const bits = 128 - Number(prefix ?? 128)
+  return mapped.check(address, 'ipv6') ? { version: 4, bits } : { version: 6, bits }
 }
 const mapped = new BlockList()
 mapped.addSubnet('::', 80, 'ipv6')
+
+/** The largest networks that are somebody's own are 10.0.0.0/8 and fc00::/7. */
+const largestOwn = { 4: 24, 6: 121 } as const
+
+const isHuge = (network: string): boolean => {
+  const { version, bits } = extentOf(network)
+  return bits > largestOwn[version]
+}
+
+/** More than four of the largest, however it is cut into pieces. */
+const areHugeTogether = (networks: readonly string[]): boolean =>
+  ([4, 6] as const).some((version) => {
+    const sizes = networks.map(extentOf).filter((extent) => extent.version === version)
+    return sizes.reduce((sum, { bits }) => sum + 2 ** bits, 0) > 2 ** (largestOwn[version] + 2)
+  })
 
 /** What is used and not allowed, where it stands. */
 export const insecureSettings = (file: GatewayFile): { path: PropertyKey[]; message: string }[] =>

@@ -1,13 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
+import { openLines, requireAppendable } from '../platform/line-writer.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import { createLogUpload, lastChanceMs, type UploadSettings } from './log-upload.ts'
+import { StartupError } from '../platform/startup-error.ts'
+import { createLogUpload, type UploadSettings } from './log-upload.ts'
 
 /** Where lines of a log go. `write` never waits and never throws: what cannot be kept is dropped and counted. */
 export interface LogOutput {
   write(line: string): void
-  /** Opens the file of that name anew, after somebody has moved the old one away. Without effect for the others. */
+  /** Opens the file of that name anew, after somebody has moved the old one away; the old one stays in use when that fails. */
   reopen(): void
   /** Writes what is waiting, as far as that is possible within a few seconds. */
   close(): Promise<void>
@@ -38,9 +38,11 @@ export interface LogReport {
 
 export const isUrl = (to: string): boolean => /^https?:/i.test(to)
 
-export const openLog = ({ name, settings, logger, metrics }: LogOutputOptions): LogOutput => {
+/** Throws `StartupError` when a file cannot be opened. */
+export const openLog = (options: LogOutputOptions): LogOutput => {
+  const { name, settings, logger, metrics } = options
   const report = createReport(name, logger, metrics)
-  return isUrl(settings.to) ? createLogUpload({ name, settings, metrics, report }) : openFile(settings, report)
+  return isUrl(settings.to) ? createLogUpload({ name, settings, metrics, report }) : openFile(options, report)
 }
 
 /** How often the same trouble is logged at most, in ms. */
@@ -76,41 +78,41 @@ const createReport = (log: string, logger: Logger, metrics: Metrics): LogReport 
   }
 }
 
-/** Readable for the owner and their group: the lines tell who did what. */
-const fileMode = 0o640
-
-const openFile = ({ to, bufferSize }: LogSettings, report: LogReport): LogOutput => {
-  const dest = to === 'stdout' ? 1 : to
-  const out = pino.destination({ dest, sync: false, mkdir: true, append: true, maxLength: bufferSize, mode: fileMode })
-  let opened = false
-  let unusable = false
-  let closed = false
-  out.on('ready', () => {
-    opened = true
-  })
-  out.on('drop', () => report.dropped(1))
-  out.on('drain', () => report.recovered())
-  out.on('error', (error: Error) => {
-    unusable = !opened
-    report.failed(error)
-  })
+const openFile = ({ name, settings, logger }: LogOutputOptions, report: LogReport): LogOutput => {
+  const { to, bufferSize } = settings
+  const lines = openOrRefuse(name, to, () =>
+    openLines({ to, bufferSize, onError: report.failed, onWritten: report.recovered }),
+  )
   return {
     write(line) {
-      if (!closed) out.write(`${line}\n`)
+      if (!lines.write(`${line}\n`)) report.dropped(1)
     },
     reopen() {
-      if (!closed && to !== 'stdout') out.reopen()
+      try {
+        lines.reopen()
+      } catch (err) {
+        logger.error({ log: name, file: to, err }, 'a log cannot be opened anew; the file that was open stays in use')
+      }
     },
-    async close() {
-      closed = true
-      if (unusable) return
-      const ended = new Promise<false>((resolve) => {
-        for (const event of ['close', 'error']) out.once(event, () => resolve(false))
-      })
-      out.end()
-      // A pipe that nobody reads would keep the gateway from stopping.
-      const late = await Promise.race([ended, delay(lastChanceMs, true, { ref: false })])
-      if (late) out.destroy()
-    },
+    close: lines.close,
   }
 }
+
+/** Throws `StartupError` for a log file that could not be opened now. Makes nothing; addresses are not asked. */
+export const requireLog = (name: string, { to }: LogSettings): void => {
+  if (to !== 'stdout' && !isUrl(to)) openOrRefuse(name, to, () => requireAppendable(to))
+}
+
+const openOrRefuse = <Opened>(name: string, file: string, open: () => Opened): Opened => {
+  try {
+    return open()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new StartupError(`The ${name} log cannot be opened: ${file} (${code})`, {
+      hint: hints[code!] ?? `Name a file that the gateway may write, with ${name}Log.to.`,
+      cause,
+    })
+  }
+}
+
+const hints: Record<string, string> = { ENXIO: 'It is a pipe that nobody reads: start its reader first.' }

@@ -30,7 +30,7 @@ const compress = promisify(gzip)
 /** For one POST as a whole, in ms. */
 const timeoutMs = 10_000
 /** What is left gets this long when the gateway stops, in ms. */
-export const lastChanceMs = 2_000
+const lastChanceMs = 2_000
 const shortestRetryMs = 250
 const longestRetryMs = 30_000
 /** A collector that asks for more patience than this is asked again all the same, in ms. */

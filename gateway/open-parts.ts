@@ -1,4 +1,5 @@
 import type { Clock } from '../platform/clock.ts'
+import { fetchJson } from '../platform/jwt/fetch-json.ts'
 import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -34,9 +35,11 @@ export const openParts = (options: {
   const noClosing = () => {}
 
   const issuers = (): TrustedIssuer[] =>
-    config.issuers.map(({ issuer, jwksUri, algorithms, typ, clockSkew }) => {
-      const settings = { issuer, jwksUri }
-      const keys = use('keys', settings, () => createJwksClient({ ...settings, logger, metrics, now }), closing)
+    config.issuers.map(({ issuer, jwksUri, jwks, algorithms, typ, clockSkew }) => {
+      const { cooldown: cooldownMs, timeout: timeoutMs, maxBytes } = jwks
+      const settings = { issuer, jwksUri, cooldownMs, timeoutMs, maxBytes }
+      const open = () => createJwksClient({ ...settings, fetch: fetchJson(settings), logger, metrics, now })
+      const keys = use('keys', settings, open, closing)
       return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
     })
 
@@ -48,15 +51,17 @@ export const openParts = (options: {
       return [use('revocations', settings, () => createRevocations({ ...settings, logger, metrics, now }), closing)]
     })
 
-  /** By the first issuer that has a client; undefined when no route accepts them. */
-  const personalAccessTokens = (): PersonalAccessTokens | undefined => {
-    if (!config.routes.some(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)) return undefined
-    const [settings] = config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) =>
-      client ? [{ client, tokenEndpoint }] : [],
+  /** By issuer, of those that have a client; empty when no route accepts them. */
+  const personalAccessTokens = (): Map<string, PersonalAccessTokens> => {
+    const accepting = config.routes.filter(({ acceptPersonalAccessTokens }) => acceptPersonalAccessTokens)
+    return new Map(
+      config.issuers.flatMap(({ issuer, client, tokenEndpoint = `${issuer}/token` }) => {
+        if (!client || !accepting.some(({ issuers }) => issuers.includes(issuer))) return []
+        const settings = { client, tokenEndpoint }
+        const open = () => createPersonalAccessTokens({ ...settings, metrics, now })
+        return [[issuer, use('personal access tokens', settings, open, closing)] as const]
+      }),
     )
-    if (!settings) return undefined
-    const open = () => createPersonalAccessTokens({ ...settings, metrics, now })
-    return use('personal access tokens', settings, open, closing)
   }
 
   const upstreams = (): Map<string, Upstream> =>

@@ -145,26 +145,28 @@ const keep = (outcomes: Map<string, Outcome>, key: string, outcome: Outcome): vo
 const personalAccessToken = /^bearer +(pat_[\w-]{16,256}) *$/i
 
 export interface ExchangePersonalAccessTokensParts {
-  /** Undefined when no route accepts them. */
-  personalAccessTokens: PersonalAccessTokens | undefined
+  /** By issuer: those that have a client. Empty when no route accepts them. */
+  personalAccessTokens: ReadonlyMap<string, PersonalAccessTokens>
 }
 
 /**
- * On routes that accept personal access tokens the JWT takes the place of one, for everything that follows: it is verified as any other,
- * and the upstream gets it and never the personal access token.
+ * On routes that accept personal access tokens the JWT takes the place of one, for everything that follows: it is
+ * verified as any other, and the upstream gets it and never the personal access token. The first issuer of the route
+ * that has a client is asked, and no other.
  */
 export const createExchangePersonalAccessTokens =
   ({ personalAccessTokens }: ExchangePersonalAccessTokensParts): Stage =>
   (exchange) => {
-    const { acceptPersonalAccessTokens, audience, scopes } = exchange.route!
-    if (!acceptPersonalAccessTokens || !personalAccessTokens) return
+    const { acceptPersonalAccessTokens, audience, scopes, issuers } = exchange.route!
+    if (!acceptPersonalAccessTokens) return
     const headers = exchange.headers!
     const token = personalAccessToken.exec(headers.authorization ?? '')?.[1]
     if (token === undefined) return
     const replace = (jwt: string) => {
       headers.authorization = `Bearer ${jwt}`
     }
-    const jwt = personalAccessTokens.exchange(token, audience[0]!, scopes.join(' '))
+    const issuer = issuers.find((one) => personalAccessTokens.has(one))!
+    const jwt = personalAccessTokens.get(issuer)!.exchange(token, audience[0]!, scopes.join(' '))
     if (typeof jwt === 'string') return replace(jwt)
     return jwt.then(replace)
   }

@@ -107,7 +107,8 @@ const refuseWith = (exchange: Exchange, error: AppError, send: typeof sendProble
   if (response.headersSent) return void response.destroy()
   const length = exchange.request ? exchange.request.bodyLength : 0
   const closing =
-    !incoming.complete && (exchange.request === undefined || length === undefined || length > worthDraining)
+    !incoming.complete &&
+    (exchange.request === undefined || length === undefined || length > worthDraining || error.status === 408)
   send(response, error, id, closing, {
     ...exchange.answerFields,
     ...challengeFields(error, exchange.route?.resourceMetadata),

@@ -114,8 +114,8 @@ const closeOpened = (opening: Promise<{ close(): Promise<void> }>) =>
     () => {},
   )
 
-/** The keys are read at the start; a changed one needs a new file name or a restart. */
-const readVerification = async ({
+/** The keys are read at the start; a changed one needs a new file name or a restart. Throws `StartupError` for one that cannot be used. */
+export const readVerification = async ({
   keys,
   scope,
 }: NonNullable<GatewayConfig['policies']['verify']>): Promise<Verification> => ({

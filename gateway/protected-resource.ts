@@ -1,5 +1,6 @@
-import type { GatewayFile, RouteEntry } from './config-schema.ts'
+import type { RouteEntry } from './config-schema.ts'
 import type { OwnDocument } from './own-documents.ts'
+import type { Route } from './routes.ts'
 
 /**
  * Protected-resource metadata (RFC 9728): where a client that got a 401 learns which issuers to ask for a token, and for which scopes.
@@ -26,28 +27,26 @@ export const resourceMetadataUrl = ({ auth, audience }: Pick<RouteEntry, 'auth' 
 }
 
 /** One document for every resource; `resource` is spelt exactly as tokens must name it. */
-export const protectedResourceDocuments = ({
-  issuers,
-  routes,
-}: Pick<GatewayFile, 'issuers'> & {
-  routes: readonly Pick<RouteEntry, 'auth' | 'audience' | 'scopes'>[]
-}): OwnDocument[] => {
-  const scopes = new Map<string, Set<string>>()
+export const protectedResourceDocuments = (
+  routes: readonly Pick<Route, 'auth' | 'issuers' | 'audience' | 'scopes'>[],
+): OwnDocument[] => {
+  const resources = new Map<string, { issuers: Set<string>; scopes: Set<string> }>()
   for (const route of routes) {
     if (route.auth === 'none') continue
     for (const audience of route.audience) {
-      const known = scopes.get(audience) ?? new Set()
-      for (const scope of route.scopes) known.add(scope)
-      scopes.set(audience, known)
+      const known = resources.get(audience) ?? { issuers: new Set(), scopes: new Set() }
+      for (const issuer of route.issuers) known.issuers.add(issuer)
+      for (const scope of route.scopes) known.scopes.add(scope)
+      resources.set(audience, known)
     }
   }
-  return [...scopes].flatMap(([resource, names]): OwnDocument[] => {
+  return [...resources].flatMap(([resource, { issuers, scopes }]): OwnDocument[] => {
     const url = resourceUrl(resource)
     if (!url) return []
     const body = {
       resource,
-      authorization_servers: issuers.map(({ issuer }) => issuer),
-      ...(names.size > 0 && { scopes_supported: [...names].sort() }),
+      authorization_servers: [...issuers],
+      ...(scopes.size > 0 && { scopes_supported: [...scopes].sort() }),
       bearer_methods_supported: ['header'],
     }
     return [{ host: url.host, path: documentPath(url), body: JSON.stringify(body) }]

@@ -4,6 +4,7 @@ import { createAccessLog } from './access-log.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDecisionLog } from './decision-log.ts'
 import type { Exchange } from './exchange.ts'
+import { requireLog } from './log-output.ts'
 import type { UnreadRequest } from './unreadable.ts'
 
 /** The logs of requests that the configuration asks for. */
@@ -17,6 +18,13 @@ export interface RequestLogs {
   close(): Promise<void>
 }
 
+/** Throws `StartupError` for a file that could not be opened now, and makes nothing. */
+export const requireLogs = ({ decisionLog, accessLog }: Pick<GatewayConfig, 'decisionLog' | 'accessLog'>): void => {
+  if (decisionLog) requireLog('decision', decisionLog)
+  if (accessLog) requireLog('access', accessLog)
+}
+
+/** Throws `StartupError` when a file cannot be opened. */
 export const createRequestLogs = (options: {
   config: Pick<GatewayConfig, 'decisionLog' | 'accessLog' | 'revision'>
   /** Of the policies in force. */
@@ -26,6 +34,7 @@ export const createRequestLogs = (options: {
 }): RequestLogs => {
   const { config, policyRevision, ...parts } = options
   const { decisionLog, accessLog } = config
+  requireLogs(config)
   const labels = { app: 'surrogate-gateway', config: config.revision }
   const access = accessLog && createAccessLog({ settings: accessLog, ...parts })
   const logs = [

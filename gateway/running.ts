@@ -1,15 +1,12 @@
-/** A request that is with an upstream. */
+/** A request that holds a slot of its upstream. */
 export interface Waiting {
-  /** When something last moved. */
-  since: number
   /** Kept by `Running`: where it stands there; -1 = nowhere. */
   place: number
-  /** How long nothing may move now, in ms; 0 = any time. */
-  patience(): number
-  giveUp(): void
+  /** Ends the request when whoever it waits for has been still for too long. Called at every look at those that are under way. */
+  look(): void
 }
 
-/** The requests that are with an upstream now, in no order. */
+/** The requests that hold a slot of an upstream now, in no order. */
 export interface Running {
   readonly size: number
   add(waiting: Waiting): void

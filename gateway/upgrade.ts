@@ -103,6 +103,8 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
         // The upstream answers the request instead of opening a WebSocket: 401, 404, a redirect.
         exchange.answer = { cancel: () => void answer.destroy() }
         answer.on('error', () => exchange.response.destroy())
+        // Whoever stands still, the upstream or the client that reads.
+        answer.setTimeout(upstream.clientPatience, () => void answer.destroy(new Error('nothing moved')))
         exchange.response.writeHead(answer.statusCode!, plainAnswerHeaders(exchange, answer))
         answer.pipe(exchange.response)
         bridge.destroy()
@@ -126,7 +128,9 @@ const checkOrigin = (exchange: Exchange): void => {
   const origin = originOf(exchange)
   if (origin === undefined || cors.allowed(origin) !== undefined) return
   const { host } = exchange.request!
-  if (origin !== `https://${host}` && origin !== `http://${host}`) throw new AppError('origin_not_allowed')
+  // A page at the full name of the host says so with the final dot, which `host` has no more.
+  const page = origin.replace(/\.(?=$|:\d+$)/, '')
+  if (page !== `https://${host}` && page !== `http://${host}`) throw new AppError('origin_not_allowed')
 }
 
 /** RFC 6455 §4.2.1; returns the key. `Connection: upgrade` was checked by Node's parser. */
@@ -168,8 +172,8 @@ const handshakeHeaders = (exchange: Exchange, { origin }: Upstream): HeaderList 
   return { ...headers, host: new URL(origin).host, connection: 'Upgrade', upgrade: 'websocket' }
 }
 
-const plainAnswerHeaders = (exchange: Exchange, { headers }: IncomingMessage): string[] => {
-  const flat = answerHeaders(headers)
+const plainAnswerHeaders = (exchange: Exchange, { statusCode, headers }: IncomingMessage): string[] => {
+  const flat = answerHeaders(statusCode!, headers, exchange.route!)
   flat.push('x-request-id', exchange.id)
   return addAnswerFields(flat, exchange)
 }
@@ -226,6 +230,8 @@ type Carrier = (call: {
 /** What an upstream says may be nothing that Node sends on; thrown from an event it would end the process. */
 const attempt = ({ onError }: Parameters<Carrier>[0], answer: IncomingMessage, take: () => void): void => {
   try {
+    // Node's parser takes answers of HTTP/0.9 and HTTP/2.0 too.
+    if (answer.httpVersionMajor !== 1) throw new AppError('upstream_protocol_error')
     take()
   } catch (error) {
     onError(error as Error)

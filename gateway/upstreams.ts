@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { createRunning, type Running } from './running.ts'
+import { connectForHttp1 } from './status-line.ts'
 
 export interface UpstreamSettings {
   /** `http(s)://host[:port][/base/path]` */
@@ -8,7 +9,10 @@ export interface UpstreamSettings {
   connectTimeout: number
   /** Longest silence from the upstream until the head of its answer, ms; waiting for the client's body does not count. */
   headersTimeout: number
-  /** The same within the answer's body, ms; waiting for the client to read does not count. 0 = any. */
+  /**
+   * The same within the answer's body, ms; waiting for the client to read does not count. 0 = any. Also how long a client may stand still,
+   * or stay below 1 kB/s, while it is waited for; 0 = 60 000 there.
+   */
   idleTimeout: number
   /** Requests at the same time; more are answered with 503 at once instead of waiting in a queue that nobody bounds. */
   maxRequests: number
@@ -34,8 +38,12 @@ export interface Upstream {
   readonly identityAudience: string | undefined
   readonly headersTimeout: number
   readonly idleTimeout: number
+  /** How long a client may be waited for, ms. */
+  readonly clientPatience: number
   readonly running: Running
-  /** `performance.now()` as of the last look at `running`: what `since` is set from, without asking the clock for every chunk. */
+  /** How often each of `running` is looked at, ms. */
+  readonly lookEvery: number
+  /** `performance.now()` as of the last look, so that the clock need not be asked for every chunk. */
   now: number
   close(): Promise<void>
 }
@@ -48,25 +56,23 @@ const shortestLook = 20
  * old ones only a second later, which keeps what they refer to alive into the old generation (measured: a third of a request's CPU).
  * Here all requests of an upstream share one timer; it gives up at most a quarter of the timeout late, never early.
  */
-const watch = (upstream: Upstream): NodeJS.Timeout => {
-  const shortest = Math.min(upstream.headersTimeout, upstream.idleTimeout || upstream.headersTimeout)
-  const lookEvery = Math.min(Math.max(shortest / 4, shortestLook), longestLook)
-  return setInterval(() => {
+const watch = (upstream: Upstream): NodeJS.Timeout =>
+  setInterval(() => {
     upstream.now = performance.now()
-    upstream.running.forEach((waiting) => {
-      const patience = waiting.patience()
-      if (patience > 0 && upstream.now - waiting.since >= patience + lookEvery) waiting.giveUp()
-    })
-  }, lookEvery).unref()
-}
+    upstream.running.forEach((waiting) => void waiting.look())
+  }, upstream.lookEvery).unref()
+
+const defaultClientPatience = 60_000
 
 export const createUpstream = (name: string, settings: UpstreamSettings): Upstream => {
   const { origin, pathname } = new URL(settings.url)
+  const clientPatience = settings.idleTimeout || defaultClientPatience
+  const shortest = Math.min(settings.headersTimeout, clientPatience)
   const pool = new Pool(origin, {
     // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
     pipelining: 1,
     allowH2: false,
-    connect: { timeout: settings.connectTimeout },
+    connect: connectForHttp1(settings.connectTimeout),
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: 65_536,
@@ -83,7 +89,9 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     identityAudience: settings.identityAudience,
     headersTimeout: settings.headersTimeout,
     idleTimeout: settings.idleTimeout,
+    clientPatience,
     running: createRunning(),
+    lookEvery: Math.min(Math.max(shortest / 4, shortestLook), longestLook),
     now: performance.now(),
     async close() {
       clearInterval(timer)

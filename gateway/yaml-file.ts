@@ -13,7 +13,8 @@ export interface YamlFile {
   value: unknown
   problems: readonly YamlProblem[]
   locate(path: readonly PropertyKey[], message: string): YamlProblem
-  locateIssue(issue: z.core.$ZodIssue): YamlProblem[]
+  /** @param meant what is said after an unknown key. */
+  locateIssue(issue: z.core.$ZodIssue, meant: (path: readonly PropertyKey[], key: string) => string): YamlProblem[]
 }
 
 /** `${NAME}` in any string value; names as POSIX shells allow them. An unset or empty variable is a problem. */
@@ -63,7 +64,7 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
 
   const locate = (path: readonly PropertyKey[], message: string) => at(nodeAt(path)?.range?.[0] ?? 0, message)
 
-  const locateOne = (issue: z.core.$ZodIssue): YamlProblem[] => {
+  const locateOne = (issue: z.core.$ZodIssue, meant: (path: readonly PropertyKey[], key: string) => string) => {
     const place = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
     const name = place.replace(/^\./, '')
     if (issue.code !== 'unrecognized_keys') return [locate(issue.path, `${name}: ${issue.message}`)]
@@ -71,7 +72,7 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     return issue.keys.map((key) => {
       const pair = isMap(parent) ? parent.items.find((item) => isScalar(item.key) && item.key.value === key) : undefined
       const offset = (pair?.key as Node | undefined)?.range?.[0] ?? parent?.range?.[0] ?? 0
-      return at(offset, `unknown key ${key}${name ? ` in ${name}` : ''}`)
+      return at(offset, `unknown key ${key}${name ? ` in ${name}` : ''}${meant(issue.path, key)}`)
     })
   }
 
@@ -79,12 +80,16 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     value,
     problems,
     locate,
-    locateIssue: (issue) => mostTelling(issue).flatMap(locateOne),
+    locateIssue: (issue, meant) => mostTelling(issue).flatMap((one) => locateOne(one, meant)),
   }
 }
 
-/** Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member is at fault. */
+/**
+ * Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member is at fault. Of a
+ * name, what is wrong with it.
+ */
 const mostTelling = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }))
   if (issue.code !== 'invalid_union') return [issue]
   const depth = (issues: z.core.$ZodIssue[]) => Math.max(0, ...issues.map(({ path }) => path.length))
   const [best] = issue.errors.toSorted((one, other) => depth(other) - depth(one))

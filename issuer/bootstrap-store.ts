@@ -8,33 +8,49 @@ export const lockBootstrap = async (query: Query): Promise<void> => {
   await query(lock, [])
 }
 
+const selectResources = statement('bootstrap-resources', `SELECT id FROM resources WHERE is_management`)
+
+/** The ids of the Management API's resources: none in a new database. */
+export const findManagementResources = async (query: Query): Promise<string[]> =>
+  (await query<{ id: string }>(selectResources, [])).map(({ id }) => id)
+
 const upsertResource = statement(
   'bootstrap-resource',
-  `INSERT INTO resources (id, name, indicator, is_management) VALUES ($1, 'Management API', $2, true)
+  `INSERT INTO resources (id, name, indicator, is_management) VALUES ($1, $2, $3, true)
    ON CONFLICT (indicator) DO UPDATE SET indicator = excluded.indicator RETURNING id, is_management AS "isManagement"`,
 )
+// They are listed by age: in the order in which they are given.
 const insertScopes = statement(
   'bootstrap-scopes',
-  `INSERT INTO scopes (id, resource_id, name, description)
-   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) ON CONFLICT ON CONSTRAINT scopes_name DO NOTHING`,
+  `INSERT INTO scopes (resource_id, id, name, description, created_at)
+   SELECT $1, id, name, description, now() + number * interval '1 microsecond'
+   FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS given (id, name, description, number)
+   ON CONFLICT ON CONSTRAINT scopes_name DO NOTHING`,
 )
 const selectScope = statement('bootstrap-scope', `SELECT id FROM scopes WHERE resource_id = $1 AND name = $2`)
 
-/** The resource with its permissions (name → description), `all` among them. Undefined when a caller had registered it: then others may hold them. */
+export interface ManagementResource {
+  /** When it is not there yet. */
+  id: string
+  name: string
+  indicator: string
+  /** Name → description, `all` among them. */
+  scopes: Readonly<Record<string, string>>
+  /** Of permissions that are not there yet, by name. Default: a new id. */
+  scopeIds: Readonly<Record<string, string>>
+}
+
+/** The resource with its permissions. Undefined when a caller had registered it: then others may hold them. */
 export const ensureResource = async (
   query: Query,
-  indicator: string,
-  scopes: Readonly<Record<string, string>>,
+  { id, name, indicator, scopes, scopeIds }: ManagementResource,
 ): Promise<{ allScopeId: string } | undefined> => {
-  const [resource] = await query<{ id: string; isManagement: boolean }>(upsertResource, [newId(), indicator])
+  const [resource] = await query<{ id: string; isManagement: boolean }>(upsertResource, [id, name, indicator])
   if (!resource!.isManagement) return undefined
   const names = Object.keys(scopes)
-  await query(insertScopes, [
-    names.map(() => newId()),
-    names.map(() => resource!.id),
-    names,
-    names.map((name) => scopes[name]),
-  ])
+  const ids = names.map((scope) => scopeIds[scope] ?? newId())
+  const descriptions = names.map((scope) => scopes[scope])
+  await query(insertScopes, [resource!.id, ids, names, descriptions])
   const [all] = await query<{ id: string }>(selectScope, [resource!.id, 'all'])
   return { allScopeId: all!.id }
 }

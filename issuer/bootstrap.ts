@@ -6,11 +6,12 @@ import {
   ensureResource,
   ensureRole,
   findBootstrapApplication,
+  findManagementResources,
   insertBootstrapApplication,
   lockBootstrap,
   setBootstrapSecret,
 } from './bootstrap-store.ts'
-import { managementRole, managementScopes } from './management/authorization.ts'
+import { managementRoleNames, managementScopes } from './management/authorization.ts'
 
 export interface BootstrapOptions {
   database: Pick<Database, 'transaction'>
@@ -27,6 +28,12 @@ export interface BootstrapCredentials {
   clientSecret: string
 }
 
+/** In a new database the Management API has the ids and names that existing clients know; in one of an older version it keeps its own. */
+const seedResourceId = 'management-api'
+const seedScopeIds = { all: 'management-api-all' }
+const currentNames = { resource: 'Logto Management API', role: managementRoleNames.current }
+const olderNames = { resource: 'Management API', role: managementRoleNames.older }
+
 /**
  * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds `all`, and one
  * application with that role. Safe to run at every start of every instance; returns credentials only when it made them up. Throws
@@ -35,15 +42,21 @@ export interface BootstrapCredentials {
 export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentials | undefined> =>
   options.database.transaction(async (query) => {
     await lockBootstrap(query)
+    const known = await findManagementResources(query)
+    const isNew = known.length === 0
+    const names = isNew || known.includes(seedResourceId) ? currentNames : olderNames
     const scopeIds: string[] = []
-    for (const indicator of options.indicators) {
-      const resource = await ensureResource(query, indicator, managementScopes)
-      if (resource === undefined) throw foreignResource(indicator)
-      scopeIds.push(resource.allScopeId)
+    for (const [index, indicator] of options.indicators.entries()) {
+      const ids = isNew && index === 0 ? { id: seedResourceId, scopeIds: seedScopeIds } : { id: newId(), scopeIds: {} }
+      const resource = { ...ids, name: names.resource, indicator, scopes: managementScopes }
+      const ensured = await ensureResource(query, resource)
+      if (ensured === undefined) throw foreignResource(indicator)
+      scopeIds.push(ensured.allScopeId)
     }
-    const roleId = await ensureRole(query, { ...managementRole, scopeIds })
+    const description = 'Holds every permission of the Management API'
+    const roleId = await ensureRole(query, { name: names.role, description, scopeIds })
     if (roleId === undefined) {
-      throw new StartupError(`There is a user role named "${managementRole.name}", and that name is reserved.`, {
+      throw new StartupError(`There is a user role named "${names.role}", and that name is reserved.`, {
         hint: 'Rename that role.',
       })
     }

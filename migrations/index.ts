@@ -21,6 +21,7 @@ import { deliveriesInPlace } from './0021-deliveries-in-place.ts'
 import { lanesByTrigger } from './0022-lanes-by-trigger.ts'
 import { deliveriesById } from './0023-deliveries-by-id.ts'
 import { givenUp } from './0024-given-up.ts'
+import { hookEvent } from './0025-hook-event.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   lanesByTrigger,
   deliveriesById,
   givenUp,
+  hookEvent,
 ]

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino'
+import { openLines } from './line-writer.ts'
 
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'level'>
 
@@ -20,8 +21,15 @@ const credentials = [
   'token',
 ]
 
+/** Bytes that wait while nobody reads stdout; more are dropped: a log never takes all memory, nor holds up what it tells about. */
+const bufferSize = 16_777_216
+
 /** JSON lines to stdout (or `destination`), `name` in each. Levels as pino: trace debug info warn error fatal silent. */
-export const createLogger = (options: { name: string; level: string; destination?: DestinationStream }): Logger =>
+export const createLogger = (options: {
+  name: string
+  level: string
+  destination?: Pick<DestinationStream, 'write'>
+}): Logger =>
   pino(
     {
       name: options.name,
@@ -33,7 +41,7 @@ export const createLogger = (options: { name: string; level: string; destination
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
     },
-    options.destination ?? pino.destination({ dest: 1, sync: false }),
+    options.destination ?? openLines({ to: 'stdout', bufferSize }),
   )
 
 export const silentLogger: Logger = pino({ level: 'silent' })

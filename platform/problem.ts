@@ -8,6 +8,7 @@ import { STATUS_CODES } from 'node:http'
 export const problems = {
   // Management API: requests
   'guard.invalid_input': [400, 'The request is not valid.'],
+  'request.invalid_input': [400, 'The search is not valid.'],
   'guard.invalid_pagination': [400, 'The pagination is not valid.'],
   'guard.invalid_json': [400, 'The request body is not valid JSON.'],
   'guard.body_too_large': [413, 'The request body is too large.'],
@@ -37,6 +38,7 @@ export const problems = {
   'user.username_already_in_use': [422, 'This username is already in use.'],
   'user.email_already_in_use': [422, 'This email is already in use.'],
   'user.phone_already_in_use': [422, 'This phone number is already in use.'],
+  'user.invalid_phone': [422, 'This is not a phone number.'],
   'user.identity_already_in_use': [422, 'This identity is linked to another user.'],
   'user.identity_not_exist': [404, 'The user has no such identity.'],
   'user.suspended': [422, 'This user is suspended.'],
@@ -61,13 +63,13 @@ export const problems = {
   'scope.name_exists': [422, 'This scope name is already in use on this resource.'],
   'scope.name_with_space': [400, 'A scope name cannot contain white space.'],
   'application.invalid_type': [422, 'This application type cannot do that.'],
-  'application.role_exists': [422, 'The role is already assigned to this application.'],
   'application.invalid_role_type': [422, 'A user role cannot be assigned to an application.'],
   'application.secret_name_exists': [422, 'A secret with this name already exists.'],
   'application.third_party_application_cannot_enable_token_exchange': [
     422,
     'A third-party application cannot use token exchange.',
   ],
+  'organization.role_names_not_found': [422, 'There is no organization role with this name.'],
   'organization.require_membership': [422, 'Only a member of the organization can have roles there.'],
   'hook.missing_events': [400, 'A hook needs at least one event.'],
   'hook.target_not_allowed': [422, 'This webhook target is not allowed.'],
@@ -88,6 +90,7 @@ export const problems = {
   invalid_request: [400, 'The request cannot be read in exactly one way.'],
   not_found: [404, 'No route matches this request.'],
   request_timeout: [408, 'The request took too long to arrive.'],
+  client_too_slow: [408, 'The client took the answer too slowly.'],
   content_too_large: [413, 'The request body is too large.'],
   uri_too_long: [414, 'The request target is too long.'],
   upgrade_required: [426, 'The WebSocket protocol is spoken here in version 13 only.'],

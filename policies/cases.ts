@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml'
 import { z } from 'zod'
 import { type Decision, decide, defaultEntrypoint, type PolicyInput, principalInput } from './decide.ts'
 import { PolicyError } from './engine/policy-error.ts'
+import { foldedPath, pathEqualitySchema } from './path-equality.ts'
 import type { PolicySet } from './policy-set.ts'
 
 /**
@@ -78,6 +79,7 @@ const caseSchema = z.strictObject({
       context: z.record(z.string(), z.unknown()).default({}),
       entrypoint: z.string().default(defaultEntrypoint),
       insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
+      pathEquality: pathEqualitySchema.prefault({}).describe("Of the route's upstream."),
     })
     .optional(),
   /** Seconds since 1970. */
@@ -140,6 +142,7 @@ export const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, tok
   if (!route) throw new PolicyError(`${file}: "${name}" says no route`)
   if (route.auth === 'required' && !token) return { answer: { status: 401, reason: 'token_missing' } }
   const [path = '/', query = ''] = request.path.split('?', 2)
+  const segments = path.split('/').slice(1)
   const claims = { iss: 'https://issuer.example.test', aud: route.audience, iat: now, exp: now + 300, ...token }
   return {
     entrypoint: route.entrypoint,
@@ -152,7 +155,8 @@ export const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, tok
         scheme: request.scheme,
         host: request.host,
         path,
-        segments: path.split('/').slice(1),
+        segments,
+        folded: foldedPath({ path, segments }, route.pathEquality),
         query: queryLists(query),
         headers: headersForPolicy(request.headers, route.policyHeaders),
         clientIp: request.clientIp,

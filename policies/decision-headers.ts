@@ -27,5 +27,6 @@ const forbidden = new Set([
   ...['forwarded', 'via', 'x-forwarded', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip'],
   ...['cf-connecting-ip', 'fastly-client-ip', 'client-ip', 'x-request-id', 'x-remote-user', 'remote-user'],
   // another method or target than the decided one
+  'proxy',
   ...['x-http-method', 'x-http-method-override', 'x-method-override', 'x-rewrite', 'x-original'],
 ])

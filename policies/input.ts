@@ -15,6 +15,11 @@ export const policyInputSchema = z.strictObject({
     host: z.string(),
     path: z.string(),
     segments: z.array(z.string()),
+    folded: z
+      .strictObject({ path: z.string(), segments: z.array(z.string()) })
+      .describe(
+        'Path and segments in the one spelling of all that the upstream takes for the same; what rules compare literals with.',
+      ),
     query: z.record(z.string(), z.array(z.string())),
     headers: z.record(z.string(), z.array(z.string())).describe('Only those that the route lists in policyHeaders.'),
     clientIp: z.string(),

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { stringify } from 'yaml'
 import { canonicalTarget } from '../../gateway/canonical-target.ts'
 import { parseGatewayConfig } from '../../gateway/main.ts'
-import { createRouter } from '../../gateway/routes.ts'
+import { createRouter } from '../../gateway/router.ts'
 import { listen, runServer } from '../harness/server.ts'
 
 export type RoutesTargetSettings = { routes: number; matches: number }

@@ -1,6 +1,7 @@
 import { checkFiles } from '../../gateway/check.ts'
 import { fileSource, loadGatewayConfig } from '../../gateway/config.ts'
 import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
+import { configWarnings } from '../../gateway/config-warnings.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../options.ts'
@@ -35,17 +36,22 @@ export const gatewayCommand = async (args: readonly string[]): Promise<number> =
 const check = async (file: string, opaBin: string | undefined): Promise<number> => {
   try {
     const config = await loadGatewayConfig(file, process.env)
-    await checkFiles(config, opaBin)
+    const mistakes = await checkFiles(config, opaBin)
+    for (const mistake of mistakes) tell(mistake)
+    if (mistakes.length > 0) return 1
     const { routes, issuers, allowInsecure } = config
     process.stdout.write(`${file} is right: ${routes.length} routes, ${issuers.length} issuers.\n`)
     if (allowInsecure.length > 0) process.stdout.write(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
+    for (const warning of configWarnings(config)) process.stdout.write(`Warning: ${warning}.\n`)
     return 0
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
-    process.stderr.write(`${error.message}\n${error.hint}\n`)
+    tell(error)
     return 1
   }
 }
+
+const tell = ({ message, hint }: StartupError) => process.stderr.write(`${message}\n${hint}\n`)
 
 const printSchema = (): number => {
   process.stdout.write(`${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)

@@ -14,6 +14,7 @@ import { benchPolicies } from '../policy/bench.ts'
 import { buildBundle } from '../policy/build.ts'
 import { explainDecision } from '../policy/explain.ts'
 import { type Invocation, UsageError } from '../policy/invocation.ts'
+import { spellingHints } from '../policy/spelling-hints.ts'
 import { testPolicies } from '../policy/test.ts'
 
 const usage = `Usage: surrogate policy <command> [options]
@@ -23,7 +24,9 @@ const usage = `Usage: surrogate policy <command> [options]
            --revision <text>     default a fingerprint of the rules
            --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
            --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
-  check    finds what build would refuse, and mistakes: unused variables, misspelt input
+  check    finds what build would refuse, and mistakes: unused variables, misspelt input; warns of rules that
+           another spelling of a path gets by
+           --config <file>       a gateway.yaml: warns only where its upstreams take spellings for the same
   test     runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
            --cases <folder>      default ./test/policies/cases, if it is there
            --config <file>       a gateway.yaml whose routes the cases meet; without it each case describes its route
@@ -75,10 +78,12 @@ export const policyCommand = async (
   }
 }
 
-const check = async ({ path, opa, say }: Invocation): Promise<number> => {
+const check = async (invocation: Invocation): Promise<number> => {
+  const { path, opa, say } = invocation
   const sources = await readSources(path, { tests: true })
   const issues = await checkRules({ sources, opa: await opa() })
   for (const issue of issues) say(issueLine(issue))
+  if (issues.length === 0) for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
   say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))
   return issues.length === 0 ? 0 : 1
 }
@@ -112,7 +117,7 @@ const signing = { serial: text, 'signing-key': text, 'key-id': text, algorithm: 
 
 const commands = new Map<string, Command>([
   ['build', { run: buildBundle, options: { path: text, output: text, revision: text, ...signing } }],
-  ['check', { run: check, options: { path: text } }],
+  ['check', { run: check, options: { path: text, config: text } }],
   [
     'test',
     {

@@ -1,6 +1,7 @@
 import { canonicalTarget, queryParameters } from '../../gateway/canonical-target.ts'
 import type { GatewayConfig } from '../../gateway/config.ts'
-import { createRouter } from '../../gateway/routes.ts'
+import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/match-route.ts'
+import { createRouter } from '../../gateway/router.ts'
 import { AppError } from '../../platform/problem.ts'
 import {
   type CaseQuestion,
@@ -14,17 +15,19 @@ import { principalInput } from '../../policies/decide.ts'
 /** Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route itself keeps that. */
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
-  const [issuer] = config.issuers
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
-    const target = readTarget(request.path)
-    if (!target) return { answer: { status: 400, reason: 'invalid_request' } }
-    const { path, segments, query } = target
     const { method, scheme, host, headers, clientIp } = request
-    const route = router.match(host, method, segments)
+    const target = unlessRefused(() => canonicalTarget(request.path))
+    if (!target) return unreadable
+    const { path, segments, query } = target
+    const route = matchTarget(router, host, method, target)
     if (!route) return { answer: { status: 404, reason: 'not_found' } }
+    if (!unlessRefused(() => refuseSpelling(route, target) ?? true)) return unreadable
     if (route.auth === 'required' && !token) return { answer: { status: 401, reason: 'token_missing' } }
     const { entrypoint, id, scopes, audience, impersonation, context, policyHeaders, insufficientScopeStatus } = route
-    const claims = { iss: issuer?.issuer, aud: audience[0], iat: now, exp: now + 300, ...token }
+    const claims = { iss: route.issuers[0], aud: audience[0], iat: now, exp: now + 300, ...token }
+    if (route.auth === 'required' && !route.issuers.includes(String(claims.iss)))
+      return { answer: { status: 401, reason: 'invalid_token' } }
     if (route.auth === 'required' && ![claims.aud].flat().some((one) => audience.includes(String(one))))
       return { answer: { status: 401, reason: 'invalid_token' } }
     return {
@@ -39,6 +42,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
           host,
           path,
           segments,
+          folded: foldedTarget(route, target),
           query: queryParameters(query),
           headers: headersForPolicy(headers, policyHeaders),
           clientIp,
@@ -58,9 +62,11 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   }
 }
 
-const readTarget = (path: string) => {
+const unreadable = { answer: { status: 400, reason: 'invalid_request' } }
+
+const unlessRefused = <Result>(read: () => Result): Result | undefined => {
   try {
-    return canonicalTarget(path)
+    return read()
   } catch (error) {
     if (error instanceof AppError) return undefined
     throw error

@@ -141,7 +141,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: newSecret,
       status: 201,
       response: createdSecret,
-      problems: ['entity.not_exists_with_id', 'application.secret_name_exists', 'application.invalid_type'],
+      problems: ['entity.not_exists_with_id', 'application.secret_name_exists', 'entity.db_constraint_violated'],
       handle: async (context) => ({ body: await secrets.create(context, context.params.id, context.body) }),
     }),
     route({
@@ -197,7 +197,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       method: 'POST',
       path: '/applications/:id/roles',
       operationId: 'addApplicationRoles',
-      summary: 'Gives a machine-to-machine application more roles.',
+      summary: 'Gives a machine-to-machine application roles; those that it has are left alone.',
       scope: 'rbac',
       params,
       body: z.object({ roleIds: someIds }),
@@ -208,7 +208,6 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
         'entity.not_exists_with_id',
         'application.invalid_type',
         'application.invalid_role_type',
-        'application.role_exists',
       ],
       async handle(context) {
         const { roleIds } = context.body

@@ -58,7 +58,9 @@ export const secretOperations = ({
       refusePast(input.expiresAt)
       return mutate(context, async ({ trx }) => {
         const { type } = await lockFor(trx, context.caller, applicationId)
-        if (!confidentialTypes.has(type)) throw new AppError('application.invalid_type')
+        if (!confidentialTypes.has(type)) {
+          throw new AppError('entity.db_constraint_violated', { detail: `A ${type} application cannot keep a secret.` })
+        }
         return storeSecret(trx, applicationId, input)
       })
     },

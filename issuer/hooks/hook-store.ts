@@ -7,6 +7,7 @@ import type { Hook } from './hook.ts'
 export interface HookColumns {
   name: string
   events: string[]
+  event: string | null
   url: string
   headers: Record<string, string>
   retries: number | null
@@ -15,7 +16,7 @@ export interface HookColumns {
   enabled: boolean
 }
 
-const columns = `hooks.id, name, events, url, sealed_headers AS "sealedHeaders", retries, rate_limit AS "rateLimit",
+const columns = `hooks.id, name, events, event, url, sealed_headers AS "sealedHeaders", retries, rate_limit AS "rateLimit",
   organization_ids AS "organizationIds", enabled, disabled_reason AS "disabledReason", hooks.created_at AS "createdAt", current.sealed AS "sealedKey"`
 const withKey = `FROM hooks JOIN hook_signing_keys AS current ON current.hook_id = hooks.id AND current.expires_at IS NULL`
 
@@ -28,14 +29,14 @@ const page = statement(
 const count = statement('hook-count', `SELECT count(*) AS total FROM hooks`)
 const insert = statement(
   'hook-insert',
-  `INSERT INTO hooks (id, name, events, url, sealed_headers, retries, rate_limit, organization_ids, enabled)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  `INSERT INTO hooks (id, name, events, url, sealed_headers, retries, rate_limit, organization_ids, enabled, event)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 )
 // Whoever changes or enables a hook wants it tried again: a trigger makes what relays noted of its failures begin anew.
 const update = statement(
   'hook-update',
   `UPDATE hooks SET name = $2, events = $3, url = $4, sealed_headers = $5, retries = $6, rate_limit = $7,
-     organization_ids = $8, enabled = $9,
+     organization_ids = $8, enabled = $9, event = $10,
      disabled_at = CASE WHEN $9 THEN NULL ELSE disabled_at END,
      disabled_reason = CASE WHEN $9 THEN NULL ELSE disabled_reason END
    WHERE id = $1`,
@@ -79,6 +80,7 @@ export const createHookStore = (envelope: Envelope) => {
     hook.rateLimit,
     hook.organizationIds,
     hook.enabled,
+    hook.event,
   ]
 
   return {

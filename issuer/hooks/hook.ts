@@ -7,7 +7,10 @@ import { ids, tenantId, timestamp } from '../management/schemas.ts'
 export interface Hook {
   id: string
   name: string
+  /** What it listens to. */
   events: string[]
+  /** The one of `events`, for a hook that was registered by the older member of this name. */
+  event: string | null
   url: string
   headers: Record<string, string>
   retries: number | null
@@ -69,7 +72,7 @@ export const hookConfig = z.object({
 
 const members = {
   name: z.string().min(1).max(256),
-  /** An older way to name a single event. */
+  /** An older way to name a single event. Beside `events` it means nothing. */
   event: eventName.nullish(),
   events: eventNames,
   config: hookConfig,
@@ -99,7 +102,8 @@ export const hook = z.object({
   tenantId,
   id: z.string(),
   name: z.string(),
-  event: z.null(),
+  /** The only event of a hook that was registered by this older member, whose `events` are empty then. */
+  event: z.string().nullable(),
   events: z.array(z.string()),
   config: z.object({
     url: z.string(),
@@ -114,9 +118,13 @@ export const hook = z.object({
   disabledReason: z.string().nullable(),
   createdAt: timestamp,
 })
-export const listedHook = hook.extend({
+/** With how many attempts the last 24 hours had, and how many of them succeeded, when the caller asks for that. */
+export const hookWithStats = hook.extend({
   executionStats: z.object({ successCount: z.number(), requestCount: z.number() }).optional(),
 })
+
+/** An issuer of an older version changes `events` alone; then `event` is out of date. */
+const isByEvent = ({ event, events }: Pick<Hook, 'event' | 'events'>) => events.length === 1 && events[0] === event
 
 /** The row as the API shows it. */
 export const toHook = ({
@@ -131,8 +139,7 @@ export const toHook = ({
   tenantId: 'default',
   id: row.id,
   name: row.name,
-  event: null,
-  events: row.events,
+  ...(isByEvent(row) ? { event: row.event, events: [] } : { event: null, events: row.events }),
   config: {
     url,
     ...(Object.keys(headers).length > 0 && { headers }),

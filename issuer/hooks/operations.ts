@@ -49,21 +49,20 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
     },
 
     async create(context: OperationContext, input: NewHook): Promise<Hook> {
-      const events = input.events ?? (input.event ? [input.event] : [])
-      if (events.length === 0) throw new AppError('hook.missing_events')
+      const named = namedEvents(input)
+      if (named === undefined) throw new AppError('hook.missing_events')
       await refuseTarget(input.config.url)
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
         const { name = '', enabled, organizationIds } = input
-        const columns = { name, events, enabled, organizationIds, ...columnsOf(input.config) }
+        const columns = { name, ...named, enabled, organizationIds, ...columnsOf(input.config) }
         const id = await store.insert(query, columns, newSigningKey())
         return (await store.find(query, id))!
       })
     },
 
-    async update(context: OperationContext, id: string, { event, ...patch }: HookPatch): Promise<Hook> {
-      const events = patch.events ?? (event ? [event] : undefined)
-      if (events?.length === 0) throw new AppError('hook.missing_events')
+    async update(context: OperationContext, id: string, patch: HookPatch): Promise<Hook> {
+      const named = namedEvents(patch)
       if (patch.config) await refuseTarget(patch.config.url)
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
@@ -71,7 +70,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         if (current === undefined) throw new AppError('entity.not_exists', { data: { id } })
         const wanted: Partial<HookColumns> = {
           name: patch.name,
-          events,
+          ...named,
           enabled: patch.enabled,
           organizationIds: patch.organizationIds,
           ...(patch.config && columnsOf(patch.config)),
@@ -115,6 +114,13 @@ const isOurs = (url: string, baseUrl: string): boolean => {
   const [target, own] = [new URL(url), new URL(baseUrl)]
   if (target.hostname.replace(/\.$/, '') !== own.hostname.replace(/\.$/, '')) return false
   return portOf(target) === portOf(own) || (target.port === '' && own.port === '')
+}
+
+/** What a hook shall listen to, in either of the two ways to say it; undefined when nothing is said. Throws 400 for an empty list. */
+const namedEvents = ({ events, event }: HookPatch): Pick<HookColumns, 'events' | 'event'> | undefined => {
+  if (events?.length === 0) throw new AppError('hook.missing_events')
+  if (events) return { events, event: null }
+  return event ? { events: [event], event } : undefined
 }
 
 const columnsOf = ({ url, headers = {}, retries, rateLimit }: NewHook['config']) => ({

@@ -2,14 +2,26 @@ import { z } from 'zod'
 import { executionStats } from '../../events/delivery-log-store.ts'
 import { type Route, route } from '../management/route.ts'
 import { id } from '../management/schemas.ts'
+import { booleanText } from '../management/search.ts'
 import { deliveriesRoutes } from './deliveries-router.ts'
-import { eventNames, hook, hookConfig, hookPatch, listedHook, newHook, newSigningKeyBody, toHook } from './hook.ts'
+import {
+  eventNames,
+  type Hook,
+  hook,
+  hookConfig,
+  hookPatch,
+  hookWithStats,
+  newHook,
+  newSigningKeyBody,
+  toHook,
+} from './hook.ts'
 import { type HookOperationsDependencies, hookOperations } from './operations.ts'
 import type { ReplayDependencies } from './replays.ts'
 import { replaysRoutes } from './replays-router.ts'
 import { createTestSend, type TestSendDependencies } from './test-send.ts'
 
 const params = z.object({ id })
+const withStats = z.object({ includeExecutionStats: booleanText.default(false) })
 const testBody = z.object({
   /** Default: those of the hook. A wildcard stands for its first type. */
   events: eventNames.optional(),
@@ -26,6 +38,13 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
   const hooks = hookOperations(dependencies)
   const test = createTestSend({ ...dependencies, hooks })
 
+  const toHooksWithStats = async (rows: readonly Hook[]) => {
+    const hookIds = rows.map((row) => row.id)
+    const stats = await executionStats(run, hookIds)
+    const none = { successCount: 0, requestCount: 0 }
+    return rows.map((row) => ({ ...toHook(row), executionStats: stats.get(row.id) ?? none }))
+  }
+
   return [
     route({
       method: 'GET',
@@ -34,18 +53,13 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       summary: 'Lists hooks, newest first.',
       scope: 'hooks',
       secret: true,
-      query: z.object({ includeExecutionStats: z.stringbool().default(false) }),
+      query: withStats,
       paged: 'optional',
       status: 200,
-      response: z.array(listedHook),
+      response: z.array(hookWithStats),
       async handle({ query, page }) {
         const { hooks: rows, total } = await hooks.list(page)
-        const shown = rows.map(toHook)
-        if (!query.includeExecutionStats) return { body: shown, total }
-        const hookIds = rows.map((row) => row.id)
-        const stats = await executionStats(run, hookIds)
-        const none = { successCount: 0, requestCount: 0 }
-        return { body: shown.map((row) => ({ ...row, executionStats: stats.get(row.id) ?? none })), total }
+        return { body: query.includeExecutionStats ? await toHooksWithStats(rows) : rows.map(toHook), total }
       },
     }),
     route({
@@ -68,10 +82,14 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       scope: 'hooks',
       secret: true,
       params,
+      query: withStats,
       status: 200,
-      response: hook,
+      response: hookWithStats,
       problems: ['entity.not_exists_with_id'],
-      handle: async (context) => ({ body: toHook(await hooks.get(context.params.id)) }),
+      async handle({ params: { id: hookId }, query }) {
+        const found = await hooks.get(hookId)
+        return { body: query.includeExecutionStats ? (await toHooksWithStats([found]))[0] : toHook(found) }
+      },
     }),
     route({
       method: 'PATCH',

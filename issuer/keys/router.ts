@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Database, queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { Logger } from '../../platform/logger.ts'
+import { AppError } from '../../platform/problem.ts'
 import type { Mutate } from '../management/mutate.ts'
 import { type Route, route } from '../management/route.ts'
 import { id } from '../management/schemas.ts'
@@ -74,6 +75,31 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       async handle(context) {
         await mutate(context, ({ trx }) => rotation.remove(queryOf(trx), context.params.keyId, { by: 'api' }))
         await reload()
+      },
+    }),
+    // No cookie of this issuer is signed with a key of its own. Existing clients look after such keys; they find that there are none.
+    route({
+      method: 'GET',
+      path: '/configs/oidc/cookie-keys',
+      operationId: 'listCookieKeys',
+      summary: 'Lists the keys that sign cookies: there are none.',
+      scope: 'keys',
+      secret: true,
+      status: 200,
+      response: z.array(keyRecord).max(0),
+      handle: async () => ({ body: [] }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/configs/oidc/cookie-keys/:keyId',
+      operationId: 'deleteCookieKey',
+      summary: 'Drops a key that signs cookies: there are none.',
+      scope: 'keys',
+      params: z.object({ keyId: id }),
+      status: 204,
+      problems: ['oidc.key_not_found'],
+      async handle({ params: { keyId } }) {
+        throw new AppError('oidc.key_not_found', { data: { id: keyId } })
       },
     }),
   ]

@@ -6,7 +6,7 @@ import type { Caller, Route } from './route.ts'
  * route, and `read` every GET whose answer holds no credential.
  */
 export const managementScopes = {
-  all: 'Everything the Management API can do',
+  all: 'Default scope for Management API, allows all permissions.',
   read: 'Reading, except secrets, personal access tokens, signing keys and digests',
   users: 'Users, their data, passwords and suspension',
   rbac: 'API resources, their permissions, roles and who holds them',
@@ -21,11 +21,11 @@ export const managementScopes = {
 
 export type ManagementScope = keyof typeof managementScopes
 
-/** The role that every start gives all of the Management API (`bootstrap.ts`): whoever could take its name would be given that too. */
-export const managementRole = {
-  name: 'Management API access',
-  description: 'Holds every permission of the Management API',
-}
+/**
+ * The names of the role that every start gives all of the Management API (`bootstrap.ts`), in new databases and in those of older versions:
+ * whoever could take such a name would be given that too.
+ */
+export const managementRoleNames = { current: 'Logto Management API access', older: 'Management API access' } as const
 
 /** The scopes of which one is enough for the route, the narrowest first. */
 export const fittingScopes = ({

@@ -9,10 +9,16 @@ export interface ErrorAnswer {
   body: { code: string; message: string; data: unknown; details: string | undefined }
 }
 
+/** Existing clients look into the message for what exactly was wrong. */
+const detailedMessages: ReadonlySet<string> = new Set(['request.invalid_input'])
+
+const messageOf = ({ code, title, detail }: AppError) =>
+  detail !== undefined && detailedMessages.has(code) ? `${title} ${detail}` : title
+
 /** What callers are told of an error. */
 export const problemBody = (error: AppError): ErrorAnswer['body'] => ({
   code: error.code,
-  message: error.title,
+  message: messageOf(error),
   data: error.data,
   details: error.detail,
 })

@@ -9,7 +9,7 @@ import express, {
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { AppError } from '../../platform/problem.ts'
-import { parseInput } from '../../platform/validate.ts'
+import { type InputIssue, parseInput } from '../../platform/validate.ts'
 import { applicationsRoutes } from '../applications/router.ts'
 import { logsRoutes } from '../logs/router.ts'
 import { organizationRolesRoutes } from '../organization-roles/router.ts'
@@ -31,6 +31,7 @@ import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { readJson, refuseUnstorable } from './request-body.ts'
 import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from './route.ts'
+import { isSearchParameter } from './search.ts'
 
 /** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
 const routers = [
@@ -129,7 +130,7 @@ const readContext = async (
   refuseUnstorable(request.query, 'query')
   const params = parse(definition.params, request.params)
   const page = definition.paged && pageOf(request.query, definition.paged)
-  const query = parse(definition.query, request.query)
+  const query = parse(definition.query, request.query, queryProblem)
   const json = definition.body && (await readJson(request))
   const body = parse(definition.body, json)
   const context: Context = {
@@ -154,7 +155,12 @@ const readContext = async (
   return { context, json }
 }
 
-const parse = (schema: Route['body'], input: unknown): object => (schema ? (parseInput(schema, input) as object) : {})
+const parse = (schema: Route['body'], input: unknown, codeOf?: Parameters<typeof parseInput>[2]): object =>
+  schema ? (parseInput(schema, input, codeOf) as object) : {}
+
+/** Existing clients know a search that is not valid by a code of its own. */
+const queryProblem = (issues: readonly InputIssue[]) =>
+  issues.every(({ path }) => isSearchParameter(path)) ? 'request.invalid_input' : 'guard.invalid_input'
 
 const answer = async (
   response: Response,

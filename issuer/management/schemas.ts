@@ -11,11 +11,10 @@ export const ids = z
   .max(5_000)
   .transform((list) => [...new Set(list)])
 
-export const someIds = z
-  .array(id)
-  .min(1)
-  .max(5_000)
-  .transform((list) => [...new Set(list)])
+/** As they were sent, for answers that repeat them. */
+export const someIdsAsSent = z.array(id).min(1).max(5_000)
+
+export const someIds = someIdsAsSent.transform((list) => [...new Set(list)])
 
 export const jsonObject = z.record(z.string(), z.unknown())
 

@@ -20,16 +20,21 @@ export interface SearchCondition {
 
 export type SearchMode = 'like' | 'exact'
 
-const values = z.union([z.string().min(1), z.array(z.string().min(1)).max(100)]).optional()
+const text = z.string().min(1, 'cannot be empty')
+const values = z.union([text, z.array(text).max(100)]).optional()
 const mode = z
-  .enum(['like', 'exact'], { error: 'must be like or exact: posix and similar_to are not supported' })
+  .enum(['like', 'exact'], { error: 'is not valid, expected like or exact: posix and similar_to are not supported' })
   .optional()
-export const booleanText = z.enum(['true', 'false']).transform((text) => text === 'true')
+const joint = z.enum(['and', 'or'], { error: 'is not valid, expected and or or' })
+/** A boolean in a query string, as existing clients spell it. */
+export const booleanText = z
+  .stringbool({ error: 'must be true or false' })
+  .meta({ description: '`true` or `1`, `false` or `0`.' })
 
 const searchShape = (fields: readonly string[]) => ({
   search: values,
   mode,
-  joint: z.enum(['and', 'or']).default('or'),
+  joint: joint.default('or'),
   isCaseSensitive: booleanText.default(false),
   ...Object.fromEntries(
     fields.flatMap((field) => [[`search.${field}`, values] as const, [`mode.${field}`, mode] as const]),
@@ -55,6 +60,9 @@ const searchOf = (fields: readonly string[], query: Record<string, unknown>): Se
   }
 }
 
+/** Whether a query parameter is one of the above. */
+export const isSearchParameter = (name: string): boolean => /^(?:search|mode|joint|isCaseSensitive)(?:\.|$)/.test(name)
+
 /** An odd number of backslashes: the last one escapes nothing. */
 const endsWithEscape = (pattern: string) => /(?<!\\)(?:\\\\)*\\$/.test(pattern)
 
@@ -71,7 +79,11 @@ export const listQuery = <Shape extends z.ZodRawShape>(fields: readonly string[]
       for (const name of Object.keys(query)) {
         const field = /^(?:search|mode)\.(.*)$/s.exec(name)?.[1]
         if (field === undefined || fields.includes(field)) continue
-        context.addIssue({ code: 'custom', path: [name], message: `the fields to search are ${fields.join(', ')}` })
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: `is not valid, the fields to search are ${fields.join(', ')}`,
+        })
       }
       for (const name of ['search', ...fields.map((field) => `search.${field}`)]) {
         const mode = query[name.replace('search', 'mode')] ?? query['mode'] ?? 'like'

@@ -33,7 +33,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       summary: 'Lists the roles there are inside organizations, with the permissions they carry.',
       scope: 'organizations',
       query: keywordQuery,
-      paged: 'optional',
+      paged: 'always',
       status: 200,
       response: z.array(listedOrganizationRole),
       async handle({ query: { q }, page }) {

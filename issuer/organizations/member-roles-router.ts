@@ -27,10 +27,6 @@ const list = z
   .transform((values) => [...new Set(values)])
 
 const namedRoles = z.object({ organizationRoleIds: list, organizationRoleNames: list })
-const someNamedRoles = namedRoles.refine(
-  ({ organizationRoleIds, organizationRoleNames }) => organizationRoleIds.length + organizationRoleNames.length > 0,
-  'must name at least one role, in organizationRoleIds or organizationRoleNames',
-)
 
 /** The roles that members of one kind have in an organization. */
 export const memberRolesRoutes = (dependencies: ManagementDependencies, wording: Wording): Route[] => {
@@ -43,8 +39,9 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
     organizationId: given['id'] as string,
     id: given[param] as string,
   })
-  const wrongRole = kind === 'user' ? ('user.invalid_role_type' as const) : ('application.invalid_role_type' as const)
-  const missing = ['entity.not_exists_with_id', 'organization.require_membership'] as const
+  const unreadable = ['entity.not_exists_with_id', 'organization.require_membership'] as const
+  const unchangeable = ['organization.require_membership', 'entity.relation_foreign_key_not_found'] as const
+  const unfit = [...unchangeable, 'entity.db_constraint_violated'] as const
 
   return [
     route({
@@ -56,14 +53,12 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       params: z.object({ id }),
       body: z.object({ [idsName]: someIds, organizationRoleIds: someIds.pipe(z.array(id).max(maxRoles)) }),
       status: 201,
-      problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      problems: [...unfit],
       problemStatuses: relatedStatus,
-      handle(context) {
+      async handle(context) {
         const { organizationRoleIds, [idsName]: memberIds } = context.body as Record<string, string[]>
-        return roles.add(context, kind, context.params.id, memberIds!, {
-          organizationRoleIds: organizationRoleIds!,
-          organizationRoleNames: [],
-        })
+        const named = { organizationRoleIds: organizationRoleIds!, organizationRoleNames: [] }
+        await roles.add(context, kind, context.params.id, memberIds!, named)
       },
     }),
     route({
@@ -76,7 +71,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       paged: 'optional',
       status: 200,
       response: z.array(organizationRole),
-      problems: [...missing],
+      problems: [...unreadable],
       async handle({ params, page }) {
         const { rows, total } = await roles.list(memberOf(params), page)
         return { body: rows, total }
@@ -89,13 +84,15 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       summary: `Gives ${one} roles in an organization, by id or name; what it has is left alone.`,
       scope: 'organizations',
       params,
-      body: someNamedRoles,
+      body: namedRoles,
       status: 201,
-      problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      response: z.strictObject({ organizationRoleIds: z.array(id) }),
+      problems: [...unfit, 'organization.role_names_not_found'],
       problemStatuses: relatedStatus,
-      handle(context) {
+      async handle(context) {
         const { organizationId, id } = memberOf(context.params)
-        return roles.add(context, kind, organizationId, [id], context.body)
+        const organizationRoleIds = await roles.add(context, kind, organizationId, [id], context.body)
+        return { body: { organizationRoleIds } }
       },
     }),
     route({
@@ -107,7 +104,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       params,
       body: namedRoles,
       status: 204,
-      problems: [...missing, 'entity.relation_foreign_key_not_found', wrongRole],
+      problems: [...unfit, 'organization.role_names_not_found'],
       problemStatuses: relatedStatus,
       handle: (context) => roles.set(context, memberOf(context.params), context.body),
     }),
@@ -119,7 +116,8 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       scope: 'organizations',
       params: params.extend({ organizationRoleId: id }),
       status: 204,
-      problems: [...missing, 'entity.not_found'],
+      problems: [...unchangeable, 'entity.not_found'],
+      problemStatuses: relatedStatus,
       handle: (context) =>
         roles.remove(context, memberOf(context.params), context.params['organizationRoleId'] as string),
     }),
@@ -132,7 +130,7 @@ export const memberRolesRoutes = (dependencies: ManagementDependencies, wording:
       params,
       status: 200,
       response: z.array(organizationScope),
-      problems: [...missing],
+      problems: [...unreadable],
       handle: async ({ params }) => ({ body: await roles.listScopes(memberOf(params)) }),
     }),
   ]

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { AppError, type ProblemCode } from '../../platform/problem.ts'
+import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext, Page } from '../management/route.ts'
-import { type OrganizationRoleRow, toOrganizationRole } from '../organization-roles/organization-role.ts'
+import { toOrganizationRole } from '../organization-roles/organization-role.ts'
 import { shareOrganizationRoles } from '../organization-roles/organization-role-store.ts'
 import { toOrganizationScope } from '../organization-scopes/organization-scope.ts'
 import type { RoleType } from '../roles/role.ts'
@@ -17,12 +17,9 @@ import {
 import { isMember, lockMembers, type MemberKind } from './member-store.ts'
 import { refuseClimbingOf } from './members.ts'
 import { findOrganization } from './organization-store.ts'
-import { notFound, unknownId, unknownRelated } from './unknown.ts'
+import { notFound, requireAll, unknownId, unknownRelated } from './unknown.ts'
 
-const kinds: Record<MemberKind, { roleType: RoleType; wrongRole: ProblemCode }> = {
-  user: { roleType: 'User', wrongRole: 'user.invalid_role_type' },
-  application: { roleType: 'MachineToMachine', wrongRole: 'application.invalid_role_type' },
-}
+const roleTypes: Record<MemberKind, RoleType> = { user: 'User', application: 'MachineToMachine' }
 
 /** Roles as callers name them. */
 export interface NamedRoles {
@@ -36,18 +33,14 @@ export const memberRoleOperations = ({
   mutate,
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
-  const requireOrganization = async (db: Knex, id: string) => {
-    if ((await findOrganization(db, id)) === undefined) throw unknownId(id)
-  }
-
-  const requireMember = async (member: Member) => {
-    await requireOrganization(knex, member.organizationId)
-    if (!(await isMember(knex, member.kind, member.organizationId, member.id))) throw notAllMembers([member.id])
+  const requireMember = async ({ kind, organizationId, id }: Member) => {
+    if ((await findOrganization(knex, organizationId)) === undefined) throw unknownId(organizationId)
+    if (!(await isMember(knex, kind, organizationId, id))) throw notAllMembers([id])
   }
 
   /** The members, whose roles nobody else changes meanwhile. */
   const lock = async (trx: Knex, caller: Caller, kind: MemberKind, organizationId: string, ids: readonly string[]) => {
-    await requireOrganization(trx, organizationId)
+    if ((await findOrganization(trx, organizationId)) === undefined) throw unknownRelated([organizationId])
     const found = new Set((await lockMembers(trx, kind, organizationId, ids)).map(({ id }) => id))
     const others = ids.filter((id) => !found.has(id))
     if (others.length > 0) throw notAllMembers(others)
@@ -66,17 +59,19 @@ export const memberRoleOperations = ({
       return (await listScopesOfMember(knex, member)).map(toOrganizationScope)
     },
 
-    /** All of these members then have these roles too. */
+    /** All of these members then have these roles too. Answers the ids of the roles, those that they had included. */
     add: (
       context: OperationContext,
       kind: MemberKind,
       organizationId: string,
       ids: readonly string[],
       named: NamedRoles,
-    ): Promise<void> =>
+    ): Promise<string[]> =>
       mutate(context, async ({ trx }) => {
         await lock(trx, context.caller, kind, organizationId, ids)
-        await addMemberRoles(trx, kind, organizationId, ids, await acceptRoles(trx, kind, named))
+        const roleIds = await acceptRoles(trx, kind, named)
+        await addMemberRoles(trx, kind, organizationId, ids, roleIds)
+        return roleIds
       }),
 
     /** The member then has exactly these. */
@@ -101,20 +96,26 @@ export const memberRoleOperations = ({
 
 const notAllMembers = (ids: readonly string[]) => new AppError('organization.require_membership', { data: { ids } })
 
-/** The ids of the roles, which stay as they are meanwhile. Throws 422 for unknown ones and those of the wrong type. */
+/**
+ * The ids of the roles, which stay as they are meanwhile: first those that were named by id, then those by name, each once. Throws 422 for
+ * unknown ones and those of the wrong type.
+ */
 const acceptRoles = async (
   trx: Knex,
   kind: MemberKind,
   { organizationRoleIds, organizationRoleNames }: NamedRoles,
 ): Promise<string[]> => {
   const roles = await shareOrganizationRoles(trx, organizationRoleIds, organizationRoleNames)
-  const known = (member: 'id' | 'name') => new Set(roles.map((role: OrganizationRoleRow) => role[member]))
-  const unknown = [
-    ...organizationRoleIds.filter((id) => !known('id').has(id)),
-    ...organizationRoleNames.filter((name) => !known('name').has(name)),
-  ]
-  if (unknown.length > 0) throw unknownRelated(unknown)
-  const wrong = roles.filter(({ type }) => type !== kinds[kind].roleType)
-  if (wrong.length > 0) throw new AppError(kinds[kind].wrongRole, { data: { ids: wrong.map(({ id }) => id) } })
-  return roles.map(({ id }) => id)
+  const idsByName = new Map(roles.map(({ id, name }) => [name, id]))
+  const names = organizationRoleNames.filter((name) => !idsByName.has(name))
+  if (names.length > 0) throw new AppError('organization.role_names_not_found', { data: { names } })
+  requireAll(organizationRoleIds, roles)
+  const wrong = roles.filter(({ type }) => type !== roleTypes[kind])
+  if (wrong.length > 0) {
+    throw new AppError('entity.db_constraint_violated', {
+      detail: 'User roles are for users, machine-to-machine roles for applications.',
+      data: { ids: wrong.map(({ id }) => id) },
+    })
+  }
+  return [...new Set([...organizationRoleIds, ...organizationRoleNames.map((name) => idsByName.get(name)!)])]
 }

@@ -3,7 +3,7 @@ import { application, toApplication } from '../applications/application.ts'
 import { findApplication } from '../applications/application-store.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import { type Route, route } from '../management/route.ts'
-import { id, ids, someIds } from '../management/schemas.ts'
+import { id, ids, someIdsAsSent } from '../management/schemas.ts'
 import { organizationRoleName } from '../organization-roles/organization-role.ts'
 import { toUser, user } from '../users/user.ts'
 import { findUser } from '../users/user-store.ts'
@@ -94,14 +94,15 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       summary: `Adds ${some} to an organization; those that belong to it are left alone.`,
       scope: 'organizations',
       params,
-      body: z.object({ [idsName]: someIds }),
+      body: z.object({ [idsName]: someIdsAsSent }),
       status: 201,
       response: z.strictObject({ [idsName]: z.array(id) }),
-      problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problems: ['entity.relation_foreign_key_not_found', ...misfits[kind]],
       problemStatuses: relatedStatus,
       async handle(context) {
-        const answer = { [idsName]: context.body[idsName]! }
-        await members.add(context, kind, context.params.id, context.body[idsName]!, answer)
+        const sent = context.body[idsName]!
+        const answer = { [idsName]: sent }
+        await members.add(context, kind, context.params.id, [...new Set(sent)], answer)
         return { body: answer }
       },
     }),
@@ -114,7 +115,7 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       params,
       body: z.object({ [idsName]: ids }),
       status: 204,
-      problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problems: ['entity.relation_foreign_key_not_found', ...misfits[kind]],
       problemStatuses: relatedStatus,
       handle: (context) => members.set(context, kind, context.params.id, context.body[idsName]!),
     }),
@@ -128,7 +129,7 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       scope: 'organizations',
       params: params.extend({ [param]: id }),
       status: 204,
-      problems: ['entity.not_exists_with_id', 'entity.not_found'],
+      problems: ['entity.not_found'],
       handle: (context) => members.remove(context, kind, paramOf(context.params, 'id'), paramOf(context.params, param)),
     }),
     route({

@@ -9,7 +9,7 @@ import type { Caller, OperationContext } from '../management/route.ts'
 import { addMembers, type MemberKind, removeMember, removeOtherMembers, shareRecords } from './member-store.ts'
 import { about } from './operations.ts'
 import { lockOrganization } from './organization-store.ts'
-import { notFound, requireAll, unknownId } from './unknown.ts'
+import { notFound, requireAll, unknownRelated } from './unknown.ts'
 
 /** How events name those who came and went. */
 const extrasNames = {
@@ -27,8 +27,12 @@ interface Change {
 
 /** Who belongs to which organization, for users and machine-to-machine applications alike. A change is an event of the organization. */
 export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
-  /** The users or applications, which cannot vanish meanwhile. Throws 422 for unknown ones, and for applications of another type. */
-  const acceptMembers = async (trx: Knex, kind: MemberKind, ids: readonly string[]) => {
+  /**
+   * The organization, and the users or applications, which cannot vanish meanwhile. Throws 422 for unknown ones, and for applications of
+   * another type.
+   */
+  const accept = async (trx: Knex, kind: MemberKind, organizationId: string, ids: readonly string[]) => {
+    if ((await lockOrganization(trx, organizationId)) === undefined) throw unknownRelated([organizationId])
     const rows = await shareRecords(trx, kind, ids)
     requireAll(ids, rows)
     if (kind === 'application') requireMachineToMachine(rows as ApplicationRow[])
@@ -42,7 +46,6 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
     data: unknown = null,
   ): Promise<void> =>
     mutate(context, async (mutation) => {
-      if ((await lockOrganization(mutation.trx, organizationId)) === undefined) throw unknownId(organizationId)
       const { added, removed } = await work(mutation)
       if (added.length + removed.length === 0) return
       if (kind === 'application') {
@@ -74,7 +77,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
         kind,
         organizationId,
         async ({ trx }) => {
-          await acceptMembers(trx, kind, ids)
+          await accept(trx, kind, organizationId, ids)
           return { added: await addMembers(trx, kind, organizationId, ids), removed: [] }
         },
         data,
@@ -83,7 +86,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
     /** The organization then has exactly these; those who stay keep their roles. */
     set: (context: OperationContext, kind: MemberKind, organizationId: string, ids: readonly string[]): Promise<void> =>
       change(context, kind, organizationId, async ({ trx }) => {
-        await acceptMembers(trx, kind, ids)
+        await accept(trx, kind, organizationId, ids)
         const removed = await removeOtherMembers(trx, kind, organizationId, ids)
         return { added: await addMembers(trx, kind, organizationId, ids), removed }
       }),
@@ -91,6 +94,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
     /** Throws 404 `entity.not_found` for somebody who is no member. */
     remove: (context: OperationContext, kind: MemberKind, organizationId: string, id: string): Promise<void> =>
       change(context, kind, organizationId, async ({ trx }) => {
+        await lockOrganization(trx, organizationId)
         if (!(await removeMember(trx, kind, organizationId, id))) throw notFound(id)
         return { added: [], removed: [id] }
       }),

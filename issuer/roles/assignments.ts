@@ -20,12 +20,10 @@ import { lockRoles } from './role-store.ts'
 
 interface Kind {
   roleType: RoleType
-  /** The role is not for this kind of holder. */
+  /** From the holder's side: a role is not for this kind of holder. */
   wrongRole: ProblemCode
   /** From the role's side: the holder has it already. */
   holderExists: ProblemCode
-  /** From the holder's side: it has the role already. Absent: that is no problem. */
-  roleExists?: ProblemCode
   /** Locks the holders, so that who sets their roles takes turns; throws when one is unknown or cannot have roles. */
   lock(trx: Knex, ids: readonly string[]): Promise<void>
 }
@@ -44,7 +42,6 @@ const kinds: Record<HolderKind, Kind> = {
     roleType: 'MachineToMachine',
     wrongRole: 'application.invalid_role_type',
     holderExists: 'role.application_exists',
-    roleExists: 'application.role_exists',
     async lock(trx, ids) {
       const rows = await lockApplications(trx, ids)
       refuseUnknown(ids.filter((id) => !rows.some((row) => row.id === id)))
@@ -71,13 +68,18 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
       ...(kind === 'application' ? await carriedByApplications(trx, indicators, holders) : []),
     ])
 
-  /** The roles, which cannot vanish meanwhile. Throws 404 for an unknown one, 422 for one of the wrong type. */
-  const acceptRoles = async (trx: Knex, kind: HolderKind, roleIds: readonly string[]): Promise<RoleRow[]> => {
+  /** The roles, which cannot vanish meanwhile. Throws 404 for an unknown one, 422 `wrongRole` for one of the wrong type. */
+  const acceptRoles = async (
+    trx: Knex,
+    kind: HolderKind,
+    roleIds: readonly string[],
+    wrongRole = kinds[kind].wrongRole,
+  ): Promise<RoleRow[]> => {
     const roles = await lockRoles(trx, roleIds)
     const unknown = roleIds.find((id) => !roles.some((role) => role.id === id))
     if (unknown !== undefined) throw unknownRole(unknown)
     const wrong = roles.filter(({ type }) => type !== kinds[kind].roleType)
-    if (wrong.length > 0) throw new AppError(kinds[kind].wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
+    if (wrong.length > 0) throw new AppError(wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
     return roles
   }
 
@@ -85,7 +87,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
     /** From the role's side: nobody may have it yet. */
     addHolders: (context: OperationContext, kind: HolderKind, roleId: string, holderIds: readonly string[]) =>
       mutate(context, async ({ trx }) => {
-        await acceptRoles(trx, kind, [roleId])
+        await acceptRoles(trx, kind, [roleId], 'entity.db_constraint_violated')
         await kinds[kind].lock(trx, holderIds)
         await refuseClimbingBy(trx, context.caller, kind, holderIds, [roleId])
         const existing = await holdersOf(trx, kind, roleId, holderIds)
@@ -97,16 +99,12 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
         )
       }),
 
-    /** From the holder's side. Answers the ids of the roles that were added: a user's existing ones are left alone, an application's are refused. */
+    /** From the holder's side. Answers the ids of the roles that were added; existing ones are left alone. */
     addRoles: (context: OperationContext, kind: HolderKind, holderId: string, roleIds: readonly string[]) =>
       mutate(context, async ({ trx }) => {
         await kinds[kind].lock(trx, [holderId])
         await acceptRoles(trx, kind, roleIds)
         await refuseClimbingBy(trx, context.caller, kind, [holderId], roleIds)
-        const { roleExists } = kinds[kind]
-        const current = new Set(roleExists && (await roleIdsOf(trx, kind, holderId)))
-        const existing = roleIds.filter((id) => current.has(id))
-        if (roleExists && existing.length > 0) throw new AppError(roleExists, { data: { roleIds: existing } })
         return assignMissingRoles(
           trx,
           kind,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
-import { managementRole, refuseClimbing } from '../management/authorization.ts'
+import { managementRoleNames, refuseClimbing } from '../management/authorization.ts'
 import { carriedByRoles, carriedByScopes } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
@@ -114,7 +114,8 @@ export const unknownRole = (id: string) => new AppError('entity.not_exists_with_
 
 const refuseReservedName = (caller: Caller, name: string) => {
   if (name.startsWith('#internal:')) throw new AppError('role.internal_role_violation')
-  if (name === managementRole.name && !caller.scopes.has('all')) {
+  const reserved: readonly string[] = Object.values(managementRoleNames)
+  if (reserved.includes(name) && !caller.scopes.has('all')) {
     throw new AppError('auth.forbidden', { detail: 'This role name needs the scope all.', data: { scopes: ['all'] } })
   }
 }

@@ -168,7 +168,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       params,
       body: z.object({ userIds: someIds }),
       status: 201,
-      problems: ['entity.not_exists_with_id', 'entity.not_found', 'role.user_exists', 'user.invalid_role_type'],
+      problems: ['entity.not_exists_with_id', 'entity.not_found', 'role.user_exists', 'entity.db_constraint_violated'],
       handle: (context) => assignments.addHolders(context, 'user', context.params.id, context.body.userIds),
     }),
     route({
@@ -213,7 +213,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
         'entity.not_exists_with_id',
         'entity.not_found',
         'role.application_exists',
-        'application.invalid_role_type',
+        'entity.db_constraint_violated',
         'application.invalid_type',
       ],
       handle: (context) =>

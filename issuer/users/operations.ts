@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
@@ -8,11 +9,13 @@ import { endUserAccess } from '../revocations/access.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
 import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
-import { type NewUser, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
+import { type Phone, readPhone } from './phone.ts'
+import { type NewUser, toDigest, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
 import {
   deleteUser,
   findUser,
   insertUser,
+  isPhoneInUse,
   lockUser,
   replaceDigest,
   type UserColumns,
@@ -38,6 +41,7 @@ export const userOperations = ({
       const columns = changes(row)
       if (columns === undefined) return row
       const changed = await updateUser(trx, userId, columns)
+      if (columns.primary_phone) await refuseOtherSpellings(trx, userId, readPhone(columns.primary_phone))
       await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: data(changed) })
       return changed
     })
@@ -49,18 +53,20 @@ export const userOperations = ({
       return toUser(row)
     },
 
-    /** Null for a user without a password. */
     async getDigest(userId: string) {
       const row = await findUser(knex, userId)
       if (row === undefined) throw unknownUser(userId)
-      return { passwordDigest: row.password_digest, passwordAlgorithm: row.password_algorithm }
+      return toDigest(row)
     },
 
     async create(context: OperationContext, input: NewUser): Promise<User> {
+      const phone = input.primaryPhone ? readPhone(input.primaryPhone) : undefined
       const digest = await digestOf(input, passwords)
       return mutate(context, async ({ trx, record }) => {
         const id = newId(12)
-        const created = toUser(await insertUser(trx, { id, ...columnsOf(input), ...digest }))
+        const columns = { ...columnsOf(input), ...(phone && { primary_phone: phone.number }), ...digest }
+        const created = toUser(await insertUser(trx, { id, ...columns }))
+        if (phone) await refuseOtherSpellings(trx, id, phone)
         await assignDefaultRoles(trx, id)
         await record({ type: 'User.Created', entity: { kind: 'user', id }, data: created })
         return created
@@ -78,7 +84,11 @@ export const userOperations = ({
     },
 
     update: async (context: OperationContext, userId: string, patch: UserPatch): Promise<User> =>
-      toUser(await change(context, userId, (row) => changesOf<UserColumns>(row, columnsOf(patch)))),
+      toUser(
+        await change(context, userId, (row) =>
+          changesOf<UserColumns>(row, { ...columnsOf(patch), ...phoneColumn(row, patch.primaryPhone) }),
+        ),
+      ),
 
     /** Merges at the first level; answers the merged object. */
     mergeCustomData: async (context: OperationContext, userId: string, customData: Record<string, unknown>) =>
@@ -154,6 +164,18 @@ const storedDigest = ({
 const unlessBusy = (error: unknown): undefined => {
   if (error instanceof AppError && error.code === 'server.unavailable') return undefined
   throw error
+}
+
+/** The number that is sent in the form in which it is kept. What an older version has stored in another form may be sent as it is. */
+const phoneColumn = (row: UserRow, digits: string | null | undefined): UserColumns =>
+  digits && digits !== row.primary_phone ? { primary_phone: readPhone(digits).number } : {}
+
+/**
+ * The unique constraint has refused the same number in the same form. Older versions have stored others: a user who has it in one of those
+ * has it too.
+ */
+const refuseOtherSpellings = async (trx: Knex, userId: string, { spellings }: Phone) => {
+  if (await isPhoneInUse(trx, spellings, userId)) throw new AppError('user.phone_already_in_use')
 }
 
 /** The members that a caller set, as columns. */

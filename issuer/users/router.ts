@@ -1,14 +1,26 @@
 import { z } from 'zod'
 import { authorize } from '../management/authorization.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
-import { type Route, route } from '../management/route.ts'
+import { type Caller, type Route, route } from '../management/route.ts'
 import { id, ids, jsonObject, someIds } from '../management/schemas.ts'
 import { booleanText, listQuery } from '../management/search.ts'
 import { assignmentOperations } from '../roles/assignments.ts'
 import { role, roleSearchFields, toRole } from '../roles/role.ts'
 import { listRoles } from '../roles/role-store.ts'
 import { userOperations } from './operations.ts'
-import { newUser, password, toUser, user, userDetails, userPatch, userProfile, userSearchFields } from './user.ts'
+import {
+  listedUser,
+  newUser,
+  password,
+  toDigest,
+  toUser,
+  type UserRow,
+  user,
+  userDetails,
+  userPatch,
+  userProfile,
+  userSearchFields,
+} from './user.ts'
 import { listUsers } from './user-store.ts'
 
 const params = z.object({ userId: id })
@@ -17,8 +29,12 @@ const collisions = [
   'user.username_already_in_use',
   'user.email_already_in_use',
   'user.phone_already_in_use',
+  'user.invalid_phone',
   'entity.value_too_long',
 ] as const
+
+/** Digests are not for holders of `read`. */
+const requireDigests = (caller: Caller) => authorize({ method: 'GET', scope: 'users', secret: true }, caller)
 
 export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
   const { knex } = dependencies.database
@@ -30,15 +46,22 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       method: 'GET',
       path: '/users',
       operationId: 'listUsers',
-      summary: 'Lists users, newest first.',
+      summary:
+        'Lists users, newest first; with includePasswordHash, which needs the scope users or all, with the digests of passwords.',
       scope: 'users',
-      query: listQuery(userSearchFields, { excludeRoleId: id.optional(), excludeOrganizationId: id.optional() }),
+      query: listQuery(userSearchFields, {
+        excludeRoleId: id.optional(),
+        excludeOrganizationId: id.optional(),
+        includePasswordHash: booleanText.default(false),
+      }),
       paged: 'always',
       status: 200,
-      response: z.array(user),
-      async handle({ query, page }) {
+      response: z.array(listedUser),
+      async handle({ query, page, caller }) {
+        if (query.includePasswordHash) requireDigests(caller)
         const { rows, total } = await listUsers(knex, query, page)
-        return { body: rows.map(toUser), total }
+        const toListed = (row: UserRow) => ({ ...toUser(row), ...(query.includePasswordHash && toDigest(row)) })
+        return { body: rows.map(toListed), total }
       },
     }),
     route({
@@ -69,7 +92,7 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       response: userDetails,
       problems: ['entity.not_found'],
       async handle({ params: { userId }, query, caller }) {
-        if (query.includePasswordHash) authorize({ method: 'GET', scope: 'users', secret: true }, caller)
+        if (query.includePasswordHash) requireDigests(caller)
         return {
           body: {
             ...(await users.get(userId)),

@@ -46,6 +46,10 @@ export const updateUser = async (trx: Knex, id: string, columns: UserColumns): P
   return row as UserRow
 }
 
+/** Whether another user has one of these. */
+export const isPhoneInUse = async (trx: Knex, numbers: readonly string[], userId: string): Promise<boolean> =>
+  (await trx<UserRow>('users').whereIn('primary_phone', numbers).whereNot({ id: userId }).first('id')) !== undefined
+
 /** Replaces the digest that was read. False: it was changed meanwhile, by its owner or another upgrade, and what is there now stays. */
 export const replaceDigest = async (
   trx: Knex,

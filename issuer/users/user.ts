@@ -76,11 +76,18 @@ export const user = z.strictObject({
 })
 export type User = z.output<typeof user>
 
-/** What may be asked for besides. There are no enterprise connections yet, so nobody has an identity from one. */
-export const userDetails = user.extend({
-  ssoIdentities: z.array(jsonObject).optional(),
+/** A user in a list, with the digest of the password when the caller asks for that. Null for a user without a password. */
+export const listedUser = user.extend({
   passwordDigest: z.string().nullable().optional(),
   passwordAlgorithm: z.enum(passwordAlgorithms).nullable().optional(),
+})
+
+/** What may be asked for besides. There are no enterprise connections yet, so nobody has an identity from one. */
+export const userDetails = listedUser.extend({ ssoIdentities: z.array(jsonObject).optional() })
+
+export const toDigest = (row: UserRow) => ({
+  passwordDigest: row.password_digest,
+  passwordAlgorithm: row.password_algorithm,
 })
 
 export const toUser = (row: UserRow): User => ({
@@ -119,6 +126,7 @@ const identity = {
       .max(128, { abort: true })
       .regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be an email address'),
   ),
+  // Whether it is a number, and which: `phone.ts`.
   primaryPhone: clearable(z.string().max(128).regex(/^\d+$/, 'must consist of digits')),
   name: clearable(z.string().max(128)),
   // Others show it: never a scheme that runs or reads something.

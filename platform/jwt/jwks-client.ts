@@ -64,7 +64,10 @@ export interface JwksClientOptions {
 
 const maxRetryMs = 30_000
 
-/** Of unknown `kid`s that are remembered until the next fetch; further ones are merely not remembered. */
+/**
+ * Of unknown `kid`s that are remembered until the next fetch, and of those that the issuer is known not to have. Further ones, and in the
+ * second case the oldest, are merely asked about again.
+ */
 const maxUnknown = 1_000
 
 const maxAgeOf = ({ cacheControl }: Fetched): number | undefined => {
@@ -108,9 +111,9 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
-  // Seen since the last fetch began, and those that the last good one could have told about.
+  // Seen since the last fetch began; and those that a fetch could have told about, until their key is there.
   let unknown = new Set<string>()
-  let absent: ReadonlySet<string> = unknown
+  const absent = new Set<string>()
   const listeners: (() => void)[] = []
   const first = Promise.withResolvers<void>()
 
@@ -122,19 +125,19 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   const load = async () => {
     const asked = unknown
     unknown = new Set()
-    absent = unknown
     jwksUri ??= await discoverJwksUri(issuer, fetcher)
     const answer = await fetcher.get(jwksUri)
     const fresh = importJwks(answer.body)
     if (fresh.size === 0) throw new Error('the JWK Set holds no usable key')
     const age = Math.min(Math.max(maxAgeOf(answer) ?? minAgeMs, minAgeMs), maxAgeMs)
     const merged = mergeKeys(keys, fresh)
-    // Those that have just left need not be asked about either.
-    for (const kid of keys.keys()) if (!merged.keys.has(kid)) asked.add(kid)
+    // Keys that have just left need not be asked about either.
+    for (const kid of [...asked, ...keys.keys()]) absent.add(kid)
+    for (const kid of merged.keys.keys()) absent.delete(kid)
+    for (const kid of absent) if (absent.size > maxUnknown) absent.delete(kid)
     keys = merged.keys
     freshUntil = now().getTime() + age
     usableUntil = freshUntil + maxStaleMs
-    absent = asked
     failures = 0
     lastError = undefined
     fetches?.inc({ issuer, outcome: 'ok' })

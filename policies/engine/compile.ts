@@ -65,6 +65,28 @@ export const compilePolicies = (options: {
 
 type Target = 'wasm' | 'plan'
 
+/**
+ * OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no
+ * way to.
+ */
+export const planPolicies = (options: { sources: Sources; opa: string }): Promise<unknown> =>
+  withSources(options.sources, async (folder, scratch) => {
+    const output = join(scratch, 'plan.tar.gz')
+    const flags = [
+      '--prune-unused',
+      '--capabilities',
+      capabilitiesFile,
+      ...withoutDocuments,
+      '-t',
+      'plan',
+      '-o',
+      output,
+    ]
+    const built = await runOpa(options.opa, ['build', ...flags, '-b', '.'], { cwd: folder })
+    if (built.code !== 0) return undefined
+    return JSON.parse(new TextDecoder().decode(unpack(await readFile(output)).get('plan.json')))
+  })
+
 const withoutDocuments = ['data.json', 'data.yaml', 'data.yml'].flatMap((name) => ['--ignore', name])
 
 /** `Promise.all`, but where one fails it waits for the others too: they still write to a folder that is then taken away. */

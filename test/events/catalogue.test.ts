@@ -1,19 +1,22 @@
 import { expect, test } from 'vitest'
 import { catalogue, eventTypeOf } from '../../events/catalogue.ts'
 
-test('the catalogue holds the events of the interface and those of impersonation, each once', () => {
+test('the catalogue holds the events of the interface, those of impersonation and those that clients may name, each once', () => {
   const types = catalogue.map(({ type }) => type)
   expect(types.toSorted()).toEqual(
     [
+      'Grant.LimitExceeded',
       'Identifier.Lockout',
       'Impersonation.Ended',
       'Impersonation.Started',
+      'Message.RateLimited',
       ...['Created', 'Deleted', 'Data.Updated', 'Membership.Updated'].map((what) => `Organization.${what}`),
       ...['Created', 'Deleted', 'Data.Updated', 'Scopes.Updated'].map((what) => `OrganizationRole.${what}`),
       ...['Created', 'Deleted', 'Data.Updated'].map((what) => `OrganizationScope.${what}`),
       'PostRegister',
       'PostResetPassword',
       'PostSignIn',
+      'PostSignInAdaptiveMfaTriggered',
       ...['Created', 'Deleted', 'Data.Updated', 'Scopes.Updated'].map((what) => `Role.${what}`),
       ...['Created', 'Deleted', 'Data.Updated'].map((what) => `Scope.${what}`),
       ...['Created', 'Deleted', 'Data.Updated', 'SuspensionStatus.Updated'].map((what) => `User.${what}`),

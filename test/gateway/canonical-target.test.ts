@@ -17,12 +17,23 @@ describe('targets that have one meaning', () => {
     ['/.well-known/x', '/.well-known/x', ['.well-known', 'x'], ''],
     ['/a..b/..c', '/a..b/..c', ['a..b', '..c'], ''],
     ['/100%25', '/100%25', ['100%'], ''],
+    ['/a%252fb', '/a%252fb', ['a%2fb'], ''],
+    ['/a%252e%252e%252fb', '/a%252e%252e%252fb', ['a%2e%2e%2fb'], ''],
+    ['/%2525de', '/%2525de', ['%25de'], ''],
     ['/a?/../%2e%2e//', '/a', ['a'], '?/../%2e%2e//'],
     ['/a?x=%00%0a', '/a', ['a'], '?x=%00%0a'],
     ['/a??', '/a', ['a'], '??'],
     [`/${'x'.repeat(4000)}`, `/${'x'.repeat(4000)}`, ['x'.repeat(4000)], ''],
   ])('%s', (target, path, segments, query) => {
-    expect(canonicalTarget(target)).toEqual({ path, segments, query, encodedSlash: false })
+    const semicolon = path.includes(';')
+    expect(canonicalTarget(target)).toEqual({
+      path,
+      segments,
+      query,
+      accessToken: false,
+      encodedSlash: false,
+      semicolon,
+    })
   })
 
   test('the canonical path is its own canonical path', () => {
@@ -37,8 +48,15 @@ describe('targets that have one meaning', () => {
       path: '/a%2Fb/c',
       segments: ['a/b', 'c'],
       query: '',
+      accessToken: false,
       encodedSlash: true,
+      semicolon: false,
     })
+  })
+
+  test('parameters of a segment are told, encoded ones too, those in the query not', () => {
+    const targets = ['/a;v=1/b', '/a;/b', '/a/b%3bv', '/a?b;c', '/a/b']
+    expect(targets.map((target) => canonicalTarget(target).semicolon)).toEqual([true, true, true, false, false])
   })
 })
 
@@ -52,6 +70,9 @@ describe('targets that two readers could take for two things', () => {
     ['a network path', '//evil.test/admin'],
     ['an empty segment', '/a//b'],
     ['two final slashes', '/a//'],
+    ['nothing but parameters', '/a/;v=1/b'],
+    ['nothing but encoded parameters', '/a/%3Bv=1'],
+    ['nothing but parameters at the end', '/a/;'],
     ['a dot segment', '/a/../b'],
     ['a final dot segment', '/a/..'],
     ['a single dot', '/./a'],
@@ -60,6 +81,16 @@ describe('targets that two readers could take for two things', () => {
     ['a half encoded dot segment', '/a/.%2e/b'],
     ['a twice encoded dot segment', '/a/%252e%252e/b'],
     ['a thrice encoded dot', '/a/%25252e/b'],
+    ['dots before a slash that is encoded twice', '/a/..%252fb'],
+    ['dots before a slash that is encoded twice, in capitals', '/a/%2e%2E%252Fb'],
+    ['dots and slash encoded twice', '/a/%252e%252e%252fb'],
+    ['dots and slash encoded differently often', '/a/%252e.%25252fb'],
+    ['dots behind a slash that is encoded twice', '/a/x%252f..'],
+    ['dots between slashes that are encoded twice', '/a/x%252f%2e%252fb'],
+    ['dots before a backslash that is encoded twice', '/a/..%255cb'],
+    ['dots before a parameter that is encoded twice', '/a/..%253bv=1/b'],
+    ['dots whose digits are encoded too', '/a/%25%2532%2565%252e/b'],
+    ['more encodings than anybody needs', `/a/%${'25'.repeat(20)}41`],
     ['a dot segment with a parameter', '/a/..;x=1/b'],
     ['a dot segment with an encoded parameter', '/a/..%3Bx/b'],
     ['dot segments behind an encoded slash', '/a/x%2f..%2fb'],

@@ -40,6 +40,31 @@ test('a right file is said to be right, with what is allowed in it although it i
   })
 })
 
+test('what is probably not meant is told, and no mistake', async () => {
+  const routes = `
+  - { id: upper, path: /Report, audience: [a], upstream: api }
+  - { id: slash, path: /report/, methods: [GET], audience: [a], upstream: api }
+  - { id: here, path: "/x/{id}", methods: [GET], audience: [a], upstream: api }
+  - { id: all, path: "/x/**", audience: [a], upstream: api }
+  - { id: there, path: "/z/{id}", methods: [GET, HEAD], audience: [a], upstream: other }
+`
+  const upstreams =
+    '{ api: { url: https://api.test }, other: { url: "https://api.test/v2", pathEquality: { case: insensitive } }, id: { url: https://id.test/oidc }, console: { url: https://id.test, issuer: true } }'
+  const { code, output } = await run(['check', 'gateway.yaml'], {
+    'gateway.yaml': right.replace('{ api: { url: https://api.test } }', upstreams).concat(routes.slice(1)),
+  })
+  expect({ code, lines: output.trimEnd().split('\n') }).toEqual({
+    code: 0,
+    lines: [
+      'gateway.yaml is right: 6 routes, 1 issuers.',
+      'Warning: the routes upper (/Report) and slash (/report/) differ only in spelling: if the API takes both for the same, say so in upstreams.api.pathEquality and keep one of them.',
+      'Warning: HEAD /x/{id} is left to the route all: if the API answers it as GET, name HEAD in the methods of here.',
+      'Warning: the upstreams api and other are one server, and differ in pathEquality.',
+      'Warning: the upstream id is at the address of an issuer: its cookies pass with upstreams.id.issuer: true only.',
+    ],
+  })
+})
+
 test('every mistake is told as file:line:column, and no secret with it', async () => {
   const { code, output } = await run(['check', 'gateway.yaml'], {
     'gateway.yaml': right
@@ -80,6 +105,38 @@ test('a key that cannot be used is found, and not shown', async () => {
   })
   expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining('key.json') })
   expect(output).not.toContain('s3cret')
+})
+
+test('whatever is wrong with the files that it names is found at once: shadow policies, keys of bundles, logs', async () => {
+  const rule = 'package surrogate.gateway\n\n# METADATA\n# entrypoint: true\ndecision := true\n'
+  const file = right.concat(
+    'policies: { path: rules, shadow: next }\n',
+    'accessLog: { to: gateway.yaml/access.jsonl }\n',
+    'identity: { issuer: gw, keyFile: key.json }\n',
+  )
+  const broken = { 'rules/a.rego': rule, 'next/a.rego': 'package a\n\nb if nonsense\n' }
+  const found = await run(['check'], { 'gateway.yaml': file, ...broken })
+  expect(found.code).toBe(1)
+  expect(found.output).toMatch(/The policies at \S+\/next cannot be used: the policies do not compile: a\.rego:3:6/)
+  expect(found.output).toContain('/gateway.yaml/access.jsonl (ENOTDIR)')
+  expect(found.output).toContain('key.json')
+  expect(found.output).not.toContain('/rules cannot be used')
+
+  const missing = await run(['check'], { 'gateway.yaml': file, 'rules/a.rego': rule })
+  expect(missing).toMatchObject({ code: 1, output: expect.stringMatching(/The policies at \S+\/next cannot be used/) })
+})
+
+test('the keys of bundles are read although the bundle is behind an address', async () => {
+  const { code, output } = await run(['check'], {
+    'gateway.yaml': right.concat(
+      'policies: { bundle: https://bundles.test/b, verify: { keys: [{ id: one, algorithm: ES256, file: key.pem }] } }\n',
+    ),
+    'key.pem': 'no key',
+  })
+  expect({ code, output }).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/The key one for policy bundles at \S+\/key\.pem/),
+  })
 })
 
 test('a file that is not there', async () => {

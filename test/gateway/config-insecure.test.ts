@@ -28,6 +28,8 @@ const problemsOf = (members: object): string[] => {
   }
 }
 
+const pieces = (count: number, write: (n: number) => string) => Array.from({ length: count }, (_, n) => write(n))
+
 describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>([
   ['http-issuer', { issuers: [{ issuer: 'http://id.test/oidc' }] }, /g\.yaml:3:13: .*clear text/],
   ['http-issuer', { issuers: [{ issuer: 'https://id.test', jwksUri: 'http://10.0.0.1/jwks' }] }, /g\.yaml:4:14: /],
@@ -60,6 +62,13 @@ describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>
   ['trust-everybody', { trustedProxies: ['::/0'] }, /every client could say/],
   ['trust-everybody', { trustedProxies: ['10.0.0.0/8', '128.0.0.0/1'] }, /every client could say/],
   ['trust-everybody', { trustedProxies: ['fc00::/7', '::ffff:0:0/96'] }, /every client could say/],
+  ['trust-everybody', { trustedProxies: pieces(8, (n) => `${n}.0.0.0/8`) }, /every client could say/],
+  ['trust-everybody', { trustedProxies: pieces(8, (n) => `::ffff:${n}.0.0.0/104`) }, /every client could say/],
+  [
+    'trust-everybody',
+    { trustedProxies: pieces(16, (n) => `20${n.toString(16).padStart(2, '0')}::/8`) },
+    /every client could say/,
+  ],
   ['public-by-default', { routes: [{ id: 'a', path: '/**', auth: 'none', upstream: 'api' }] }, /open to everybody/],
 ])('%s: %j', (name, members, message) => {
   test('is refused where it stands, with the name that allows it', () => {

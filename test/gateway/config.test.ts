@@ -39,6 +39,8 @@ routes:
 `
 const env = { GATEWAY_CLIENT_SECRET: 's3cret' }
 
+const read = (text: string) => parseGatewayConfig(text, { file: 'gateway.yaml', env })
+
 /** What is wrong with the text, one line each, without the heading. */
 const problemsOf = (text: string, environment: Record<string, string> = env): string[] => {
   try {
@@ -103,11 +105,11 @@ describe('every problem is told with its line and column', () => {
     return good.replace(from, to)
   }
   test.each<[string, string, string[]]>([
-    ['an unknown key', changed('listen:', 'lisen:'), ['gateway.yaml:2:1: unknown key lisen']],
+    ['an unknown key', changed('listen:', 'lisen:'), ['gateway.yaml:2:1: unknown key lisen; did you mean listen?']],
     [
       'an unknown key within',
       changed('    scopes: [', '    scope: ['),
-      ['gateway.yaml:25:5: unknown key scope in routes[0]'],
+      ['gateway.yaml:25:5: unknown key scope in routes[0]; did you mean scopes?'],
     ],
     ['a wrong type', changed('port: 3000', 'port: many'), ['gateway.yaml:2:34: listen.port: must be a port number']],
     [
@@ -130,7 +132,7 @@ describe('every problem is told with its line and column', () => {
     [
       'a missing upstream',
       changed('upstream: orders', 'upstream: order'),
-      ['gateway.yaml:28:15: there is no upstream order'],
+      ['gateway.yaml:28:15: there is no upstream order; did you mean orders?'],
     ],
     [
       'a bad path',
@@ -176,6 +178,76 @@ describe('every problem is told with its line and column', () => {
     ['a list instead of the file', '- a\n', [expect.stringContaining('gateway.yaml:1:1: ')]],
     ['another version', changed('version: 1', 'version: 2'), [expect.stringContaining('gateway.yaml:1:10: version: ')]],
     [
+      'a parameter of other routers',
+      changed('/orders/{id}/**', '/orders/:id/**'),
+      ['gateway.yaml:21:11: the path holds ":id": a parameter is written {id}'],
+    ],
+    ['one port twice', changed('port: 3000', 'port: 9300'), ['gateway.yaml:2:34: listen and admin have the same port']],
+    [
+      'one port twice, by every address',
+      changed('host: 127.0.0.1, port: 3000', 'host: "::", port: 9300'),
+      [expect.stringContaining('listen and admin have the same port')],
+    ],
+    [
+      'too small a number',
+      changed('headersTimeout: 30s', 'maxRequests: 0'),
+      [expect.stringMatching(/upstreams\.orders\.maxRequests: must be at least 1$/)],
+    ],
+    [
+      'a fraction',
+      changed('headersTimeout: 30s', 'maxRequests: 1.5'),
+      [expect.stringMatching(/upstreams\.orders\.maxRequests: must be a whole number, not 1\.5$/)],
+    ],
+    [
+      'a number in place of a duration',
+      changed('clockSkew: 5s', 'clockSkew: 5'),
+      [expect.stringMatching(/clockSkew: must be a duration from 0 ms to 120000 ms, such as 500ms, 5s or 10m$/)],
+    ],
+    [
+      'a duration that is missing',
+      changed('    upstream: orders', '    rateLimit: { by: subject, requests: 1 }\n    upstream: orders'),
+      [
+        expect.stringMatching(
+          /rateLimit\.per: is needed: a duration from 1000 ms to 86400000 ms, such as 500ms, 5s or 10m$/,
+        ),
+      ],
+    ],
+    [
+      'a text in place of a list',
+      changed('methods: [GET, HEAD]', 'methods: GET'),
+      [expect.stringMatching(/routes\[0\]\.methods: must be a list, not a text$/)],
+    ],
+    ['an empty list', changed('typ: [at+jwt]', 'typ: []'), [expect.stringMatching(/typ: must have at least 1 entry$/)]],
+    [
+      'a section with nothing in it',
+      `${good}drain:\n`,
+      [
+        expect.stringMatching(
+          /^gateway\.yaml:31:7: drain: is empty: it must be a mapping of names to values, or be left out$/,
+        ),
+      ],
+    ],
+    [
+      'a choice that is none',
+      changed('auth: required', 'auth: requierd'),
+      [expect.stringMatching(/routes\[0\]\.auth: must be one of required, none; did you mean required\?$/)],
+    ],
+    ['another version', changed('version: 1', 'version: "1"'), ['gateway.yaml:1:10: version: must be 1']],
+    ['no version', changed('version: 1\n', ''), [expect.stringMatching(/version: is needed: 1$/)]],
+    [
+      'a name that is none',
+      changed('  orders: {', '  "or ders": {'),
+      [
+        expect.stringMatching(/upstreams\.or ders: must be letters, digits, dots, dashes, at most 64$/),
+        expect.stringMatching(/there is no upstream orders/),
+      ],
+    ],
+    [
+      'a size that is none',
+      changed('clockSkew: 5s', 'jwks: { maxBytes: 1TB }'),
+      [expect.stringMatching(/jwks\.maxBytes: must be from 1024 to 16777216 bytes, such as 65536, 64kB or 1MB$/)],
+    ],
+    [
       'forward-auth for nobody',
       `${good.replace('trustedProxies: [10.0.0.0/8]\n', '')}forwardAuth: { dialect: nginx }\n`,
       ['gateway.yaml:30:14: needs trustedProxies: only they get decisions'],
@@ -213,7 +285,7 @@ describe('every problem is told with its line and column', () => {
       changed('    forwardAuthorization: true', '    acceptPersonalAccessTokens: true')
         .replace('    client: { id: gateway, secret: "${GATEWAY_CLIENT_SECRET}" }\n', '')
         .replace('mode: feed', 'mode: off'),
-      ['gateway.yaml:29:33: needs an issuer with a client to exchange them with'],
+      ['gateway.yaml:29:33: needs an issuer of the route with a client to exchange them with'],
     ],
     [
       'a feed without client',
@@ -258,7 +330,7 @@ describe('every problem is told with its line and column', () => {
       'upstream: orders\n    rateLimit: { by: subject, requests: 1.5, per: 1m }\n',
     )
     expect(problemsOf(text)).toEqual([
-      'gateway.yaml:29:41: routes[0].rateLimit.requests: Invalid input: expected int, received number',
+      'gateway.yaml:29:41: routes[0].rateLimit.requests: must be a whole number, not 1.5',
     ])
     expect(problemsOf(changed('[/input/token/claims/email]', '[{ path: /nowhere, value: x }]'))).toEqual([
       'gateway.yaml:15:43: decisionLog.mask[0].path: must be a JSON pointer under /input or /result',
@@ -287,6 +359,82 @@ describe('every problem is told with its line and column', () => {
     expect(problemsOf(text)).toEqual([
       'gateway.yaml:7:13: this issuer is listed twice',
       'gateway.yaml:26:13: scopes cannot be required with auth: none',
+    ])
+  })
+})
+
+describe('what an upstream takes for the same', () => {
+  const folding = good.replace(
+    'upstreams:\n',
+    'upstreams:\n  app: { url: "http://127.0.0.1:1", pathEquality: { case: insensitive, trailingSlash: ignore } }\n',
+  )
+  const route = (id: string, path: string) => `  - { id: ${id}, path: ${path}, auth: none, upstream: app }\n`
+
+  test('makes routes tie that differ in spelling only', () => {
+    const text = folding + route('one', '/App/report') + route('two', '/app/Report/') + route('rest', '/app/**')
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:33:22: the routes one and two tie: both match every method /app/Report/',
+    ])
+    expect(problemsOf(text.replace(/, pathEquality: .*?}/, ''))).toEqual([])
+  })
+
+  test('is not said of letters beyond ASCII, about which upstreams differ', () => {
+    expect(problemsOf(folding + route('cafe', '/app/caf\u00e9'))).toEqual([
+      'gateway.yaml:32:23: APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "caf\u00e9"',
+    ])
+    expect(problemsOf(folding + route('kanji', '/app/\u6ce8\u6587'))).toEqual([])
+  })
+
+  test('is said in words of its own', () => {
+    expect(problemsOf(folding.replace('insensitive', 'ignore'))).toEqual([
+      expect.stringContaining('upstreams.app.pathEquality.case: '),
+    ])
+  })
+})
+
+describe('issuers of routes', () => {
+  const other = '  - issuer: https://other.test/oidc\n'
+  const two = good.replace('policies:', `${other}policies:`)
+  const route = (members: string) => `  - { id: other, path: /other, upstream: orders, ${members} }\n`
+
+  test('one issuer serves every route, and may be named', () => {
+    const named = good.replace('auth: required', 'auth: required\n    issuers: [http://localhost:3001/oidc]')
+    for (const text of [good, named]) {
+      expect(read(text).routes.map(({ issuers }) => issuers)).toEqual([['http://localhost:3001/oidc']])
+    }
+    expect(read(good + route('auth: none')).routes[1]!.issuers).toEqual([])
+  })
+
+  test('as soon as there are two, each route says which ones it takes', () => {
+    expect(problemsOf(two + route('auth: none'))).toEqual([
+      'gateway.yaml:20:9: issuers is needed: the file has more than one issuer, and each route says whose tokens it takes',
+    ])
+  })
+
+  test('are issuers of the file, at least one, and on routes that take tokens', () => {
+    const text = good
+      .concat(route('audience: [a], issuers: [http://localhost:3001/oidc/]'))
+      .concat(route('audience: [a], issuers: []').replace('id: other, path: /other', 'id: none, path: /none'))
+      .concat(
+        route('auth: none, issuers: [http://localhost:3001/oidc]').replace(
+          'id: other, path: /other',
+          'id: open, path: /open',
+        ),
+      )
+    expect(problemsOf(text)).toEqual([
+      'gateway.yaml:31:75: there is no issuer http://localhost:3001/oidc/',
+      expect.stringMatching(/^gateway.yaml:32:\d+: routes\[2\].issuers: /),
+      'gateway.yaml:33:69: a route with auth: none takes no token',
+    ])
+  })
+
+  test('that take personal access tokens have a client', () => {
+    const text = two.replace(
+      'auth: required',
+      'auth: required\n    issuers: [https://other.test/oidc]\n    acceptPersonalAccessTokens: true',
+    )
+    expect(problemsOf(text)).toEqual([
+      expect.stringMatching(/: needs an issuer of the route with a client to exchange them with$/),
     ])
   })
 })

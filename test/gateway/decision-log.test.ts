@@ -136,14 +136,14 @@ test('a claim nested too deep to be written costs the line its input, not the li
 test('credentials in a query are replaced without being asked for, and named', async () => {
   const { gateway, lines } = await start({ mask: [{ path: '/input/request/query/page', value: ['x'] }] })
   const jwt = await gateway.issuer.sign()
-  await gateway.call(`/orders?access_token=s3cret&secret%2F~=s3cret&next=${jwt}&page=2&expand=items`)
+  await gateway.call(`/orders?refresh_token=s3cret&secret%2F~=s3cret&next=${jwt}&page=2&expand=items`)
   const [event] = await lines(1)
   expect(JSON.stringify(event)).not.toMatch(/s3cret|eyJ/)
   expect(event).toMatchObject({
     input: {
       request: {
         query: {
-          access_token: ['[redacted]'],
+          refresh_token: ['[redacted]'],
           'secret/~': ['[redacted]'],
           next: ['[redacted]'],
           page: ['x'],
@@ -152,7 +152,7 @@ test('credentials in a query are replaced without being asked for, and named', a
       },
     },
     masked: [
-      '/input/request/query/access_token',
+      '/input/request/query/refresh_token',
       '/input/request/query/secret~1~0',
       '/input/request/query/next',
       '/input/request/query/page',
@@ -173,7 +173,7 @@ test('nor do they stand there as the name of a parameter, within another value, 
   const jwt = await gateway.issuer.sign()
   const next = encodeURIComponent('https://app.test/cb?code=s3cret&x=1')
   await gateway.call(
-    `/orders?${jwt}&q=Bearer+${jwt}&next=${next}&p=pat_0123456789abcdef0123&a=1;access_token=s3cret&eyJ=1`,
+    `/orders?${jwt}&q=Bearer+${jwt}&next=${next}&p=pat_0123456789abcdef0123&a=1;refresh_token=s3cret&eyJ=1`,
     {
       headers: { referer: 'https://app.test/?session_id=s3cret', accept: 'text/plain;charset=utf-8' },
     },

@@ -35,6 +35,13 @@ afterEach(async () => {
   for (const close of cleanup.splice(0).reverse()) await close()
 })
 
+const listen = async (app: express.Express): Promise<string> => {
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanup.push(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 const start = async (options: Partial<ProtectOptions> = {}) => {
   const metrics = createMetrics()
   const guard = protect({
@@ -56,13 +63,8 @@ const start = async (options: Partial<ProtectOptions> = {}) => {
   app.post('/orders', guard.with({ id: 'writes', scopes: ['write:orders'] }), (_request, response) => {
     response.sendStatus(204)
   })
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  cleanup.push(
-    () => guard.close(),
-    () => server.close(),
-  )
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders`
+  cleanup.push(() => guard.close())
+  const url = `${await listen(app)}/orders`
   const call = (token: string, method = 'GET') => fetch(url, { method, headers: { authorization: `Bearer ${token}` } })
   return { guard, call, url, metrics }
 }
@@ -128,7 +130,7 @@ test('several issuers, each with its own keys', async () => {
   const other = await startTokenIssuer()
   const stranger = await startTokenIssuer()
   cleanup.push(other.close, stranger.close)
-  const { call } = await start({
+  const { call, guard } = await start({
     issuer: [{ issuer: issuer.issuer, client, revocations: { mode: 'feed' } }, other.issuer],
     client: undefined,
     revocations: undefined,
@@ -137,6 +139,12 @@ test('several issuers, each with its own keys', async () => {
   expect((await call(await issuer.clientToken(client, orders, 'read:orders'))).status).toBe(200)
   expect((await call(await other.sign(claims))).status).toBe(200)
   expect((await call(await stranger.sign(claims))).status).toBe(401)
+  // A guard of the same application that takes the tokens of one of them.
+  const own = guard.with({ id: 'own', issuers: [issuer.issuer] })
+  const ownUrl = await listen(express().get('/', own, (_request, response) => void response.sendStatus(204)))
+  const callOwn = (token: string) => fetch(ownUrl, { headers: { authorization: `Bearer ${token}` } })
+  expect((await callOwn(await issuer.clientToken(client, orders, 'read:orders'))).status).toBe(204)
+  expect((await callOwn(await other.sign(claims))).status).toBe(401)
   // The issuer's name on a token of somebody else.
   expect((await call(await other.sign({ ...claims, iss: issuer.issuer }))).status).toBeOneOf([401, 503])
 })

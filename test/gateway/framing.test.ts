@@ -47,7 +47,7 @@ describe('requests that Node reads and RFC 9112 does not: 400, and nothing goes 
     ['two equal Hosts', ['GET /public HTTP/1.1', 'Host: a', 'host: a', ...close]],
     ['a Host with a path', ['GET /public HTTP/1.1', 'Host: a/b', ...close]],
     ['a Host with credentials', ['GET /public HTTP/1.1', 'Host: u@a', ...close]],
-    ['a Host with a final dot', ['GET /public HTTP/1.1', 'Host: a.', ...close]],
+    ['a Host with two final dots', ['GET /public HTTP/1.1', 'Host: a..', ...close]],
     ['a Host list', ['GET /public HTTP/1.1', 'Host: a, b', ...close]],
     ['a Host with port 65536', ['GET /public HTTP/1.1', 'Host: a:65536', ...close]],
     ['HTTP/2.0 on the request line', ['GET /public HTTP/2.0', 'Host: a', ...close]],

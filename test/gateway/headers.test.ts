@@ -44,6 +44,7 @@ describe('what never reaches an upstream from a client', () => {
       'Host',
       'Expect',
       'HTTP2-Settings',
+      'Proxy',
       'Authorization',
       'Via',
       'X-Request-Id',
@@ -81,16 +82,20 @@ test.each(['Host', 'Authorization', 'Content-Length', 'Transfer-Encoding', 'Cont
 
 test("an upstream's answer loses what belongs to its connection", () => {
   expect(
-    answerHeaders({
-      'content-length': '3',
-      'transfer-encoding': 'chunked',
-      connection: 'close, X-Hop',
-      'x-hop': '1',
-      'keep-alive': 'timeout=5',
-      'x-request-id': 'theirs',
-      'set-cookie': ['a=1', 'b=2'],
-      etag: '"x"',
-    }),
+    answerHeaders(
+      200,
+      {
+        'content-length': '3',
+        'transfer-encoding': 'chunked',
+        connection: 'close, X-Hop',
+        'x-hop': '1',
+        'keep-alive': 'timeout=5',
+        'x-request-id': 'theirs',
+        'set-cookie': ['a=1', 'b=2'],
+        etag: '"x"',
+      },
+      { toIssuer: false },
+    ),
   ).toEqual(['content-length', '3', 'set-cookie', 'a=1', 'set-cookie', 'b=2', 'etag', '"x"'])
 })
 
@@ -142,7 +147,29 @@ describe('who is believed about where a request came from', () => {
   })
 
   test.each([
+    ['ws', 'http'],
+    ['wss', 'https'],
+    ['WSS', 'https'],
+  ])('what it says of a WebSocket is said of HTTP: %s', async (proto, scheme) => {
+    const { answer, headers } = await seenAfter(open, [`X-Forwarded-Proto: ${proto}`])
+    expect(answer).toMatch(/^HTTP\/1.1 200 /)
+    expect(headers).toMatchObject({ 'x-forwarded-proto': scheme })
+  })
+
+  test.each(['Gate.Test.', 'gate.test.:80', 'gate.test'])(
+    'the final dot of a name is no part of it: %s',
+    async (host) => {
+      const { answer, headers } = await seenAfter(open, [`X-Forwarded-Host: ${host}`])
+      expect(answer).toMatch(/^HTTP\/1.1 200 /)
+      expect(headers).toMatchObject({ 'x-forwarded-host': 'gate.test' })
+    },
+  )
+
+  test.each([
     ['two protocols', 'X-Forwarded-Proto: https, http'],
+    ['two of a WebSocket', 'X-Forwarded-Proto: wss, wss'],
+    ['two final dots', 'X-Forwarded-Host: a.test..'],
+    ['nothing but a dot', 'X-Forwarded-Host: .'],
     ['another protocol', 'X-Forwarded-Proto: javascript'],
     ['a broken host', 'X-Forwarded-Host: a b'],
     ['two hosts', 'X-Forwarded-Host: a.test, b.test'],

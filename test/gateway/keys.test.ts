@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Logger, silentLogger } from '../../platform/logger.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { orders, startTestGateway, type TestGateway, takenEverywhere } from '../support/gateway.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/until.ts'
 
@@ -81,6 +81,40 @@ test('after a rotation without notice a token of the new key is never called bad
   expect((await gateway.call('/orders', { token })).status).toBe(200)
 })
 
+test('an issuer says how often, how long and for how much it is asked for keys', async () => {
+  const clock = movableClock()
+  const silent = await startTokenIssuer()
+  silent.answer = { hang: true }
+  const large = await startTokenIssuer()
+  large.answer = { jwks: { keys: large.published, padding: 'x'.repeat(4_000) } }
+  running.push(silent, large)
+  const gateway = await start({
+    now: clock.now,
+    config: ({ issuer }) => ({
+      issuers: [
+        { issuer: issuer.issuer, jwks: { cooldown: '60s' } },
+        { issuer: silent.issuer, jwks: { timeout: '100ms' } },
+        { issuer: large.issuer, jwks: { maxBytes: '3kB' } },
+      ],
+      routes: [{ id: 'a', path: '/**', audience: [orders], scopes: [], issuers: [issuer.issuer], upstream: 'orders' }],
+    }),
+  })
+  await until(async () => {
+    const { checks } = await gateway.health.ready()
+    expect(JSON.stringify(checks)).toContain(
+      `${silent.issuer}/.well-known/openid-configuration did not answer within 100 ms`,
+    )
+    expect(JSON.stringify(checks)).toContain('the answer is larger than 3072 bytes')
+  })
+  expect((await gateway.call('/orders')).status).toBe(200)
+  await gateway.issuer.rotate()
+  clock.advance(50_000)
+  const early = await gateway.call('/orders')
+  expect([early.status, early.headers.get('retry-after')]).toEqual([503, '10'])
+  clock.advance(10_000)
+  expect((await gateway.call('/orders')).status).toBe(200)
+})
+
 test('a flood of unknown keys is not written to the log', async () => {
   const lines: unknown[] = []
   const logger = { ...silentLogger, warn: (...line: unknown[]) => lines.push(line) } as unknown as Logger
@@ -141,7 +175,7 @@ describe('several issuers', () => {
     const clock = movableClock()
     const gateway = await start({
       now: clock.now,
-      config: ({ issuer }) => ({ issuers: [{ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }] }),
+      config: ({ issuer }) => takenEverywhere({ issuer: issuer.issuer }, { issuer: other.issuer, typ: ['JWT'] }),
     })
     const call = async (token: Promise<string>) => (await gateway.call('/orders', { token: await token })).status
     const scope = 'read:orders'

@@ -36,6 +36,8 @@ describe('the examples of the page for operators', () => {
     expect(configOf({ routes: [...whole.routes, ...block('routes:').routes!] }).routes[1]).toMatchObject({
       websocket: true,
     })
+    const { upstreams } = configOf({ ...block('upstreams:'), routes: [] })
+    expect(upstreams['app']!.pathEquality).toEqual({ case: 'insensitive', trailingSlash: 'ignore' })
     expect(configOf(block('identity:'))).toMatchObject({
       identity: { keyFile: '/etc/surrogate/identity-key.json' },
       upstreams: { orders: { identityAudience: 'https://orders.internal' } },
@@ -44,7 +46,7 @@ describe('the examples of the page for operators', () => {
       decisionLog: { labels: { region: 'eu-1' }, http: { interval: 5_000 } },
       accessLog: { to: '/var/log/surrogate/access.jsonl' },
     })
-    expect(configOf(block('trustedProxies:')).forwardAuth).toEqual({ path: '/.surrogate/auth', dialect: 'nginx' })
+    expect(configOf(block('trustedProxies:')).forwardAuth).toMatchObject({ path: '/.surrogate/auth', dialect: 'nginx' })
   })
 
   test('members of a route', () => {

@@ -119,6 +119,7 @@ test('the policy sees exactly what routes and upstream see', async () => {
       host: `127.0.0.1:${gateway.port}`,
       path: '/orders/42/x%20y',
       segments: ['orders', '42', 'x y'],
+      folded: { path: '/orders/42/x%20y', segments: ['orders', '42', 'x y'] },
       query: { a: ['1', '2'] },
       headers: { 'accept-language': ['de'] },
       clientIp: '127.0.0.1',

@@ -54,6 +54,8 @@ describe('paths that two readers take for two things', () => {
     ['encoded dot segments', '/public/%2e%2E/admin/x'],
     ['dot segments with a parameter', '/public/..;/admin/x'],
     ['dot segments encoded twice', '/public/%252e%252e/admin/x'],
+    ['dot segments before a slash encoded twice', '/public/..%252fadmin/x'],
+    ['dot segments and slash encoded twice', '/public/%252e%252e%252fadmin/x'],
     ['an encoded slash (CVE-2021-29492)', '/public/x%2fadmin'],
     ['an encoded backslash', '/public/..%5cadmin'],
     ['a backslash', '/public/..\\admin'],
@@ -238,6 +240,18 @@ describe('an upstream that is not honest about its answers', () => {
     ['a field with a bare line feed', 'HTTP/1.1 200 OK\r\nX-A: b\nSet-Cookie: c=d\r\nContent-Length: 0\r\n\r\n'],
     ['a folded field', 'HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 0\r\n\r\n'],
     ['another protocol altogether', 'SSH-2.0-x\r\n'],
+    ['another version', 'HTTP/2.0 200 OK\r\nContent-Length: 3\r\n\r\nabc'],
+    ['a version without a head', 'HTTP/0.9 200 OK\r\nContent-Length: 3\r\n\r\nabc'],
+    [
+      'a coding that nobody takes away',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    ],
+    ['a coding instead of chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc'],
+    ['a coding that is none', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nConnection: close\r\n\r\nabc'],
+    [
+      'chunks twice',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    ],
     ['a head without end', `HTTP/1.1 200 OK\r\nX-A: ${'x'.repeat(100_000)}`],
     ['nothing', ''],
   ])('%s: 502, and nothing of it gets to the client', async (_, bytes) => {
@@ -252,6 +266,41 @@ describe('an upstream that is not honest about its answers', () => {
       'HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsplit',
     )
     expect(answer).not.toContain('split')
+  })
+
+  test.each(['0', '5'])('an answer that has no content has no length, whatever it says: %s', async (length) => {
+    const answer = await gatewayBefore(`HTTP/1.1 204 No Content\r\nContent-Length: ${length}\r\nETag: "x"\r\n\r\n`)
+    expect(answer).toMatch(/^HTTP\/1\.1 204 No Content\r\netag: "x"\r\n/)
+    expect(answer).not.toMatch(/content-length|transfer-encoding/i)
+  })
+
+  test('another version behind answers of the right one, piece by piece', async () => {
+    let answers = 0
+    const server = createServer((socket) => {
+      socket.on('error', () => {})
+      socket.setNoDelay(true)
+      socket.on('data', () => {
+        answers++
+        if (answers < 3) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nHTTP/2.0 200')
+        for (const byte of 'HTTP/2.0 200 OK\r\nContent-Length: 3\r\n\r\nabc') socket.write(byte)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    cleanup.push(() => new Promise((resolve) => server.close(resolve)))
+    const before = await startTestGateway({
+      config: () => ({
+        upstreams: { raw: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } },
+        routes: [{ id: 'raw', path: '/**', auth: 'none', upstream: 'raw' }],
+      }),
+    })
+    cleanup.push(before.close)
+    const statuses: number[] = []
+    for (let turn = 0; turn < 3; turn++) {
+      const answer = await fetch(before.url)
+      statuses.push(answer.status)
+      if (answer.status === 200) expect(await answer.text()).toBe('HTTP/2.0 200')
+    }
+    expect({ statuses, answers }).toEqual({ statuses: [200, 200, 502], answers: 3 })
   })
 
   test('an answer cut short is cut short for the client too', async () => {

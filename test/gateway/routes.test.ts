@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createRouter, findConflicts, type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+import { createRouter, findConflicts } from '../../gateway/router.ts'
+import { type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
+import { createRandom } from './fuzz/random.ts'
 
 const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   id,
@@ -7,6 +10,7 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   pattern: parsePattern(path) as PathPattern,
   methods: [],
   auth: 'none',
+  issuers: [],
   audience: [],
   scopes: [],
   impersonation: 'allow',
@@ -15,10 +19,13 @@ const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
   entrypoint: 'surrogate/gateway/decision',
   isolation: 'main',
   upstream: 'u',
+  toIssuer: false,
   stripSegments: 0,
   forwardAuthorization: true,
   insufficientScopeStatus: 401,
   encodedSlash: 'refuse',
+  matrixParameters: 'refuse',
+  pathEquality: nothingIsEqual,
   bodySize: 1,
   acceptPersonalAccessTokens: false,
   websocket: false,
@@ -93,6 +100,101 @@ describe('which of several routes wins', () => {
     expect(winner(routes.toReversed(), path, request), 'whatever their order').toBe(expected)
   })
 
+  describe('where an upstream takes spellings for the same', () => {
+    const anyCase: PathEquality = { case: 'insensitive', trailingSlash: 'significant' }
+    const anySlash: PathEquality = { case: 'sensitive', trailingSlash: 'ignore' }
+    const both: PathEquality = { case: 'insensitive', trailingSlash: 'ignore' }
+    const at =
+      (pathEquality: PathEquality) =>
+      (id: string, path: string, more: Partial<Route> = {}) =>
+        route(id, path, { pathEquality, ...more })
+
+    test.each<[string, PathEquality, string]>([
+      ['/app/report', both, 'report'],
+      ['/app/report/', both, 'report'],
+      ['/app/REPORT', both, 'report'],
+      ['/APP/Report/', both, 'report'],
+      ['/app/reports', both, 'rest'],
+      ['/app/report/1', both, 'rest'],
+      ['/app/report/', anyCase, 'rest'],
+      ['/app/REPORT', anyCase, 'report'],
+      ['/app/report/', anySlash, 'report'],
+      ['/app/REPORT', anySlash, 'rest'],
+      ['/APP/report', anySlash, 'none'],
+      ['/App/Users/ABC/', both, 'user'],
+      ['/app/users/ABC', anySlash, 'user'],
+      ['/app/users/', both, 'rest'],
+      ['/', both, 'none'],
+      // Beyond ASCII upstreams differ.
+      ['/app/\u212aey', both, 'rest'],
+    ])('%s with %j → %s', (path, equality, expected) => {
+      const routes = [
+        at(equality)('report', '/app/report'),
+        at(equality)('rest', '/app/**'),
+        at(equality)('user', '/app/users/{id}'),
+        at(equality)('key', '/app/key'),
+      ]
+      expect(winner(routes, path) ?? 'none').toBe(expected)
+      expect(winner(routes.toReversed(), path) ?? 'none').toBe(expected)
+    })
+
+    test('a route that is written with the slash is the same one', () => {
+      const routes = [at(anySlash)('report', '/app/Report/'), at(anySlash)('rest', '/app/**')]
+      expect([winner(routes, '/app/Report'), winner(routes, '/app/Report/')]).toEqual(['report', 'report'])
+    })
+
+    test('routes to other upstreams keep to their own spelling', () => {
+      const routes = [
+        at(both)('folded', '/app/report'),
+        at(both)('rest', '/app/**'),
+        route('exact', '/APP/Report'),
+        route('items', '/App/{id}/items'),
+        route('slash', '/app/report/', { methods: ['GET'] }),
+      ]
+      const found = ['/APP/Report', '/app/report', '/app/Report', '/App/1/items', '/app/1/items', '/app/report/']
+      expect(found.map((path) => winner(routes, path))).toEqual(['exact', 'folded', 'folded', 'items', 'rest', 'slash'])
+      expect(found.map((path) => winner(routes.toReversed(), path)).at(-1)).toBe('slash')
+      expect(winner(routes, '/app/report/', { method: 'POST' })).toBe('folded')
+      expect(winner(routes, '/APP/Report/')).toBe('folded')
+    })
+
+    test('no spelling finds a weaker route to that upstream, whatever other routes there are', () => {
+      const random = createRandom(1)
+      const randomRoute = (id: number) => {
+        const parts = Array.from({ length: random.int(4) }, (_, index) =>
+          random.pick(['a', 'A', 'b', 'B', `{x${index}}`]),
+        )
+        const end = random.pick(['', '', '/', '/**'])
+        const [upstream, pathEquality] = random.pick([['folding', both] as const, ['strict', nothingIsEqual] as const])
+        const path = `/${parts.join('/')}${parts.length > 0 ? end : end.slice(1)}`
+        return route(String(id), path, { upstream, pathEquality })
+      }
+      let compared = 0
+      while (compared < 2_000) {
+        const routes = Array.from({ length: 1 + random.int(6) }, (_, index) => randomRoute(index))
+        if (findConflicts(routes).length > 0) continue
+        const router = createRouter(routes)
+        const folding = createRouter(routes.filter(({ upstream }) => upstream === 'folding'))
+        const segments = Array.from({ length: random.int(4) }, () => random.pick(['a', 'b', 'c']))
+        const wanted = folding.match('a.test', 'GET', segments)
+        const spelt = segments.map((one) => (random.chance(0.5) ? one.toUpperCase() : one))
+        if (spelt.length > 0 && random.chance(0.5)) spelt.push('')
+        const found = router.match('a.test', 'GET', spelt)
+        const what = JSON.stringify([routes.map(({ pattern, upstream }) => [pattern.text, upstream]), spelt])
+        expect(folding.match('a.test', 'GET', spelt), what).toBe(wanted)
+        if (found?.upstream !== 'strict') expect(found, what).toBe(wanted)
+        compared++
+      }
+    })
+
+    test('the exact one of two upstreams does not hide the more exact pattern of the other', () => {
+      const routes = [at(both)('folded', '/app/report'), route('rest', '/app/**')]
+      expect(winner(routes, '/app/report')).toBe('folded')
+      expect(winner(routes, '/app/REPORT/')).toBe('folded')
+      expect(winner(routes, '/app/other')).toBe('rest')
+    })
+  })
+
   test('a literal further left wins over one further right', () => {
     expect(winner([route('right', '/{x}/b'), route('left', '/a/{y}')], '/a/b')).toBe('left')
   })
@@ -106,6 +208,7 @@ describe('which of several routes wins', () => {
 })
 
 describe('routes that tie', () => {
+  const folding: Partial<Route> = { pathEquality: { case: 'insensitive', trailingSlash: 'ignore' } }
   const ties = (...routes: Route[]) => findConflicts(routes).map(({ first, second }) => `${first.id} ${second.id}`)
 
   test.each<[string, Partial<Route>, string, Partial<Route>, boolean]>([
@@ -120,6 +223,15 @@ describe('routes that tie', () => {
     ['/a', {}, '/a/', {}, false],
     ['/a', {}, '/a/**', {}, false],
     ['/a/{x}/c', {}, '/a/b/{y}', {}, false],
+    ['/a', {}, '/A', {}, false],
+    ['/a', folding, '/A', folding, true],
+    ['/a', folding, '/a/', folding, true],
+    ['/a/{x}', folding, '/A/{y}/', folding, true],
+    ['/a', folding, '/A', { ...folding, methods: ['POST'] }, true],
+    ['/a', { ...folding, methods: ['GET'] }, '/A', { ...folding, methods: ['POST'] }, false],
+    ['/a', folding, '/A', {}, false],
+    ['/a', folding, '/a', {}, true],
+    ['/a', folding, '/a/', {}, false],
   ])('%s %j and %s %j: %s', (firstPath, first, secondPath, second, expected) => {
     const routes = [route('one', firstPath, first), route('two', secondPath, second)] as const
     expect(ties(...routes)).toEqual(expected ? ['one two'] : [])
@@ -145,6 +257,7 @@ describe('patterns that cannot be read', () => {
     ['/a?b'],
     ['/a#b'],
     ['/a\\b'],
+    ['/a;v=1'],
   ])('%s', (text) => {
     expect(parsePattern(text)).toEqual(expect.any(String))
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRunning, type Waiting } from '../../gateway/running.ts'
 
-const waiting = (): Waiting => ({ since: 0, place: -1, patience: () => 0, giveUp() {} })
+const waiting = (): Waiting => ({ place: -1, look() {} })
 
 test('whatever order requests end in, those that run are known, each once', () => {
   const running = createRunning()

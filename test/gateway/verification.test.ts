@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { orders, startTestGateway, type TestGateway, takenEverywhere } from '../support/gateway.ts'
 import { newSigningKey, startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/until.ts'
 
@@ -253,7 +253,7 @@ describe('several issuers', () => {
     const shared = await newSigningKey('ES256', 'shared')
     const { one, other, at } = await two((a, b) => {
       a.published.push(shared.jwk)
-      return { issuers: [{ issuer: a.issuer }, { issuer: b.issuer }] }
+      return takenEverywhere({ issuer: a.issuer }, { issuer: b.issuer })
     })
     const scope = 'read:orders'
     expect(await statusOf(await one.sign({ scope }, {}, shared), at)).toBe(200)
@@ -265,10 +265,7 @@ describe('several issuers', () => {
 
   test('each has its own algorithms, whatever keys it publishes', async () => {
     const { one, other, at } = await two((a, b) => ({
-      issuers: [
-        { issuer: a.issuer, algorithms: ['ES256'] },
-        { issuer: b.issuer, algorithms: ['ES256'] },
-      ],
+      ...takenEverywhere({ issuer: a.issuer, algorithms: ['ES256'] }, { issuer: b.issuer, algorithms: ['ES256'] }),
     }))
     expect(await statusOf(await one.sign({ scope: 'read:orders' }), at)).toBe(200)
     expect(await statusOf(await other.sign({ scope: 'read:orders' }), at), 'RS256').toBe(401)
@@ -279,7 +276,7 @@ describe('several issuers', () => {
     down.answer = { status: 500 }
     const up = await startTokenIssuer()
     cleanup.push(down.close, up.close)
-    const at = await startTestGateway({ config: () => ({ issuers: [{ issuer: down.issuer }, { issuer: up.issuer }] }) })
+    const at = await startTestGateway({ config: () => takenEverywhere({ issuer: down.issuer }, { issuer: up.issuer }) })
     cleanup.push(at.close)
     await until(async () => expect(await statusOf(await up.sign({ scope: 'read:orders' }), at)).toBe(200))
     expect(await statusOf(await down.sign({ scope: 'read:orders' }), at)).toBe(503)

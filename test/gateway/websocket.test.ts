@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { askForDecision } from '../support/forward-auth.ts'
 import { orders, sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { settled, until } from '../support/until.ts'
 import { openWebSocket, refusalOf, startWebSocketApi, type WebSocketApi } from '../support/websocket-api.ts'
@@ -97,6 +98,40 @@ describe('a WebSocket through the gateway', () => {
     socket.terminate()
   })
 
+  test('opens behind a Traefik, which calls it wss', async () => {
+    const { api, token, live } = await start({ config: () => ({ trustedProxies: ['127.0.0.1'] }) })
+    const { socket } = await openWebSocket(live, {
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-forwarded-for': '203.0.113.7',
+        'x-forwarded-host': 'live.test',
+        'x-forwarded-port': '443',
+        'x-forwarded-proto': 'wss',
+        'x-forwarded-server': 'traefik',
+        'x-real-ip': '203.0.113.7',
+      },
+    })
+    expect(api.handshakes[0]!.headers).toMatchObject({
+      'x-forwarded-for': '203.0.113.7, 127.0.0.1',
+      'x-forwarded-host': 'live.test',
+      'x-forwarded-proto': 'https',
+    })
+    socket.terminate()
+  })
+
+  test('a Traefik that asks about one gets a decision', async () => {
+    const { gateway, token } = await start({
+      config: () => ({ trustedProxies: ['127.0.0.1'], forwardAuth: { dialect: 'traefik' } }),
+    })
+    for (const proto of ['ws', 'wss']) {
+      const answer = await askForDecision(gateway, '/live/1', {
+        authorization: `Bearer ${token}`,
+        'x-forwarded-proto': proto,
+      })
+      expect([answer.status, answer.headers.get('x-auth-sub')]).toEqual([200, 'u1'])
+    }
+  })
+
   test('is counted and logged with the request that opened it', async () => {
     const { gateway, token, live } = await start()
     const { socket } = await openWebSocket(live, bearer(token))
@@ -170,6 +205,8 @@ test('pages of foreign origins open none where the route has cors; those listed,
   for (const origin of [
     'https://evil.test',
     'null',
+    'https://evil.test.',
+    'https://a.test..',
     'https://evil-shop.test',
     'https://app.test.evil.test',
     'file://',
@@ -178,7 +215,13 @@ test('pages of foreign origins open none where the route has cors; those listed,
   }
   expect(await answer('https://app.test', 'https://evil.test')).toBe(400)
   expect(api.handshakes).toEqual([])
-  for (const origin of ['https://app.test', 'https://a.shop.test', 'https://a.test', 'http://a.test']) {
+  for (const origin of [
+    'https://app.test',
+    'https://a.shop.test',
+    'https://a.test',
+    'http://a.test',
+    'https://a.test.',
+  ]) {
     expect(await answer(origin), origin).toBe(101)
   }
   expect(await answer()).toBe(101)
@@ -248,6 +291,8 @@ describe('no bytes pass but those of an opened WebSocket', () => {
   test.each([
     ['a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'],
     ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n'],
+    ['another version', 'HTTP/2.0 403 Forbidden\r\nContent-Length: 0\r\n\r\n'],
+    ['a coding that nobody takes away', 'HTTP/1.1 403 No\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
   ])('an upstream that answers with %s: 502', async (_what, bytes) => {
     const { gateway, api } = await start()
@@ -264,6 +309,13 @@ describe('no bytes pass but those of an opened WebSocket', () => {
     const { status, body, answer } = await refusalOf(openWebSocket(`${gateway.url}/open/1`))
     expect([status, body, answer.headers['x-why']]).toEqual([403, 'no way', 'full'])
     expect(answer.headers).toHaveProperty('x-request-id')
+  })
+
+  test('an upstream that answers instead and then stands still is left after idleTimeout', async () => {
+    const { gateway, api } = await start({ upstream: { idleTimeout: '100ms' } })
+    api.onUpgrade = (_request, socket) => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno')
+    expect(await sendRaw(gateway.port, handshake('/open/1', version13))).toMatch(/^HTTP\/1\.1 403 [\s\S]*\r\n\r\nno$/)
+    await until(() => expect(api.connections.size).toBe(0))
   })
 })
 

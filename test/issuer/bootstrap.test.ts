@@ -35,6 +35,46 @@ test('of instances that start at once, one makes credentials, and everything is 
   expect(rows).toEqual([{ digest: sha256(made[0]!.clientSecret) }])
 })
 
+test('a new database has the ids and names that existing clients know', async () => {
+  const issuer: TestIssuer = await started(startTestIssuer({ config: { managementApiIndicators: [indicators[1]!] } }))
+  const get = async (path: string) => {
+    const { status, body } = await issuer.api('GET', path)
+    expect([path, status]).toEqual([path, 200])
+    return body
+  }
+  expect(await get('/resources/management-api')).toEqual({
+    tenantId: 'default',
+    id: 'management-api',
+    name: 'Logto Management API',
+    indicator: issuer.managementResource,
+    isDefault: false,
+    accessTokenTtl: 3600,
+  })
+  const scopes = await get('/resources/management-api/scopes')
+  expect(scopes[0]).toEqual({
+    tenantId: 'default',
+    id: 'management-api-all',
+    resourceId: 'management-api',
+    name: 'all',
+    description: 'Default scope for Management API, allows all permissions.',
+    createdAt: expect.any(Number),
+  })
+  const names = Object.keys(managementScopes)
+  expect(scopes.map(({ name }: { name: string }) => name)).toEqual(names)
+  const roles = await get('/roles')
+  expect(roles).toMatchObject([{ name: 'Logto Management API access', type: 'MachineToMachine', applicationsCount: 1 }])
+
+  // An alias is a resource of its own.
+  const [alias] = (await get('/resources')).filter(({ id }: { id: string }) => id !== 'management-api')
+  expect(alias).toMatchObject({ id: expect.stringMatching(/^[0-9a-z]{21}$/), name: 'Logto Management API' })
+  const ofAlias = await get(`/resources/${alias.id}/scopes`)
+  expect(ofAlias.map(({ name }: { name: string }) => name)).toEqual(names)
+  const carried = await get(`/roles/${roles[0].id}/scopes`)
+  expect(carried.map(({ id }: { id: string }) => id).toSorted()).toEqual(
+    ['management-api-all', ofAlias[0].id].toSorted(),
+  )
+})
+
 test('a later start changes nothing and tells no credentials', async () => {
   const home = await started(createTestDatabase())
   const tables = [

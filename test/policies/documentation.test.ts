@@ -32,6 +32,7 @@ const withRules = sections.filter(({ examples }) => examples.some(({ language })
 test('most sections have rules to copy', () => {
   expect(withRules.map(({ title }) => title)).toEqual([
     'The first rule',
+    'The same handler by another spelling',
     'Rules for organizations',
     'Rules for whoever acts for somebody',
     'An entrypoint of your own',

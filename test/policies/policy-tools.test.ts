@@ -194,11 +194,11 @@ describe('test', () => {
   test('cases may meet the routes of a gateway.yaml, matched as the gateway does', async () => {
     const folder = await folderOf({
       'gateway.yaml': `version: 1
-issuers: [{ issuer: "http://127.0.0.1:1/oidc" }]
+issuers: [{ issuer: "http://127.0.0.1:1/oidc" }, { issuer: "http://127.0.0.1:2/oidc" }]
 upstreams: { shop: { url: "http://127.0.0.1:2" } }
 routes:
-  - { id: refund, path: "/orders/{id}/refund", methods: [POST], audience: [shop], scopes: [refund], upstream: shop }
-  - { id: orders, path: "/orders/{id}", audience: [shop], impersonation: read-only, upstream: shop, insufficientScopeStatus: 403, scopes: [orders] }
+  - { id: refund, path: "/orders/{id}/refund", methods: [POST], audience: [shop], issuers: ["http://127.0.0.1:1/oidc"], scopes: [refund], upstream: shop }
+  - { id: orders, path: "/orders/{id}", audience: [shop], issuers: ["http://127.0.0.1:2/oidc"], impersonation: read-only, upstream: shop, insufficientScopeStatus: 403, scopes: [orders] }
   - { id: open, path: /open, auth: none, upstream: shop }
 `,
       'cases/refund.yaml': `- name: the route is found by method and path
@@ -215,6 +215,7 @@ routes:
   expect: { status: 403, reason: insufficient_scope, scope: [orders] }
 - { name: no token, request: { path: /orders/42 }, expect: { status: 401, reason: token_missing } }
 - { name: another audience, request: { path: /orders/42 }, token: { aud: other }, expect: { status: 401, reason: invalid_token } }
+- { name: another issuer, request: { path: /orders/42 }, token: { iss: "http://127.0.0.1:1/oidc" }, expect: { status: 401, reason: invalid_token } }
 - { name: open, request: { path: /open }, expect: { status: 200 } }
 - { name: no route, request: { path: /nothing }, expect: { status: 404 } }
 - { name: two readings, request: { path: /a/../open }, expect: { status: 400 } }
@@ -230,7 +231,7 @@ routes:
     ]
     expect(await run('test', ...args)).toMatchObject({
       code: 0,
-      out: expect.stringContaining('HTTP cases: 8/8 passed'),
+      out: expect.stringContaining('HTTP cases: 9/9 passed'),
     })
     expect((await run('explain', ...args, '--case', 'acting for somebody')).out).toContain('"impersonation_denied"')
     expect(await run('test', ...args, '--config', join(folder, 'gone.yaml'))).toMatchObject({

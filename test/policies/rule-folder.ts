@@ -38,6 +38,7 @@ export const policyInput = (changes: Partial<PolicyInput> = {}): PolicyInput => 
     host: 'api.example.test',
     path: '/orders/42',
     segments: ['orders', '42'],
+    folded: { path: '/orders/42', segments: ['orders', '42'] },
     query: {},
     headers: {},
     clientIp: '203.0.113.9',

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -57,5 +57,14 @@ test('the receiver printed on the webhooks page takes what we send and refuses w
 })
 
 test('the webhooks page lists every event of the catalogue', () => {
-  for (const { type, entity, occurs } of catalogue) expect(page).toContain(`| \`${type}\` | ${entity} | ${occurs} |`)
+  for (const { type, entity, occurs, planned } of catalogue)
+    expect(page).toContain(`| \`${type}\`${planned ? ' (not sent yet)' : ''} | ${entity} | ${occurs} |`)
+})
+
+test('an event is said to be planned as long as nothing records it', async () => {
+  const folder = new URL('../../issuer/', import.meta.url)
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'))
+  const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))
+  const recorded = ({ type }: { type: string }) => sources.some((source) => source.includes(`'${type}'`))
+  expect(catalogue.filter((row) => !recorded(row))).toEqual(catalogue.filter(({ planned }) => planned))
 })

@@ -68,3 +68,19 @@ export const startForwardAuth = async (
     },
   }
 }
+
+/** Asks a gateway with the dialect of Traefik about a GET, as a proxy that got it by https. */
+export const askForDecision = (
+  gateway: { url: string },
+  uri: string,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(`${gateway.url}/.surrogate/auth`, {
+    headers: {
+      'x-forwarded-method': 'GET',
+      'x-forwarded-uri': uri,
+      'x-forwarded-host': 'api.test',
+      'x-forwarded-proto': 'https',
+      ...headers,
+    },
+  })

@@ -65,6 +65,21 @@ export const startUpstream = async (listener?: RequestListener): Promise<TestUps
 
 export const orders = 'https://api.test/orders'
 
+/** Several issuers, and a route that takes the tokens of each. */
+export const takenEverywhere = (...issuers: { issuer: string; [member: string]: unknown }[]) => ({
+  issuers,
+  routes: [
+    {
+      id: 'orders-read',
+      path: '/orders/**',
+      audience: [orders],
+      issuers: issuers.map(({ issuer }) => issuer),
+      scopes: ['read:orders'],
+      upstream: 'orders',
+    },
+  ],
+})
+
 export interface TestGateway {
   url: string
   port: number

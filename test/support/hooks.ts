@@ -45,15 +45,8 @@ export const startHookTest = async () => {
     states,
     sql: async <Row extends object = Record<string, unknown>>(text: string) =>
       (await database.pool.query<Row>(text)).rows,
-    create: ({
-      url,
-      events = ['User.Data.Updated'],
-      ...rest
-    }: {
-      url: string
-      events?: string[]
-      [name: string]: unknown
-    }) => call(201, 'POST', '/hooks', { name: 'Test', events, config: { url }, ...rest }),
+    create: ({ url, ...rest }: { url: string; [name: string]: unknown }) =>
+      call(201, 'POST', '/hooks', { name: 'Test', events: ['User.Data.Updated'], config: { url }, ...rest }),
     /** One event of each of these users, committed one after the other. */
     async record(...userIds: string[]) {
       for (const id of userIds) await database.transaction((query) => recordEvent(query, userUpdated(id)))

@@ -11,7 +11,7 @@ import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
-import { createTestDatabase, type PostgresConnection } from './database.ts'
+import { createTestDatabase, type PostgresConnection, type TestDatabase } from './database.ts'
 import { createFactories, type Factories, type TestApplication } from './issuer-data.ts'
 
 /** An answer, read whole. */
@@ -76,6 +76,8 @@ export interface TestIssuer extends Factories {
 export interface TestIssuerOptions {
   /** On one database, with one base URL. Default 1. */
   instances?: number
+  /** Instead of a new one, with the current schema; closed with the issuer. */
+  test?: TestDatabase
   config?: Partial<IssuerConfig>
   policies?: { current(): PolicySet }
   now?: Clock
@@ -102,7 +104,7 @@ export const formOf = (values: FormValues): URLSearchParams => {
 
 /** An issuer with its own database, listening on free ports of 127.0.0.1. `close()` it. */
 export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<TestIssuer> => {
-  const test = await createTestDatabase()
+  const test = options.test ?? (await createTestDatabase())
   const lines: string[] = []
   const destination = new Writable({
     write(chunk, _encoding, done) {

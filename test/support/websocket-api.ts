@@ -17,6 +17,8 @@ export interface WebSocketApi {
   readonly connections: ReadonlySet<Socket>
   /** Takes the place of the WebSocket server for the next handshakes. */
   onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
+  /** Header lines that its answers to handshakes have as well. */
+  answerLines: string[]
   close(): Promise<void>
 }
 
@@ -35,12 +37,14 @@ export const startWebSocketApi = async (plain?: RequestListener): Promise<WebSoc
     closed,
     connections,
     onUpgrade: undefined,
+    answerLines: [],
     async close() {
       for (const socket of connections) socket.destroy()
       server.close()
       await once(server, 'close')
     },
   }
+  webSockets.on('headers', (lines) => void lines.push(...self.answerLines))
   server.on('connection', (socket) => {
     connections.add(socket)
     socket.on('error', () => {})
@@ -70,6 +74,8 @@ export const startWebSocketApi = async (plain?: RequestListener): Promise<WebSoc
 export interface TestWebSocket {
   socket: WebSocket
   received: string[]
+  /** The 101. */
+  answer: IncomingMessage
   /** `code reason` when it has ended. */
   ended: Promise<string>
 }
@@ -84,7 +90,7 @@ export const openWebSocket = (
     const received: string[] = []
     socket.on('message', (data) => received.push(String(data)))
     const ended = new Promise<string>((end) => socket.on('close', (code, reason) => end(`${code} ${reason}`)))
-    socket.on('open', () => resolve({ socket, received, ended }))
+    socket.on('upgrade', (answer) => socket.on('open', () => resolve({ socket, received, answer, ended })))
     socket.on('unexpected-response', async (_request, answer) => {
       let body = ''
       for await (const chunk of answer) body += chunk

@@ -1,7 +1,8 @@
 import { type ProblemCode, problems, statusText } from '../../../platform/problem.ts'
 import type { Route } from '../route.ts'
 import { takesKey } from '../route.ts'
-import type { SchemaObject } from './json-schema.ts'
+import { isSearchParameter } from '../search.ts'
+import { inputSchema, type SchemaObject } from './json-schema.ts'
 
 /** The problems of every operation, and of those with pages, bodies and idempotency keys. */
 const everywhere: readonly ProblemCode[] = [
@@ -15,6 +16,7 @@ const everywhere: readonly ProblemCode[] = [
   'server.error',
   'server.unavailable',
 ]
+const ofSearches: readonly ProblemCode[] = ['request.invalid_input']
 const ofPages: readonly ProblemCode[] = ['guard.invalid_pagination']
 const ofBodies: readonly ProblemCode[] = ['guard.invalid_json', 'guard.body_too_large', 'guard.unsupported_media_type']
 const ofKeys: readonly ProblemCode[] = ['idempotency.in_progress', 'idempotency.mismatch']
@@ -22,12 +24,16 @@ const ofKeys: readonly ProblemCode[] = ['idempotency.in_progress', 'idempotency.
 const problemsOf = (route: Route): ProblemCode[] => [
   ...new Set([
     ...everywhere,
+    ...(isSearched(route) ? ofSearches : []),
     ...(route.paged ? ofPages : []),
     ...(route.body ? ofBodies : []),
     ...(takesKey(route) ? ofKeys : []),
     ...(route.problems ?? []),
   ]),
 ]
+
+const isSearched = ({ query }: Route): boolean =>
+  query !== undefined && Object.keys(inputSchema(query)['properties'] ?? {}).some(isSearchParameter)
 
 export const problemSchema: SchemaObject = {
   type: 'object',

@@ -1,4 +1,4 @@
-import { catalogue } from '../../../events/catalogue.ts'
+import { catalogue, occasionOf } from '../../../events/catalogue.ts'
 import { deliveryHeaders, payloadSchema } from '../../../events/documents.ts'
 import type { SchemaObject } from './json-schema.ts'
 
@@ -7,13 +7,13 @@ const nameOf = (type: string) => `${type.replaceAll('.', '')}Event`
 /** What hooks are called with, one entry per event type (`webhooks` of OpenAPI 3.1). */
 export const webhooks = (): Record<string, SchemaObject> =>
   Object.fromEntries(
-    catalogue.map(({ type, occurs, named }) => [
-      type,
+    catalogue.map((row) => [
+      row.type,
       {
         post: {
-          operationId: `on${nameOf(type)}`,
-          summary: `Occurs when ${occurs}.`,
-          ...(named && { description: 'Delivered only to hooks that name it.' }),
+          operationId: `on${nameOf(row.type)}`,
+          summary: occasionOf(row),
+          ...(row.named && { description: 'Delivered only to hooks that name it.' }),
           tags: ['Events'],
           // The signature authenticates it.
           security: [],
@@ -26,7 +26,7 @@ export const webhooks = (): Record<string, SchemaObject> =>
           })),
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(type)}` } } },
+            content: { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(row.type)}` } } },
           },
           responses: {
             '2XX': { description: 'Received.' },

@@ -29,6 +29,13 @@ const oddTargets = [
     '/open/%2e%2e/admin',
     '/open/..;/admin',
     '/open/%252e%252e/admin',
+    '/open/;/admin',
+    '/open/..%252fadmin',
+    '/open/%252e%252e%252fadmin',
+    '/open/a?access_token=x&b',
+    '/open/a?b=1;access%5ftoken=x',
+    '/kept/a;b',
+    '/kept/a%3bb',
   ],
   ...[
     '/open//admin',
@@ -71,6 +78,11 @@ const oddFields = [
   ...fields,
   ...[
     'X-Policy: admin',
+    'X_Policy: admin',
+    'x.policy: admin',
+    'Accept_Language: fr',
+    'Proxy: http://evil.test',
+    'Cookie: surrogate_session=x; a=b',
     'x-policy:2',
     'X-POLICY:\t3 ',
     'X-Policy:',
@@ -129,6 +141,7 @@ const oddHosts = [
   'Host: a/b',
   'Host: u@a',
   'Host: open.test.',
+  'Host: open.test..',
   'Host: a\x00',
   'Host: a b',
 ]

@@ -5,7 +5,17 @@ import type { StrictRequest } from '../../support/strict-upstream.ts'
 export const policyHeaders = ['x-policy', 'accept-language']
 
 const neverUpstream = new Set([
-  ...['keep-alive', 'te', 'trailer', 'upgrade', 'expect', 'http2-settings', 'proxy-connection', 'proxy-authorization'],
+  ...[
+    'keep-alive',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+    'http2-settings',
+    'proxy-connection',
+    'proxy-authorization',
+    'proxy',
+  ],
   ...['forwarded', 'x-original-url', 'x-rewrite-url', 'x-http-method-override'],
 ])
 
@@ -38,6 +48,12 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('method', seen.method, input.request.method)
   expect('path', path, input.request.path)
   expect('segments', path === '/' ? [] : path.slice(1).split('/').map(decodeURIComponent), input.request.segments)
+  // Nothing is folded here, and parameters of segments are no part of a name.
+  expect(
+    'folded',
+    input.request.segments.map((one) => one.split(';', 1)[0]),
+    input.request.folded.segments,
+  )
   expect('query', Object.entries(queryOf(seen.target)), Object.entries(input.request.query))
   expect('host', values('x-forwarded-host'), [input.request.host])
   expect('scheme', values('x-forwarded-proto'), [input.request.scheme])
@@ -47,7 +63,10 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('actor', values('x-auth-act'), input.actor ? [input.actor.id] : [])
   expect('assertion', values('x-auth-assertion'), [])
 
+  if (/access.?token/i.test(decodeURIComponent(seen.target)))
+    found.push(`an access token went upstream: ${seen.target}`)
   for (const [name, value] of seen.fields) {
+    if (/^cookie$/i.test(name) && /surrogate_/i.test(value)) found.push(`the cookie ${value} went upstream`)
     if (neverUpstream.has(folded(name))) found.push(`the field ${name} went upstream`)
     // undici closes after HEAD, since some servers send a body there.
     const own = seen.method === 'HEAD' ? 'close' : 'keep-alive'

@@ -188,7 +188,7 @@ describe('secrets', () => {
       ['DELETE', `${path}/none`, undefined, 404, 'entity.not_found'],
       ['GET', '/applications/none/secrets', undefined, 404, 'entity.not_exists_with_id'],
       ['POST', '/applications/none/secrets', { name: 'x' }, 404, 'entity.not_exists_with_id'],
-      ['POST', `/applications/${spa.id}/secrets`, { name: 'x' }, 422, 'application.invalid_type'],
+      ['POST', `/applications/${spa.id}/secrets`, { name: 'x' }, 422, 'entity.db_constraint_violated'],
     ] as const) {
       expect(await api.call(method, url, body)).toMatchObject({ status, body: { code } })
     }
@@ -230,11 +230,15 @@ describe('roles', () => {
       roleIds: [reader.id],
       addedRoleIds: [reader.id],
     })
-    expect(await api.call('POST', path, { roleIds: [writer.id, reader.id] })).toMatchObject({
-      status: 422,
-      body: { code: 'application.role_exists', data: { roleIds: [reader.id] } },
+    expect(await api.expect(201, 'POST', path, { roleIds: [reader.id] })).toEqual({
+      roleIds: [reader.id],
+      addedRoleIds: [],
     })
-    expect(await api.expect(200, 'GET', path)).toEqual([reader])
+    expect(await api.expect(201, 'POST', path, { roleIds: [writer.id, reader.id] })).toEqual({
+      roleIds: [writer.id, reader.id],
+      addedRoleIds: [writer.id],
+    })
+    expect(await api.expect(200, 'GET', path)).toEqual([writer, reader])
     expect(await api.expect(200, 'PUT', path, { roleIds: [writer.id] })).toEqual({ roleIds: [writer.id] })
     expect(await api.expect(200, 'GET', path)).toEqual([writer])
     await api.expect(204, 'DELETE', `${path}/${writer.id}`)

@@ -151,6 +151,8 @@ test('the last 24 hours are counted for each hook', async () => {
   await hooks.settled(hook.id)
   const stats = async () => {
     const list = await hooks.call(200, 'GET', '/hooks?includeExecutionStats=true')
+    for (const row of list)
+      expect(await hooks.call(200, 'GET', `/hooks/${row.id}?includeExecutionStats=true`)).toEqual(row)
     return Object.fromEntries(list.map((row: { id: string; executionStats: object }) => [row.id, row.executionStats]))
   }
   expect(await stats()).toEqual({

@@ -91,6 +91,23 @@ test('a mutation through the API arrives signed, and its delivery and attempt ca
   ])
 })
 
+test('a hook that was registered by the older member `event` gets that event, and after a change the other', async () => {
+  await hooks.relay()
+  const byEvent = { url: receiver.url, events: undefined, event: 'User.Created' }
+  const hook = await hooks.create(byEvent)
+  await hooks.call(200, 'POST', '/users', { name: 'Ada' })
+  await receiver.until((received) => received.length === 1)
+  await hooks.call(200, 'PATCH', `/hooks/${hook.id}`, { event: 'Role.Created' })
+  await hooks.call(200, 'POST', '/users', { name: 'Grace' })
+  await hooks.call(200, 'POST', '/roles', { name: 'Reader', description: 'Reads' })
+  await receiver.until((received) => received.length === 2)
+  await hooks.ingested()
+  expect(receiver.received.map(({ body }) => body.event)).toEqual(['User.Created', 'Role.Created'])
+  // A test-send without a word of events is of that one.
+  await hooks.call(204, 'POST', `/hooks/${hook.id}/test`)
+  expect(receiver.received.at(-1)!.body).toMatchObject({ event: 'Role.Created', test: true })
+})
+
 test('a disabled hook’s events are held and delivered once it is enabled; a deleted one’s are cancelled', async () => {
   await hooks.relay()
   const hook = await hooks.create({ url: receiver.url, enabled: false })

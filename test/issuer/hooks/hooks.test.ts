@@ -55,6 +55,54 @@ test('a hook is created, read, changed and deleted', async () => {
   expect((await issuer.database.pool.query('SELECT * FROM outbox')).rows).toEqual([])
 })
 
+test('a hook that an existing client registers by `event` is answered as that client knows it', async () => {
+  const { events: _, ...rest } = newHook
+  const hook = await create({ events: undefined, event: 'PostRegister' })
+  expect(hook).toMatchObject({ ...rest, event: 'PostRegister', events: [] })
+  const path = `/hooks/${hook.id}`
+  expect((await issuer.api('GET', path)).body).toEqual(hook)
+  expect((await issuer.api('GET', '/hooks')).body).toEqual([hook])
+
+  const changed = { ...hook, event: 'PostSignIn' }
+  for (const patch of [{ event: 'PostSignIn' }, { event: 'PostSignIn' }, { event: null, enabled: true }])
+    expect(await issuer.api('PATCH', path, patch)).toMatchObject({ status: 200, body: changed })
+  expect((await issuer.api('GET', path)).body).toEqual(changed)
+  expect((await issuer.api('PATCH', path, { name: 'Renamed' })).body).toEqual({ ...changed, name: 'Renamed' })
+
+  // `events` says it all: what stands beside it means nothing.
+  const both = { event: 'PostSignIn', events: ['User.Created', 'PostSignIn'] }
+  expect((await issuer.api('PATCH', path, both)).body).toMatchObject({ event: null, events: both.events })
+  expect(await create(both)).toMatchObject({ event: null, events: both.events })
+  const unknown = { status: 400, body: { code: 'guard.invalid_input' } }
+  expect(await issuer.api('PATCH', path, { event: 'PostSignIn.' })).toMatchObject(unknown)
+  expect(await issuer.api('POST', '/hooks', { ...rest, event: null })).toMatchObject({
+    status: 400,
+    body: { code: 'hook.missing_events' },
+  })
+})
+
+test('events of existing clients can be named, though nothing sends them yet', async () => {
+  const events = ['PostSignInAdaptiveMfaTriggered', 'Message.RateLimited', 'Grant.LimitExceeded']
+  expect((await create({ events })).events).toEqual(events)
+  for (const event of events) expect(await create({ events: undefined, event })).toMatchObject({ event, events: [] })
+  const document = (await issuer.api('GET', '/openapi.json', undefined, { token: null })).body
+  for (const event of events) expect(document.webhooks[event].post.summary).toMatch(/ Not sent yet\.$/)
+})
+
+test('a single hook shows its figures when asked to', async () => {
+  const { id, ...hook } = await create()
+  const path = `/hooks/${id}`
+  const none = { executionStats: { successCount: 0, requestCount: 0 } }
+  expect((await issuer.api('GET', path)).body).toEqual({ id, ...hook })
+  expect((await issuer.api('GET', `${path}?includeExecutionStats=false`)).body).toEqual({ id, ...hook })
+  for (const yes of ['true', '1'])
+    expect((await issuer.api('GET', `${path}?includeExecutionStats=${yes}`)).body).toEqual({ id, ...hook, ...none })
+  expect(await issuer.api('GET', '/hooks/missing?includeExecutionStats=true')).toMatchObject({
+    status: 404,
+    body: { code: 'entity.not_exists_with_id' },
+  })
+})
+
 test('secrets are sealed in the database', async () => {
   const hook = await create({ config: { ...newHook.config, headers: { authorization: 'Bearer top-secret' } } })
   const { rows } = await issuer.database.pool.query(

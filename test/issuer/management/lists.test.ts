@@ -127,12 +127,34 @@ describe('search', () => {
     'search=',
     'joint=xor',
     'search=a\\',
-    'isCaseSensitive=1',
+    'isCaseSensitive=maybe',
   ])('refuses %s', async (query) => {
-    expect(await api.call('GET', `/users?${query}`)).toMatchObject({
-      status: 400,
-      body: { code: 'guard.invalid_input' },
-    })
+    for (const list of ['/users', '/roles', '/applications']) {
+      expect(await api.call('GET', `${list}?${query}`)).toMatchObject({
+        status: 400,
+        body: { code: 'request.invalid_input' },
+      })
+    }
+  })
+
+  // Existing clients look for these words in the message.
+  test.each([
+    ['search.primaryEmail=&search=tom', 'search.primaryEmail: cannot be empty'],
+    ['search.primaryEmail=%25a%25&mode.primaryEmail=similar%20to', 'mode.primaryEmail: is not valid'],
+    ['search.email=%25a%25', 'search.email: is not valid'],
+    ['search.primaryEmail=%25a%25&joint=and1', 'joint: is not valid'],
+  ])('says of %s what is wrong with it, in the message too', async (query, words) => {
+    const { status, body } = await api.call('GET', `/users?${query}`)
+    expect([status, body.code]).toEqual([400, 'request.invalid_input'])
+    expect(body.details).toContain(words)
+    expect(body.message).toBe(`The search is not valid. ${body.details}`)
+    expect(body.data.issues).toHaveLength(1)
+  })
+
+  test('has nothing to do with what else a list is asked for', async () => {
+    const refused = { status: 400, body: { code: 'guard.invalid_input', message: 'The request is not valid.' } }
+    expect(await api.call('GET', '/users?search=&excludeRoleId=')).toMatchObject(refused)
+    expect(await api.call('GET', '/applications?types=Toaster')).toMatchObject(refused)
   })
 
   test('takes its text as a value, never as SQL', async () => {

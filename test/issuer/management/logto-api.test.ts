@@ -34,6 +34,13 @@ const statusOf = async (call: Promise<{ response: Response }>): Promise<number> 
 // The document that the client is generated from says "form, exploded" of `search_params`.
 const searching = { querySerializer: { object: { style: 'form', explode: true } } } as const
 
+/** Status, code and message of a refusal. */
+const refusalOf = async (call: Promise<{ error?: unknown; response: Response }>) => {
+  const { error, response } = await call
+  const { code, message } = error as { code: string; message: string }
+  return { status: response.status, code, message }
+}
+
 const newUser = (name: string) => ok(client.POST('/api/users', { body: { name } }))
 const newRole = (name: string, type: 'User' | 'MachineToMachine') =>
   ok(client.POST('/api/roles', { body: { name, description: name, type } }))
@@ -89,9 +96,59 @@ test('users: created, found, changed, suspended and deleted', async () => {
   )
   expect(whole).toMatchObject({ passwordAlgorithm: 'Argon2id', ssoIdentities: [], identities: { github: identity } })
 
+  const query = { 'search.id': userId, includePasswordHash: 'true' }
+  const [listed] = await ok(client.GET('/api/users', { params: { query: { search_params: query } }, ...searching }))
+  expect(listed).toMatchObject({ id: userId, passwordAlgorithm: 'Argon2id', passwordDigest: expect.any(String) })
+
   expect(await statusOf(client.DELETE('/api/users/{userId}', { params }))).toBe(204)
   const gone = await client.GET('/api/users/{userId}', { params })
   expect([gone.response.status, gone.error]).toMatchObject([404, { code: 'entity.not_found' }])
+})
+
+test('telephone numbers: checked, and one user’s in either spelling', async () => {
+  const create = (primaryPhone: string) => client.POST('/api/users', { body: { primaryPhone } })
+  const update = (userId: string, primaryPhone: string) =>
+    client.PATCH('/api/users/{userId}', { params: { path: { userId } }, body: { primaryPhone } })
+  expect(await refusalOf(create('99999'))).toMatchObject({ status: 422, code: 'user.invalid_phone' })
+  const owner = await ok(create('61412345678'))
+  const other = await newUser('Grace')
+  const taken = { status: 422, code: 'user.phone_already_in_use' }
+  expect(await refusalOf(create('610412345678'))).toMatchObject(taken)
+  expect(await refusalOf(update(other.id, '610412345678'))).toMatchObject(taken)
+  expect(await ok(update(owner.id, '610412345678'))).toMatchObject({ id: owner.id, primaryPhone: '61412345678' })
+})
+
+test('the API resource of this API, by the ids that were always its own', async () => {
+  const params = { path: { id: 'management-api' } }
+  expect(await ok(client.GET('/api/resources/{id}', { params }))).toMatchObject({
+    id: 'management-api',
+    name: 'Logto Management API',
+    indicator: issuer.managementResource,
+  })
+  const [first] = await ok(
+    client.GET('/api/resources/{resourceId}/scopes', { params: { path: { resourceId: 'management-api' } } }),
+  )
+  expect(first).toMatchObject({
+    id: 'management-api-all',
+    name: 'all',
+    description: 'Default scope for Management API, allows all permissions.',
+  })
+  const search = { page: 1, search_params: { 'search.name': 'Logto Management API access' } }
+  const [role] = await ok(client.GET('/api/roles', { params: { query: search }, ...searching }))
+  expect(role).toMatchObject({ type: 'MachineToMachine', featuredApplications: [{ id: issuer.bootstrap.id }] })
+})
+
+test('a search that is not valid says why', async () => {
+  const search = (search_params: Record<string, string>) =>
+    refusalOf(client.GET('/api/users', { params: { query: { search_params } }, ...searching }))
+  const refused = (words: string) => ({
+    status: 400,
+    code: 'request.invalid_input',
+    message: expect.stringContaining(words),
+  })
+  expect(await search({ 'search.primaryEmail': '' })).toEqual(refused('cannot be empty'))
+  expect(await search({ 'search.email': '%gmail%' })).toEqual(refused('is not valid'))
+  expect(await search({ search: '%a%', joint: 'and1' })).toEqual(refused('is not valid'))
 })
 
 test('API resources and their permissions', async () => {
@@ -150,7 +207,17 @@ test('roles: their permissions and who holds them', async () => {
     params: { path: { applicationId } },
     body: { roleIds: [machineRole] },
   })
-  expect(await statusOf(given)).toBe(201)
+  expect(await ok(given)).toEqual({ roleIds: [machineRole], addedRoleIds: [machineRole] })
+  const again = client.POST('/api/applications/{applicationId}/roles', {
+    params: { path: { applicationId } },
+    body: { roleIds: [machineRole] },
+  })
+  expect(await ok(again)).toEqual({ roleIds: [machineRole], addedRoleIds: [] })
+  const misfit = client.POST('/api/roles/{id}/users', {
+    params: { path: { id: machineRole } },
+    body: { userIds: [userId] },
+  })
+  expect(await refusalOf(misfit)).toMatchObject({ status: 422, code: 'entity.db_constraint_violated' })
   expect(await ok(client.GET('/api/roles/{id}/applications', { params: { path: { id: machineRole } } }))).toMatchObject(
     [{ id: applicationId }],
   )
@@ -192,6 +259,15 @@ test('applications and their secrets', async () => {
   const named = { path: { id, name: 'next' } }
   expect(await statusOf(client.DELETE('/api/applications/{id}/secrets/{name}', { params: named }))).toBe(204)
   expect(await statusOf(client.DELETE('/api/applications/{id}', { params }))).toBe(204)
+
+  for (const type of ['Native', 'SPA'] as const) {
+    const { id: site } = await ok(client.POST('/api/applications', { body: { name: type, type } }))
+    const refused = client.POST('/api/applications/{id}/secrets', {
+      params: { path: { id: site } },
+      body: { name: 'secret' },
+    })
+    expect(await refusalOf(refused)).toMatchObject({ status: 422, code: 'entity.db_constraint_violated' })
+  }
 })
 
 test('organizations, their members and what members may do', async () => {
@@ -206,17 +282,40 @@ test('organizations, their members and what members may do', async () => {
   const params = { path: { id } }
   const member = { path: { id, userId } }
 
-  expect(await statusOf(client.POST('/api/organizations/{id}/users', { params, body: { userIds: [userId] } }))).toBe(
-    201,
-  )
-  expect(
-    await statusOf(
-      client.POST('/api/organizations/{id}/users/{userId}/roles', {
-        params: member,
-        body: { organizationRoleIds: [roleId], organizationRoleNames: [] },
-      }),
-    ),
-  ).toBe(201)
+  const twice = { userIds: [userId, userId] }
+  const add = (body: { userIds: string[] }, organizationId = id) =>
+    client.POST('/api/organizations/{id}/users', { params: { path: { id: organizationId } }, body })
+  expect(await ok(add(twice))).toEqual(twice)
+  const nowhere = { status: 422, code: 'entity.relation_foreign_key_not_found' }
+  expect(await refusalOf(add(twice, '0'))).toMatchObject(nowhere)
+  const give = (body: { organizationRoleIds?: string[]; organizationRoleNames?: string[] }) =>
+    client.POST('/api/organizations/{id}/users/{userId}/roles', { params: member, body })
+  expect(await ok(give({ organizationRoleIds: [], organizationRoleNames: [] }))).toEqual({ organizationRoleIds: [] })
+  expect(await ok(give({ organizationRoleNames: ['admin'] }))).toEqual({ organizationRoleIds: [roleId] })
+  expect(await ok(give({ organizationRoleIds: [roleId], organizationRoleNames: ['admin'] }))).toEqual({
+    organizationRoleIds: [roleId],
+  })
+  expect(await refusalOf(give({ organizationRoleNames: ['nobody'] }))).toMatchObject({
+    status: 422,
+    code: 'organization.role_names_not_found',
+  })
+  const taken = client.DELETE('/api/organizations/{id}/applications/{applicationId}/roles/{organizationRoleId}', {
+    params: { path: { id: '0', applicationId: '0', organizationRoleId: '0' } },
+  })
+  expect(await refusalOf(taken)).toMatchObject(nowhere)
+  const backend = await newBackend('Member')
+  const addTo = (organizationId: string) =>
+    client.POST('/api/organizations/{id}/applications', {
+      params: { path: { id: organizationId } },
+      body: { applicationIds: [backend.id] },
+    })
+  expect(await refusalOf(addTo('0'))).toMatchObject(nowhere)
+  expect(await statusOf(addTo(id))).toBe(201)
+  const wrongKind = client.POST('/api/organizations/{id}/applications/{applicationId}/roles', {
+    params: { path: { id, applicationId: backend.id } },
+    body: { organizationRoleIds: [roleId] },
+  })
+  expect(await refusalOf(wrongKind)).toMatchObject({ status: 422, code: 'entity.db_constraint_violated' })
   expect(await ok(client.GET('/api/organizations/{id}/users', { params }))).toMatchObject([
     { id: userId, organizationRoles: [{ id: roleId, name: 'admin' }] },
   ])
@@ -224,7 +323,7 @@ test('organizations, their members and what members may do', async () => {
     { name: 'invite' },
   ])
   expect(
-    await ok(client.GET('/api/organizations', { params: { query: { q: 'acm', showFeatured: 'true' } } })),
+    await ok(client.GET('/api/organizations', { params: { query: { q: 'acm', showFeatured: '1' } } })),
   ).toMatchObject([{ id, usersCount: 1, featuredUsers: [{ id: userId }] }])
   expect(await ok(client.GET('/api/users/{userId}/organizations', { params: { path: { userId } } }))).toMatchObject([
     { id, organizationRoles: [{ name: 'admin' }] },
@@ -248,8 +347,46 @@ test('hooks', async () => {
   expect((await ok(client.PATCH('/api/hooks/{id}/signing-key', { params }))).signingKey).not.toBe(signingKey)
   const listed = client.GET('/api/hooks', { params: { query: { includeExecutionStats: 'true' } } })
   expect(await ok(listed)).toMatchObject([{ id, executionStats: { requestCount: 0 } }])
+  const one = client.GET('/api/hooks/{id}', { params: { ...params, query: { includeExecutionStats: 'true' } } })
+  expect(await ok(one)).toMatchObject({ id, executionStats: { successCount: 0, requestCount: 0 } })
   expect(await ok(client.GET('/api/hooks/{id}/recent-logs', { params }))).toEqual([])
   expect(await statusOf(client.DELETE('/api/hooks/{id}', { params }))).toBe(204)
+})
+
+test('hooks of older clients, and of every event that the client has a name for', async () => {
+  const config = { url: 'https://203.0.113.7/hooks' }
+  const events = ['PostSignInAdaptiveMfaTriggered', 'Message.RateLimited', 'Grant.LimitExceeded'] as const
+  expect((await ok(client.POST('/api/hooks', { body: { events: [...events], config } }))).events).toEqual(events)
+
+  const created = await ok(client.POST('/api/hooks', { body: { event: 'PostRegister', config } }))
+  expect(created).toMatchObject({ event: 'PostRegister', config })
+  const params = { path: { id: created.id } }
+  expect(await ok(client.GET('/api/hooks/{id}', { params }))).toEqual(created)
+  const updated = await ok(client.PATCH('/api/hooks/{id}', { params, body: { event: 'PostSignIn' } }))
+  expect(updated).toEqual({ ...created, event: 'PostSignIn' })
+})
+
+test('the keys of the issuer: those that sign tokens, and none that sign cookies', async () => {
+  const keysOf = (keyType: 'private-keys' | 'cookie-keys') =>
+    ok(client.GET('/api/configs/oidc/{keyType}', { params: { path: { keyType } } }))
+  expect(await keysOf('private-keys')).toMatchObject([{ signingKeyAlgorithm: 'EC', status: 'Current' }])
+  expect(await keysOf('cookie-keys')).toEqual([])
+  const removed = client.DELETE('/api/configs/oidc/{keyType}/{keyId}', {
+    params: { path: { keyType: 'cookie-keys', keyId: 'any' } },
+  })
+  expect(await refusalOf(removed)).toMatchObject({ status: 404, code: 'oidc.key_not_found' })
+})
+
+test('organization roles, 20 at a time', async () => {
+  for (let count = 0; count < 21; count++) {
+    await ok(
+      client.POST('/api/organization-roles', {
+        body: { name: `paged ${count}`, organizationScopeIds: [], resourceScopeIds: [] },
+      }),
+    )
+  }
+  const list = await client.GET('/api/organization-roles', { params: { query: { q: 'paged' } } })
+  expect([list.data?.length, list.response.headers.get('total-number')]).toEqual([20, '21'])
 })
 
 describe('the audit trail and errors', () => {

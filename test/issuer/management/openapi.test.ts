@@ -133,8 +133,13 @@ const validBody = (operation: Operation, fixtures: Awaited<ReturnType<typeof cre
   return requests.sampleObject(schema, operation.operationId, fixtures, names)
 }
 
-/** Needs what no fixture has: a password that was set, a key that was replaced, a relay. */
-const otherwise: Record<string, number> = { verifyUserPassword: 422, deleteSigningKey: 404, testHook: 503 }
+/** Needs what no fixture has: a password that was set, a key that was replaced or that signs cookies, a relay. */
+const otherwise: Record<string, number> = {
+  verifyUserPassword: 422,
+  deleteSigningKey: 404,
+  deleteCookieKey: 404,
+  testHook: 503,
+}
 
 const pathOf = (operation: Operation, fixtures: Awaited<ReturnType<typeof createFixtures>>) =>
   operation.operationId === 'deleteSigningKey'

@@ -17,7 +17,6 @@ describe.each([
     ids: 'userIds',
     type: 'User',
     otherType: 'MachineToMachine',
-    wrongRole: 'user.invalid_role_type',
     some: () => make.user(),
   },
   {
@@ -25,10 +24,9 @@ describe.each([
     ids: 'applicationIds',
     type: 'MachineToMachine',
     otherType: 'User',
-    wrongRole: 'application.invalid_role_type',
     some: () => make.application(),
   },
-])('the roles that $noun have in an organization', ({ noun, ids, type, otherType, wrongRole, some }) => {
+])('the roles that $noun have in an organization', ({ noun, ids, type, otherType, some }) => {
   const start = async () => {
     const organization = await make.organization()
     const [member, other, stranger] = [await some(), await some(), await some()]
@@ -42,8 +40,11 @@ describe.each([
   test('are given by id or by name, replaced, and taken; none of it is an event', async () => {
     const { path, roles, list, member, organization } = await start()
     const [first, second, third] = roles
-    expect(await api.expect(201, 'POST', path, { organizationRoleIds: [first.id] })).toBeUndefined()
-    await api.expect(201, 'POST', path, { organizationRoleIds: [first.id], organizationRoleNames: [second.name] })
+    expect(await api.expect(201, 'POST', path, { organizationRoleIds: [first.id, first.id] })).toEqual({
+      organizationRoleIds: [first.id],
+    })
+    const both = { organizationRoleIds: [second.id, first.id], organizationRoleNames: [second.name] }
+    expect(await api.expect(201, 'POST', path, both)).toEqual({ organizationRoleIds: [second.id, first.id] })
     expect(await api.expect(200, 'GET', path)).toEqual([first, second])
     await api.expect(204, 'PUT', path, { organizationRoleNames: [second.name, third.name] })
     expect(await api.expect(200, 'GET', path)).toEqual([second, third])
@@ -89,23 +90,47 @@ describe.each([
     expect(await api.expect(200, 'GET', `${list}/${member.id}/roles`)).toEqual([])
     const nowhere = `/organizations/none/${noun}/${member.id}/roles`
     expect(await api.call('GET', nowhere)).toMatchObject(refusal(404, 'entity.not_exists_with_id'))
-    expect(await api.call('PUT', nowhere, body)).toMatchObject(refusal(404, 'entity.not_exists_with_id'))
+    const unknown = {
+      status: 422,
+      body: { code: 'entity.relation_foreign_key_not_found', data: { id: 'none', ids: ['none'] } },
+    }
+    expect(await api.call('POST', nowhere, body)).toMatchObject(unknown)
+    expect(await api.call('PUT', nowhere, body)).toMatchObject(unknown)
+    expect(await api.call('DELETE', `${nowhere}/${roles[0].id}`)).toMatchObject(unknown)
+    expect(await api.call('POST', `/organizations/none/${noun}/roles`, several)).toMatchObject(unknown)
+  })
+
+  test('may be none: nothing is given then, and the answer says so', async () => {
+    const { path, roles } = await start()
+    const given = await api.expect(201, 'POST', path, { organizationRoleNames: [roles[0].name] })
+    expect(given).toEqual({ organizationRoleIds: [roles[0].id] })
+    for (const none of [{ organizationRoleIds: [] }, { organizationRoleIds: [], organizationRoleNames: [] }, {}])
+      expect(await api.expect(201, 'POST', path, none)).toEqual({ organizationRoleIds: [] })
+    expect(await api.expect(200, 'GET', path)).toEqual([roles[0]])
   })
 
   test('are those there are, of their type, and named', async () => {
     const { path, roles } = await start()
     const wrong = await make.role({ type: otherType })
     for (const method of ['POST', 'PUT']) {
-      for (const body of [{ organizationRoleIds: [roles[0].id, 'none'] }, { organizationRoleNames: ['none'] }]) {
-        expect(await api.call(method, path, body)).toMatchObject({
-          status: 422,
-          body: { code: 'entity.relation_foreign_key_not_found', data: { ids: ['none'] } },
-        })
-      }
+      expect(await api.call(method, path, { organizationRoleIds: [roles[0].id, 'none'] })).toMatchObject({
+        status: 422,
+        body: { code: 'entity.relation_foreign_key_not_found', data: { ids: ['none'] } },
+      })
+      const names = [roles[0].name, 'none', 'nobody']
+      expect(await api.call(method, path, { organizationRoleNames: names })).toMatchObject({
+        status: 422,
+        body: { code: 'organization.role_names_not_found', data: { names: ['none', 'nobody'] } },
+      })
       const mixed = { organizationRoleIds: [roles[0].id, wrong.id] }
-      expect(await api.call(method, path, mixed)).toMatchObject(refusal(422, wrongRole))
+      expect(await api.call(method, path, mixed)).toMatchObject({
+        status: 422,
+        body: { code: 'entity.db_constraint_violated', data: { ids: [wrong.id] } },
+      })
+      expect(await api.call(method, path, { organizationRoleIds: 'none' })).toMatchObject(
+        refusal(400, 'guard.invalid_input'),
+      )
     }
-    expect(await api.call('POST', path, {})).toMatchObject(refusal(400, 'guard.invalid_input'))
     expect(await api.expect(200, 'GET', path)).toEqual([])
   })
 
@@ -134,7 +159,7 @@ describe('who holds less of the Management API than an application', () => {
     const organization = await make.organization()
     const role = await make.role({ type: 'MachineToMachine' })
     const [admin, plain] = [await make.application(), await make.application()]
-    const [all] = await api.expect(200, 'GET', '/roles?search.name=Management%20API%20access')
+    const [all] = await api.expect(200, 'GET', '/roles?search.name=%25Management%20API%20access')
     await api.expect(201, 'POST', `/applications/${admin.id}/roles`, { roleIds: [all.id] })
     const list = `/organizations/${organization.id}/applications`
     const lesser = { token: api.token({ scope: 'organizations' }) }

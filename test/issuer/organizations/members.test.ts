@@ -40,15 +40,16 @@ describe.each([
   test('are added; those who belong to it already are left alone', async () => {
     const { id, members, list, of } = await start()
     const [first, second] = members as [{ id: string }, { id: string }]
+    // The answer, and the event with it, is what was sent.
     const body = { [ids]: [first.id, first.id] }
-    expect(await api.expect(201, 'POST', list, body)).toEqual({ [ids]: [first.id] })
+    expect(await api.expect(201, 'POST', list, body)).toEqual(body)
     const both = { [ids]: of(first, second) }
     expect(await api.expect(201, 'POST', list, both)).toEqual(both)
     expect(await api.expect(201, 'POST', list, both)).toEqual(both)
     expect(await listed(list)).toEqual(of(first, second).sort())
     const events = await api.events()
     expect(events).toEqual([
-      expect.objectContaining({ ...membership, version: 2, organizationId: id, [added]: [first.id] }),
+      expect.objectContaining({ ...membership, version: 2, organizationId: id, data: body, [added]: [first.id] }),
       expect.objectContaining({ ...membership, version: 3, data: both, [added]: [second.id] }),
     ])
     for (const event of events) expect(event).not.toHaveProperty(removed)
@@ -121,10 +122,18 @@ describe.each([
         body: { code: 'entity.relation_foreign_key_not_found', data: { ids: ['nobody'] } },
       })
       const nowhere = await api.call(method, `/organizations/none/${noun}`, { [ids]: [members[0].id] })
-      expect(nowhere).toMatchObject(refusal(404, 'entity.not_exists_with_id'))
+      expect(nowhere).toMatchObject({
+        status: 422,
+        body: { code: 'entity.relation_foreign_key_not_found', data: { id: 'none', ids: ['none'] } },
+      })
       expect(await api.call(method, list, {})).toMatchObject(refusal(400, 'guard.invalid_input'))
     }
     expect(await api.call('POST', list, { [ids]: [] })).toMatchObject(refusal(400, 'guard.invalid_input'))
+    const nobody = { [ids]: [members[0].id, 'nobody', 'nobody'] }
+    expect((await api.call('POST', list, nobody)).body.data).toEqual({ id: 'nobody', ids: ['nobody'] })
+    expect(await api.call('DELETE', `/organizations/none/${noun}/${members[0].id}`)).toMatchObject(
+      refusal(404, 'entity.not_found'),
+    )
     expect(await api.call('GET', `/organizations/none/${noun}`)).toMatchObject(
       refusal(404, 'entity.not_exists_with_id'),
     )

@@ -161,7 +161,13 @@ describe('lists', () => {
     }
     const [plain] = await api.expect(200, 'GET', '/organizations?q=Featured')
     expect(plain).toEqual(organization)
+    for (const no of ['false', '0'])
+      expect(await api.expect(200, 'GET', `/organizations?q=Featured&showFeatured=${no}`)).toEqual([organization])
+    expect(await api.call('GET', '/organizations?showFeatured=maybe')).toMatchObject(
+      refusal(400, 'guard.invalid_input'),
+    )
     const [featured] = await api.expect(200, 'GET', '/organizations?q=Featured&showFeatured=true')
+    expect(await api.expect(200, 'GET', '/organizations?q=Featured&showFeatured=1')).toEqual([featured])
     expect(featured).toEqual({
       ...organization,
       usersCount: 4,

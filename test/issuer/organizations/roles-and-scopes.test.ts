@@ -153,6 +153,17 @@ describe('an organization role', () => {
     ])
   })
 
+  test('stands in a list that comes in pages of 20, also without a word of pages', async () => {
+    for (let count = 0; count < 22; count++) await make.role({ description: 'Paged through' })
+    const first = await api.call('GET', '/organization-roles?q=paged%20through')
+    expect(first.body).toHaveLength(20)
+    expect(first.headers.get('total-number')).toBe('22')
+    const second = await api.call('GET', '/organization-roles?q=paged%20through&page=2')
+    expect(second.body).toHaveLength(2)
+    const middle = await api.call('GET', '/organization-roles?q=paged%20through&page=2&page_size=10')
+    expect(middle.body).toEqual(first.body.slice(10))
+  })
+
   test('changes, and its type too while nobody has it', async () => {
     const role = await make.role()
     await api.events()

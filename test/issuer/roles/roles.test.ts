@@ -253,8 +253,8 @@ describe('holders', () => {
     const [user, machine, site] = [await someUser(), await someApplication(), await someApplication('Traditional')]
     await api.events()
     for (const [path, body, status, code] of [
-      [`/roles/${machineRole.id}/users`, { userIds: [user.id] }, 422, 'user.invalid_role_type'],
-      [`/roles/${userRole.id}/applications`, { applicationIds: [machine.id] }, 422, 'application.invalid_role_type'],
+      [`/roles/${machineRole.id}/users`, { userIds: [user.id] }, 422, 'entity.db_constraint_violated'],
+      [`/roles/${userRole.id}/applications`, { applicationIds: [machine.id] }, 422, 'entity.db_constraint_violated'],
       [
         `/roles/${machineRole.id}/applications`,
         { applicationIds: [machine.id, site.id] },

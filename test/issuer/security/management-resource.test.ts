@@ -76,9 +76,9 @@ describe('a holder of rbac', () => {
   })
 
   test('and no user role becomes the role that every start gives everything', async () => {
-    await issuer.sql(`UPDATE roles SET name = 'Something else' WHERE name = 'Management API access'`)
+    await issuer.sql(`UPDATE roles SET name = 'Something else' WHERE name = 'Logto Management API access'`)
     await issuer.sql(
-      `INSERT INTO roles (id, name, description, type) VALUES ('user-role', 'Management API access', 'x', 'User')`,
+      `INSERT INTO roles (id, name, description, type) VALUES ('user-role', 'Logto Management API access', 'x', 'User')`,
     )
     await expect(restart([issuer.managementResource])).rejects.toThrow(/Management API access/)
   })

@@ -70,9 +70,20 @@ test('the digest of a password is shown to those who may manage users, when they
     ssoIdentities: [],
   })
   expect(await api.expect(200, 'GET', `/users/${ada}?includePasswordHash=true`)).toMatchObject({ passwordDigest: null })
-  expect((await api.call('GET', path, undefined, { token: api.token({ scope: 'users' }) })).status).toBe(200)
-  expect(await api.call('GET', path, undefined, { token: api.token({ scope: 'read' }) })).toMatchObject({
-    status: 403,
-    body: { code: 'auth.forbidden' },
-  })
+  const list = `/users?search.id=${id}&search.id=${ada}&includePasswordHash=1`
+  const rows = await api.expect(200, 'GET', list)
+  expect(rows).toEqual([
+    { ...(await api.expect(200, 'GET', `/users/${id}`)), passwordDigest, passwordAlgorithm: 'MD5' },
+    { ...(await api.expect(200, 'GET', `/users/${ada}`)), passwordDigest: null, passwordAlgorithm: null },
+  ])
+  for (const row of await api.expect(200, 'GET', '/users?includePasswordHash=false'))
+    expect(row).not.toHaveProperty('passwordDigest')
+
+  for (const address of [path, list]) {
+    expect((await api.call('GET', address, undefined, { token: api.token({ scope: 'users' }) })).status).toBe(200)
+    expect(await api.call('GET', address, undefined, { token: api.token({ scope: 'read' }) })).toMatchObject({
+      status: 403,
+      body: { code: 'auth.forbidden' },
+    })
+  }
 })

@@ -73,7 +73,7 @@ describe('creating', () => {
     const input = {
       username: 'Ada_1',
       primaryEmail: 'ada@example.test',
-      primaryPhone: '15551234',
+      primaryPhone: '12025550123',
       name: 'Ada',
       avatar: 'https://example.test/a.png',
       customData: { level: 3, nested: { a: [1, null] } },
@@ -139,7 +139,7 @@ describe('identifiers', () => {
   test.each([
     ['username', 'taken', 'user.username_already_in_use'],
     ['primaryEmail', 'taken@example.test', 'user.email_already_in_use'],
-    ['primaryPhone', '1000', 'user.phone_already_in_use'],
+    ['primaryPhone', '12025550124', 'user.phone_already_in_use'],
   ])('%s belongs to one user', async (field, value, code) => {
     const first = await someUser({ [field]: value })
     expect(await api.call('POST', '/users', { [field]: value })).toMatchObject({ status: 422, body: { code } })
@@ -155,7 +155,7 @@ describe('identifiers', () => {
   test('of many who ask at once, one gets it, and the others leave nothing behind', async () => {
     await api.events()
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => api.call('POST', '/users', { username: 'wanted', primaryPhone: '2000' })),
+      Array.from({ length: 20 }, () => api.call('POST', '/users', { username: 'wanted', primaryPhone: '12025550125' })),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(422)])
     const codes = new Set(answers.filter(({ status }) => status === 422).map(({ body }) => body.code))

@@ -151,6 +151,44 @@ describe('rotation', () => {
     expect(jwksFetches(issuer)).toBe(2)
   })
 
+  test('a kid that nobody publishes is never in doubt again: not after other fetches, nor while the issuer is away', async () => {
+    const issuer = await startIssuer()
+    const clock = movableClock()
+    const client = clientOf(issuer, { now: clock.now })
+    await client.ready
+    await expect(client.get('nobodys')).rejects.toThrow(KeysUnavailable)
+    for (let round = 0; round < 5; round++) {
+      clock.advance(10_000)
+      expect(await client.get('nobodys'), 'this asks the issuer').toBeUndefined()
+      expect(await client.get('nobodys'), 'and this does not').toBeUndefined()
+      await expect(client.get(`other-${round}`)).rejects.toThrow(KeysUnavailable)
+      clock.advance(10_000)
+      expect(await client.get(`other-${round}`)).toBeUndefined()
+      expect(await client.get('nobodys'), 'the fetch was for another').toBeUndefined()
+    }
+    issuer.answer = { status: 503 }
+    clock.advance(10_000)
+    expect(await client.get('nobodys'), 'the issuer is away').toBeUndefined()
+  })
+
+  test('a withdrawn kid is known to be none for as long as it is not published again', async () => {
+    const issuer = await startIssuer()
+    const clock = movableClock()
+    const client = clientOf(issuer, { now: clock.now })
+    await client.ready
+    const withdrawn = issuer.key
+    const { kid } = await issuer.rotate({ drop: true })
+    clock.advance(10_000)
+    expect(await client.get(kid)).toBeDefined()
+    for (let round = 0; round < 3; round++) {
+      expect(await client.get(withdrawn.kid)).toBeUndefined()
+      clock.advance(10_000)
+    }
+    issuer.published.push(withdrawn.jwk)
+    expect(await client.get(withdrawn.kid)).toMatchObject({ kid: withdrawn.kid })
+    expect(await client.get(withdrawn.kid)).toMatchObject({ kid: withdrawn.kid })
+  })
+
   test('any number of unknown kids costs one fetch a cooldown, and no memory without bound', async () => {
     const issuer = await startIssuer()
     const clock = movableClock()

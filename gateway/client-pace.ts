@@ -1,0 +1,54 @@
+/** 1 kB/s: a byte a millisecond. */
+const bytesPerMs = 1
+
+/**
+ * Whether a client that is waited for sends or reads fast enough to keep the slot of its request. It is too slow when nothing moves for
+ * longer than `patience`, or when less than 1 kB/s does over as long. All times are in ms; `isTooSlow` is asked at every look at the
+ * requests that are under way.
+ */
+export class ClientPace {
+  readonly #patience: number
+  /** When the client was first found waited for, in the window that is being measured; undefined = it is not waited for. */
+  #from: number | undefined
+  #movedAt = 0
+  /** In the window, and since the last look. */
+  #bytes = 0
+  #moved = 0
+
+  constructor(patience: number) {
+    this.#patience = patience
+  }
+
+  /** The client sent or took so many bytes. */
+  moved(bytes: number): void {
+    this.#moved += bytes
+  }
+
+  /** Somebody else is waited for. */
+  rest(): void {
+    this.#from = undefined
+  }
+
+  /** @param blur how long ago the last look may have been: added to `patience`, so that nobody is found too slow too early. */
+  isTooSlow(now: number, blur: number): boolean {
+    if (this.#from === undefined) {
+      this.#begin(now)
+      this.#movedAt = now
+      this.#moved = 0
+    }
+    if (this.#moved > 0) this.#movedAt = now
+    this.#bytes += this.#moved
+    this.#moved = 0
+    if (now - this.#movedAt >= this.#patience + blur) return true
+    const length = now - this.#from!
+    if (length < this.#patience + blur) return false
+    const tooFew = this.#bytes < length * bytesPerMs
+    this.#begin(now)
+    return tooFew
+  }
+
+  #begin(now: number): void {
+    this.#from = now
+    this.#bytes = 0
+  }
+}
