@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { capabilitiesFile, withSources } from './engine/compile.ts'
+import { allDone, capabilitiesFile, withSources } from './engine/compile.ts'
 import { runOpa } from './engine/opa-binary.ts'
 import { PolicyError } from './engine/policy-error.ts'
 import type { Sources } from './engine/sources.ts'
@@ -14,7 +14,7 @@ export interface Coverage {
   percent: number
 }
 
-/** By the `_test.rego` files among the sources, and by these questions to entrypoints. */
+/** By the `_test.rego` files among the sources, which must pass, and by these questions to entrypoints. */
 export const ruleCoverage = (options: {
   sources: Sources
   opa: string
@@ -22,17 +22,17 @@ export const ruleCoverage = (options: {
 }): Promise<Coverage> =>
   withSources(options.sources, async (folder, scratch) => {
     const { opa, questions = [] } = options
-    const run = async (args: string[]): Promise<unknown> => {
+    const run = async <Answer>(args: string[], answer: z.ZodType<Answer>): Promise<Answer> => {
       const { stdout, stderr } = await runOpa(opa, [...args, '--capabilities', capabilitiesFile, '-b', '.'], {
         cwd: folder,
       })
       try {
-        return JSON.parse(stdout)
+        return answer.parse(JSON.parse(stdout))
       } catch (cause) {
         throw new PolicyError(`the coverage of the rules cannot be found: ${(stderr || stdout).trim()}`, { cause })
       }
     }
-    const tested = async () => coverageSchema.parse(await run(['test', '--coverage', '--format', 'json']))
+    const tested = run(['test', '--coverage', '--format', 'json'], coverageSchema)
     // All inputs in one evaluation, an entrypoint each: a process a case would take longer than all of them.
     const asked = [...Map.groupBy(questions, ({ entrypoint }) => entrypoint)].map(
       async ([entrypoint, group], index) => {
@@ -43,10 +43,11 @@ export const ruleCoverage = (options: {
           .map((part) => `[${JSON.stringify(part)}]`)
           .join('')}`
         const query = `[decision | some one in input.inputs; decision := ${rule} with input as one]`
-        return evaluationSchema.parse(await run(['eval', '--coverage', '--format', 'json', '-i', file, query])).coverage
+        const { coverage } = await run(['eval', '--coverage', '--format', 'json', '-i', file, query], evaluationSchema)
+        return coverage
       },
     )
-    return unionOf(await Promise.all([tested(), ...asked]))
+    return unionOf(await allDone([tested, ...asked]))
   })
 
 const rangesSchema = z

@@ -115,7 +115,7 @@ export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path
   const print = (line: string) => logger.info({ line }, 'policy print')
   const options = { reads: bundle.built?.reads, remember, print }
   const prepared = bundle.prepared ?? prepareEngine(bundle)
-  const engine = loadWasmEngine(prepared, options)
+  const engine = await loadWasmEngine(prepared, options)
   const isolated = isolation && (await startIsolation({ ...isolation, ...options, prepared, onRunaway }))
   let quietUntil = 0
   return {

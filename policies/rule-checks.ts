@@ -1,17 +1,23 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { capabilitiesFile, checkIssues, withSources } from './engine/compile.ts'
+import { capabilitiesFile, checkIssues, compilePolicies, withSources } from './engine/compile.ts'
 import { runOpa } from './engine/opa-binary.ts'
-import { type CompileIssue, PolicyError } from './engine/policy-error.ts'
-import type { Sources } from './engine/sources.ts'
+import { type CompileIssue, issueLine, PolicyError } from './engine/policy-error.ts'
+import { isTest, type Sources } from './engine/sources.ts'
 import { inputSchemas } from './schemas.ts'
 
 /**
- * `opa check --strict` with our built-in functions and the types of the inputs: the mistakes, none when the rules are well. Rules
- * get their input's type from `# schemas: - input: schema.gateway` in the metadata of their package (any one file of it).
+ * The mistakes that `opa check --strict` finds with our built-in functions and the types of the inputs, and those for which the rules cannot
+ * be built; none when the rules are well. Rules get their input's type from `# schemas: - input: schema.gateway` in the metadata of their
+ * package (any one file of it).
  */
-export const checkRules = (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> =>
+export const checkRules = async (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> => {
+  const issues = [...(await strictIssues(options)), ...(await buildIssues(options))]
+  return [...new Map(issues.map((issue) => [issueLine(issue), issue])).values()]
+}
+
+const strictIssues = (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> =>
   withSources(options.sources, async (folder, scratch) => {
     const schemas = join(scratch, 'schemas')
     await mkdir(schemas)
@@ -27,6 +33,18 @@ export const checkRules = (options: { sources: Sources; opa: string }): Promise<
     const issues = checkIssues(check)
     return issues.length > 0 ? issues : [{ message: (check.stderr || check.stdout).trim() }]
   })
+
+/** Not every mistake is OPA's: see `endless-calls.ts`. */
+const buildIssues = async ({ sources, opa }: { sources: Sources; opa: string }): Promise<readonly CompileIssue[]> => {
+  const rules = new Map([...sources].filter(([name]) => !isTest(name)))
+  try {
+    await compilePolicies({ sources: rules, opa })
+    return []
+  } catch (error) {
+    if (error instanceof PolicyError && error.issues.length > 0) return error.issues
+    throw error
+  }
+}
 
 export interface RuleTest {
   /** Such as `data.surrogate.gateway_test`. */

@@ -24,7 +24,8 @@ const usage = `Usage: surrogate policy <command> [options]
            --revision <text>     default a fingerprint of the rules
            --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
            --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
-  check    finds mistakes in rules: syntax, unknown functions, misspelt input; warns of rules that another spelling of a path gets by
+  check    finds what build would refuse, and mistakes: unused variables, misspelt input; warns of rules that
+           another spelling of a path gets by
            --config <file>       a gateway.yaml: warns only where its upstreams take spellings for the same
   test     runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
            --cases <folder>      default ./test/policies/cases, if it is there
@@ -54,7 +55,7 @@ export const policyCommand = async (
   }: { say?: (line: string) => void; complain?: (line: string) => void; opaBin?: string | undefined } = {},
 ): Promise<number> => {
   const [name = '', ...rest] = args
-  if (['help', '--help', '-h'].includes(name)) {
+  if (name === 'help' || args.some((argument) => ['--help', '-h'].includes(argument))) {
     say(usage)
     return 0
   }
@@ -83,9 +84,11 @@ const check = async (invocation: Invocation): Promise<number> => {
   const issues = await checkRules({ sources, opa: await opa() })
   for (const issue of issues) say(issueLine(issue))
   if (issues.length === 0) for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
-  say(issues.length === 0 ? `${sources.size} files: no mistakes` : `${issues.length} mistakes`)
+  say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))
   return issues.length === 0 ? 0 : 1
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** For maintainers of Surrogate, after a change of OPA, of the built-in functions or of the input. */
 const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number> => {

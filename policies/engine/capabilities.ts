@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hostBuiltins } from './builtins/index.ts'
+import { builtinNames } from './builtins/index.ts'
 import { readBundle } from './bundle.ts'
 import { compilePolicies } from './compile.ts'
 import { runOpa } from './opa-binary.ts'
@@ -47,7 +47,7 @@ export const suppliedCapabilities = async (opa: string) => {
     opa,
     capabilities: null,
   })
-  const left = new Set(neededBuiltins(readBundle(bundle).wasm).filter((name) => !(name in hostBuiltins)))
+  const left = new Set(neededBuiltins(readBundle(bundle).wasm).filter((name) => !builtinNames.has(name)))
   return {
     builtins: living.filter(({ name }) => !left.has(name) && !withheld.includes(name)).map(withoutProse),
     future_keywords: [],

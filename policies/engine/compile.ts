@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,19 +36,19 @@ export const compilePolicies = (options: {
       '-b',
       '.',
     ]
-    const compile = async (target: 'wasm' | 'plan', flags: readonly string[] = []): Promise<Uint8Array> => {
-      const output = join(scratch, `${target}.tar.gz`)
-      const built = await runOpa(options.opa, [...common, ...flags, '-t', target, '-o', output], { cwd: folder })
-      if (built.code !== 0) throw await explain(options.opa, folder, built.stderr || built.stdout)
-      return readFile(output)
-    }
+    const outputOf = (target: Target) => join(scratch, `${target}.tar.gz`)
+    const build = (target: Target, flags: readonly string[] = []) =>
+      runOpa(options.opa, [...common, ...flags, '-t', target, '-o', outputOf(target)], { cwd: folder })
     // Side by side: each is a process of its own, and an edit should be in force soon.
     // The plan is the same without the documents, and large ones take long to read.
-    const [wasm, planned, compiler] = await Promise.all([
-      compile('wasm'),
-      compile('plan', withoutDocuments),
+    const [compiler, ...builds] = await allDone([
       compilerOf(options.opa),
+      build('wasm'),
+      build('plan', withoutDocuments),
     ])
+    const failed = builds.find(({ code }) => code !== 0)
+    if (failed) throw await explain(options.opa, folder, failed.stderr || failed.stdout)
+    const [wasm, planned] = [await readFile(outputOf('wasm')), await readFile(outputOf('plan'))]
     const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(planned).get('plan.json')))
     const endless = capabilities === null ? [] : endlessCalls(plan)
     if (endless.length > 0) throw doNotCompile(endless)
@@ -62,6 +62,8 @@ export const compilePolicies = (options: {
       },
     })
   })
+
+type Target = 'wasm' | 'plan'
 
 /**
  * OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no
@@ -87,6 +89,12 @@ export const planPolicies = (options: { sources: Sources; opa: string }): Promis
 
 const withoutDocuments = ['data.json', 'data.yaml', 'data.yml'].flatMap((name) => ['--ignore', name])
 
+/** `Promise.all`, but where one fails it waits for the others too: they still write to a folder that is then taken away. */
+export const allDone = async <const Work extends readonly Promise<unknown>[]>(work: Work) => {
+  await Promise.allSettled(work)
+  return Promise.all(work)
+}
+
 /** Runs `use` with the sources in a folder of their own, gone afterwards; `scratch` is another one for results. */
 export const withSources = async <Result>(
   sources: Sources,
@@ -95,6 +103,7 @@ export const withSources = async <Result>(
   const scratch = await mkdtemp(join(tmpdir(), 'surrogate-policy-'))
   try {
     const folder = join(scratch, 'rules')
+    await mkdir(folder)
     await writeSources(sources, folder)
     return await use(folder, scratch)
   } finally {

@@ -14,7 +14,8 @@ const start = async (): Promise<Run | undefined> => {
   try {
     // Loading code is most of a start's work: it comes after stepping back, and the functions only where they are used.
     const { createRunner } = await import('./wasm-runner.ts')
-    const builtins = prepared.image.builtins.length > 0 ? (await import('./builtins/index.ts')).hostBuiltins : {}
+    const needed = prepared.image.builtins
+    const builtins = needed.length > 0 ? await (await import('./builtins/index.ts')).loadBuiltins(needed) : {}
     return createRunner(prepared, { builtins, print: (line) => say({ print: line }) })
   } catch (error) {
     say({ failed: (error as Error).message })

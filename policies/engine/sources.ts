@@ -9,7 +9,8 @@ export type Sources = ReadonlyMap<string, Uint8Array>
 /** Folders whose rules are samples to copy from, or no rules at all. Hidden ones are skipped too. */
 const skippedFolders = new Set(['examples', 'node_modules'])
 
-const isTest = (name: string) => name.endsWith('_test.rego')
+/** Whether the file of this path holds tests, which are no part of what is built. */
+export const isTest = (name: string): boolean => name.endsWith('_test.rego')
 const isSource = (name: string) => name.endsWith('.rego') || isDocument(name)
 
 /** Whether the file of this path is a document, not rules. */

@@ -180,7 +180,8 @@ const readBraces = (reader: Reader): RegoSet | RegoObject => {
 
 /** The text of a value; `opa_value_parse` reads it. Sets and objects need no order there. */
 export const writeValue = (value: Value): string => {
-  if (typeof value === 'string') return JSON.stringify(value)
+  // As Go reads them. Half a surrogate pair would end the whole evaluation, as it does in an input.
+  if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (value === null || typeof value === 'boolean') return String(value)
   if (isNumber(value)) return numberText(value)
   if (Array.isArray(value)) return `[${value.map(writeValue).join(',')}]`

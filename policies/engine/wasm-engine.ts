@@ -1,4 +1,4 @@
-import { hostBuiltins } from './builtins/index.ts'
+import { loadBuiltins } from './builtins/index.ts'
 import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 import { parseValue, type RegoObject, type RegoSet, type Value } from './values.ts'
 import {
@@ -21,13 +21,15 @@ export interface WasmEngine {
 
 export type EngineOptions = EntrypointOptions & Omit<RunnerOptions, 'builtins'>
 
-/** Throws `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply. */
-export const createWasmEngine = (options: EngineSource & EngineOptions): WasmEngine =>
+/** Rejects with `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply. */
+export const createWasmEngine = async (options: EngineSource & EngineOptions): Promise<WasmEngine> =>
   loadWasmEngine(prepareEngine(options, options), options)
 
 /** From what was prepared here or in another thread. */
-export const loadWasmEngine = (prepared: PreparedEngine, options: EngineOptions = {}): WasmEngine =>
-  engineOf(prepared, createRunner(prepared, { ...options, builtins: hostBuiltins }), options)
+export const loadWasmEngine = async (prepared: PreparedEngine, options: EngineOptions = {}): Promise<WasmEngine> => {
+  const builtins = await loadBuiltins(prepared.image.builtins)
+  return engineOf(prepared, createRunner(prepared, { ...options, builtins }), options)
+}
 
 const engineOf = ({ image }: PreparedEngine, run: Run, options: EntrypointOptions): WasmEngine => {
   const named = entrypointTable(image.entrypoints, options)

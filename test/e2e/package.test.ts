@@ -74,6 +74,7 @@ describe('what is in the package', () => {
     const gateway = importGraph(dist, ['gateway/index.js'])
     expect(gateway.files).toContain('policies/engine/wasm-engine.js')
     expect([...gateway.packages].sort()).toEqual([
+      'graphql',
       'http-proxy-middleware',
       'pino',
       'prom-client',

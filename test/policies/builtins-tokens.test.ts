@@ -1,4 +1,4 @@
-import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHmac, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { CompactSign } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { ours, theirs } from './opa-answers.ts'
@@ -137,4 +137,131 @@ test('io.jwt.decode_verify: without a time the present counts, the same all alon
   const call = (text: string) => `io.jwt.decode_verify(${JSON.stringify(text)}, ${JSON.stringify({ cert })})[0]`
   const answers = await agree([call(soon), call(past), call(unsecured), call(`${header}.${rest[0]}.`)])
   expect(answers.map((answer) => answer.split(' = ').at(-1))).toEqual(['true', 'false', 'false', 'false'])
+})
+
+describe('what OPA refuses is not trusted here either', () => {
+  const verifying = (name: string, token: string, keys: unknown) =>
+    `io.jwt.verify_${name}(${JSON.stringify(token)}, ${JSON.stringify(typeof keys === 'string' ? keys : JSON.stringify(keys))})`
+  const decoding = (token: string, constraints: Record<string, unknown>) =>
+    `io.jwt.decode_verify(${JSON.stringify(token)}, ${JSON.stringify(constraints)})[0]`
+  const answerOf = (line: string) => line.split(' = ').at(-1)
+
+  test('a JWK for another algorithm or another kid, a private key, a secret', async () => {
+    const { publicKey, privateKey } = rsa
+    const other = keysFor('ES256').publicKey
+    const octets = { kty: 'oct', k: Buffer.from(secret).toString('base64url') }
+    const sets: unknown[] = [
+      jwk(publicKey, { alg: 'RS256' }),
+      jwk(publicKey, { alg: 'PS256' }),
+      jwk(publicKey, { alg: 'RSA-OAEP' }),
+      ...['nonsense', '', 'Ed25519', 'A256GCM', 'none', 'ES256K', 'dir'].map((alg) => jwk(publicKey, { alg })),
+      { ...jwk(publicKey), alg: 5 },
+      { ...jwk(publicKey), kid: null },
+      { ...jwk(publicKey), kid: 5 },
+      { keys: [jwk(publicKey, { kid: 'k1', alg: 'PS256' })] },
+      { keys: [jwk(other, { kid: 'k1' }), jwk(publicKey)] },
+      { keys: [jwk(other, { kid: 'k1' }), jwk(publicKey, { kid: 'k1' })] },
+      { keys: [jwk(publicKey, { alg: 'RSA-OAEP' }), jwk(publicKey)] },
+      { keys: [octets, jwk(publicKey)] },
+      { keys: [{ kty: 'RSA', n: 'x' }, jwk(publicKey)] },
+      { keys: [] },
+      jwk(privateKey),
+      octets,
+      { ...octets, k: '' },
+    ]
+    const [plain, named, mac] = await Promise.all([
+      sign({ sub: 'u1' }, { alg: 'RS256' }),
+      sign({ sub: 'u1' }, { alg: 'RS256', kid: 'k1' }),
+      sign({ sub: 'u1' }, { alg: 'HS256' }),
+    ])
+    await agree(
+      sets.flatMap((set) => [
+        verifying('rs256', plain, set),
+        verifying('rs256', named, set),
+        decoding(plain, { cert: JSON.stringify(set) }),
+        decoding(named, { cert: JSON.stringify(set) }),
+        decoding(mac, { cert: JSON.stringify(set) }),
+      ]),
+    )
+    const [meant, notMeant] = await ours([verifying('rs256', plain, sets[0]), verifying('rs256', plain, sets[1])])
+    expect([meant, notMeant].map((line) => answerOf(line!))).toEqual(['true', 'false'])
+  })
+
+  const raw = (header: unknown, payload: unknown = { sub: 'u1' }): string => {
+    const parts = [header, payload].map((part) =>
+      Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url'),
+    )
+    return `${parts.join('.')}.${createHmac('sha256', secret).update(parts.join('.')).digest('base64url')}`
+  }
+  const macExpressions = (token: string) => [
+    verifying('hs256', token, secret),
+    decoding(token, { secret }),
+    `io.jwt.decode(${JSON.stringify(token)})[1]`,
+  ]
+
+  test('headers of other types, nested and critical ones', async () => {
+    const headers: unknown[] = [
+      ...['kid', 'typ', 'alg'].flatMap((name) => [null, 5].map((value) => ({ alg: 'HS256', [name]: value }))),
+      ...[null, 'x', [], [5], [5, 'x']].map((crit) => ({ alg: 'HS256', crit })),
+      { alg: 'HS256', crit: ['x'], x: 1 },
+      { alg: 'HS256', enc: null },
+      ...['', 'none', 'hs256', 'constructor', '__proto__', 'RS256'].map((alg) => ({ alg })),
+      {},
+      '[]',
+      'null',
+      '{"alg":"HS256"}x',
+      '{"alg":"RS256","alg":"HS256"}',
+    ]
+    const inner = raw({ alg: 'HS256' })
+    const nested = ['JWT', 'jwt', 'JWS'].flatMap((cty) =>
+      [inner, `"${inner}"`, `'"${inner}"'`, ` ${inner}`].map((payload) => raw({ alg: 'HS256', cty }, payload)),
+    )
+    await agree([...headers.map((header) => raw(header)), ...nested].flatMap(macExpressions))
+    // OPA takes a token whose critical member is missing (RFC 7515 §4.1.11: it is not valid), and fails at these two.
+    const stricter = [raw({ alg: 'HS256', crit: ['x'] }), raw({ alg: 'HS256', cty: 5 })]
+    const [, critical, , , cty] = await ours(stricter.flatMap(macExpressions))
+    expect([critical, cty].map((line) => answerOf(line!))).toEqual(['false', 'undefined'])
+    const [iss] = await ours([decoding(raw({ alg: 'HS256' }, { iss: 5 }), { secret, iss: 'x' })])
+    expect(answerOf(iss!)).toBe('false')
+  })
+
+  test('parts that are not base64url to the letter', async () => {
+    const token = raw({ alg: 'HS256' })
+    const [header, payload, signature] = token.split('.')
+    const spellings = [
+      ...['=', '==', ' ', '\n', '.', 'A'].flatMap((behind) => [
+        token + behind,
+        `${header}${behind}.${payload}.${signature}`,
+        `${header}.${payload}${behind}.${signature}`,
+      ]),
+      ` ${token}`,
+      token.slice(0, -1),
+      `${header}.${payload}.`,
+      `${header}.${payload}`,
+      token.replaceAll('_', '/').replaceAll('-', '+'),
+    ]
+    await agree(spellings.flatMap(macExpressions))
+  })
+
+  test('constraints: an empty secret, times that are none, audiences that are empty', async () => {
+    const token = raw({ alg: 'HS256' })
+    const times = ['0', '-1', '1.5', '1e400', '1e308'].map(
+      (time) =>
+        `io.jwt.decode_verify(${JSON.stringify(token)}, {"secret": ${JSON.stringify(secret)}, "time": ${time}})[0]`,
+    )
+    const audiences = ['', 'x', [''], ['x', ''], [], null, {}, 5].flatMap((aud) =>
+      [{}, { aud: '' }, { aud: 'x' }].map((wanted) => decoding(raw({ alg: 'HS256' }, { aud }), { secret, ...wanted })),
+    )
+    const bounds = ['1800000000', '1800000000.0000000001', '1e400', '-1e400', '18e8'].flatMap((bound) =>
+      ['exp', 'nbf'].map((name) => decoding(raw({ alg: 'HS256' }, `{"${name}":${bound}}`), { secret, time: now })),
+    )
+    await agree([decoding(token, { secret: '' }), ...times, ...audiences, ...bounds])
+  })
+})
+
+test('half a surrogate pair in a token is read as Go reads it, and does not end the evaluation', async () => {
+  const token = [{ alg: 'HS256' }, { sub: 'x\ud800' }].map((part) =>
+    Buffer.from(JSON.stringify(part)).toString('base64url'),
+  )
+  await agree([`io.jwt.decode(${JSON.stringify(`${token.join('.')}.c2ln`)})`])
 })

@@ -73,6 +73,20 @@ describe.each(withRules)('$title', ({ examples }) => {
   })
 })
 
+test('misspelt input is found in a package of one of the readers, written as the page says', async () => {
+  const { examples } = withRules.find(({ title }) => title === 'An entrypoint of your own')!
+  const [rule] = examples.filter(({ language }) => language === 'rego')
+  const folder = await ruleFolder({ 'checkout.rego': rule!.text.replaceAll('input.token', 'input.tokn') })
+  const lines: string[] = []
+  const say = (line: string) => lines.push(line)
+  expect(await policyCommand(['check', '--path', folder], { say, complain: say })).toBe(1)
+  expect(lines).toEqual([
+    expect.stringMatching(/^checkout\.rego:\d+:\d+: undefined ref: input\.tokn/),
+    expect.stringMatching(/^checkout\.rego:\d+:\d+: undefined ref: input\.tokn/),
+    '2 mistakes',
+  ])
+})
+
 test('settings of the gateway are ones that it takes', () => {
   const snippets = sections.flatMap(({ examples }) => examples).filter(({ text }) => text.startsWith('# gateway.yaml'))
   expect(snippets.length).toBeGreaterThan(2)

@@ -48,7 +48,7 @@ const bundleOf = async (data: string) =>
 test('a bundle with large documents is opened in a thread, and answers as one that was opened here', async () => {
   const bundle = await openBundle(await bundleOf(documents('gold')))
   expect(bundle.prepared).toBeDefined()
-  const engine = loadWasmEngine(bundle.prepared!)
+  const engine = await loadWasmEngine(bundle.prepared!)
   expect(engine.evaluate('test/decision', { user: 'user29999' })).toEqual({ plan: 'gold', year: true })
   expect(engine.evaluate('test/decision', { user: 'nobody' })).toBeUndefined()
   const { external } = process.memoryUsage()
@@ -63,7 +63,7 @@ test('a bundle with large documents is opened in a thread, and answers as one th
 
 test('the memory it was loaded in is used by one engine; others, and one that grew much, have their own', async () => {
   const { prepared } = await openBundle(await bundleOf(documents('gold')))
-  const engine = loadWasmEngine(prepared!)
+  const engine = await loadWasmEngine(prepared!)
   const isolation = await startIsolation({ prepared: prepared!, deadline: 10_000 })
   onTestFinished(isolation.close)
 

@@ -109,8 +109,8 @@ describe.each(rules)('%s', (text, expected) => {
     const { wasm, data, built } = await compiled(text)
     const reads = built?.reads?.['test/decision']
     expect(reads).toEqual(expected)
-    const whole = createWasmEngine({ wasm, data })
-    const part = createWasmEngine({ wasm, data, reads: { 'test/decision': reads ?? null } })
+    const whole = await createWasmEngine({ wasm, data })
+    const part = await createWasmEngine({ wasm, data, reads: { 'test/decision': reads ?? null } })
     for (const input of inputs) {
       expect(part.evaluate('test/decision', input)).toEqual(whole.evaluate('test/decision', input))
     }

@@ -9,7 +9,7 @@ const engineOf = async (rule: string, options: { now?: () => number; print?: (li
   const text = `package test\n\n# METADATA\n# entrypoint: true\n${rule}\n`
   const sources = new Map([['test.rego', new TextEncoder().encode(text)]])
   const { wasm, data, built } = readBundle(await compilePolicies({ sources, opa: await findOpa() }))
-  const engine = createWasmEngine({ wasm, data, reads: built?.reads, ...options })
+  const engine = await createWasmEngine({ wasm, data, reads: built?.reads, ...options })
   return (input: unknown) => engine.evaluate('test/decision', input)
 }
 

@@ -12,7 +12,8 @@ import { createWasmEngine } from '../../policies/engine/wasm-engine.ts'
 export const ours = async (expressions: readonly string[]): Promise<string[]> => {
   const sources = new Map([['test.rego', new TextEncoder().encode(moduleOf(expressions))]])
   const { wasm, data } = readBundle(await compilePolicies({ sources, opa: await findOpa() }))
-  return listed(expressions, createWasmEngine({ wasm, data }).evaluateExactly('test/decision', undefined))
+  const engine = await createWasmEngine({ wasm, data })
+  return listed(expressions, engine.evaluateExactly('test/decision', undefined))
 }
 
 /** The same from OPA's own interpreter. */

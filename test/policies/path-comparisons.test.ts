@@ -135,9 +135,12 @@ routes:
   expect(await filesOf()).toEqual(['a', 'b', 'c'])
 })
 
-test('mistakes come first, and rules without an entrypoint have none of this', async () => {
+test('mistakes come first, also that there is no entrypoint', async () => {
   const folder = await ruleFolder({ 'a.rego': 'package a\n\nb if input.request.path == "/b"\n' })
-  expect(await check('--path', folder)).toEqual({ code: 0, lines: [expect.stringContaining('no mistakes')] })
+  expect(await check('--path', folder)).toEqual({
+    code: 1,
+    lines: ['wasm compilation requires at least one entrypoint', '1 mistake'],
+  })
   const broken = await ruleFolder({ 'a.rego': `${rules}\nb if nonsense\n` })
   const { code, lines } = await check('--path', broken)
   expect({ code, lines }).toEqual({ code: 1, lines: [expect.stringContaining('nonsense'), expect.any(String)] })

@@ -30,7 +30,7 @@ describe('a bundle whose manifest was made for other contents', () => {
     mixed.set('.manifest', unpack(harmless).get('.manifest')!)
     const { wasm, data, built } = readBundle(gzipSync(writeTar(mixed)))
     expect(built).toBeUndefined()
-    const engine = createWasmEngine({ wasm, data, reads: (built as { reads?: undefined } | undefined)?.reads })
+    const engine = await createWasmEngine({ wasm, data, reads: (built as { reads?: undefined } | undefined)?.reads })
     expect(engine.evaluate('test/decision', { actor: { id: 's1' } })).toBeUndefined()
   })
 
@@ -48,12 +48,12 @@ test('documents with names of built-in properties are documents, and change noth
   files.set('a/constructor/data.json', bytes('{"c": 2}'))
   const { wasm, data } = readBundle(gzipSync(writeTar(files)))
   expect(({} as { b?: unknown }).b).toBeUndefined()
-  expect(createWasmEngine({ wasm, data }).evaluate('test/decision', {})).toEqual([1, 2, 3])
+  expect((await createWasmEngine({ wasm, data })).evaluate('test/decision', {})).toEqual([1, 2, 3])
 })
 
 test('a member of the input that is called __proto__ reaches a rule that reads it', async () => {
   const { wasm, data, built } = readBundle(await compiled('decision if not input.context["__proto__"]'))
-  const engine = createWasmEngine({ wasm, data, reads: built?.reads })
+  const engine = await createWasmEngine({ wasm, data, reads: built?.reads })
   expect(engine.evaluate('test/decision', JSON.parse('{"context": {"__proto__": 1}}'))).toBeUndefined()
   expect(engine.evaluate('test/decision', { context: {} })).toBe(true)
   expect(JSON.stringify(projectInput(JSON.parse('{"a": {"__proto__": {"b": 1}}}'), { a: ['__proto__'] }))).toBe(
@@ -92,7 +92,7 @@ describe('a call that may never end', () => {
   test('has a way that ends', async () => {
     const rules = 'decision := [replace(input.a, "b", "x"), concat("x", split(input.a, input.b))]'
     const { wasm, data } = readBundle(await compiled(rules))
-    const engine = createWasmEngine({ wasm, data })
+    const engine = await createWasmEngine({ wasm, data })
     expect(engine.evaluate('test/decision', { a: 'abc', b: '' })).toEqual(['axc', 'axbxc'])
   })
 })
@@ -140,7 +140,7 @@ describe('an archive', () => {
 describe('hostile input', () => {
   test('a text is compared to its end, also behind a NUL', async () => {
     const { wasm, data } = readBundle(await compiled('decision := input.a == input.b'))
-    const engine = createWasmEngine({ wasm, data })
+    const engine = await createWasmEngine({ wasm, data })
     const same = (a: unknown, b: unknown) => engine.evaluate('test/decision', { a, b })
     expect(same('admin', 'admin\0')).toBe(false)
     expect(same('admin\0x', 'admin\0y')).toBe(false)
@@ -153,7 +153,7 @@ describe('hostile input', () => {
 
   test('names of members are only names', async () => {
     const { wasm, data } = readBundle(await compiled('decision := input.keys'))
-    const engine = createWasmEngine({ wasm, data })
+    const engine = await createWasmEngine({ wasm, data })
     const keys = '{"__proto__":{"a":1},"constructor":2,"\\u0000":3}'
     const result = engine.evaluate('test/decision', JSON.parse(`{"keys": ${keys}}`)) as object
     expect(Object.entries(result).sort()).toEqual(Object.entries(JSON.parse(keys)).sort())

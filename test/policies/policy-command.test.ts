@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { policyCommand } from '../../bin/commands/policy.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { loadPolicies, shippedPolicies } from '../../policies/decide.ts'
@@ -29,7 +29,7 @@ test('a policy author writes a rule, checks it, tests it and builds it', async (
   await writeFiles(path, { 'a.rego': typo })
   expect(await run(['check', '--path', path])).toMatchObject({
     code: 1,
-    out: expect.stringMatching(/^a\.rego:8:13: undefined ref: input\.requst\n1 mistakes$/),
+    out: expect.stringMatching(/^a\.rego:8:13: undefined ref: input\.requst\n1 mistake$/),
   })
   expect(await run(['test', '--path', path, '--cases', folder])).toMatchObject({
     code: 1,
@@ -82,5 +82,64 @@ test('rules that do not compile are 1, wrong usage is 2, no compiler is 3', asyn
   for (const args of [[], ['biuld'], ['build', '--pth', path], ['check', 'stray'], ['constructor']]) {
     expect(await run(args)).toMatchObject({ code: 2, err: expect.stringContaining('Usage: surrogate policy') })
   }
-  expect(await run(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('Usage: surrogate policy') })
+})
+
+test('every command answers --help with the usage', async () => {
+  const asked = [
+    ['--help'],
+    ['-h'],
+    ['help'],
+    ...['build', 'check', 'test', 'explain', 'bench'].map((name) => [name, '--help']),
+  ]
+  for (const args of [...asked, ['build', '--path', 'rules', '-h']]) {
+    expect(await run(args), args.join(' ')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('Usage: surrogate policy'),
+      err: '',
+    })
+  }
+})
+
+describe('check finds what build refuses', () => {
+  const both = async (files: Record<string, string>) => {
+    const path = await ruleFolder(files)
+    return { check: await run(['check', '--path', path]), build: await run(['build', '--path', path]) }
+  }
+
+  test('a call that might not end, once beside other mistakes', async () => {
+    const endless = rule('replace("a", input.old, "b")')
+    const { check, build } = await both({ 'a.rego': endless })
+    expect(build).toMatchObject({ code: 1, err: expect.stringMatching(/^a\.rego:5:13: replace needs a text/) })
+    expect(check).toEqual({ code: 1, out: `${build.err}\n1 mistake`, err: '' })
+
+    const unused = 'package other\n\nf(x) := 1 if y := 2\n'
+    const more = await both({ 'a.rego': endless, 'b.rego': unused })
+    expect(more.check.out.split('\n')).toEqual([
+      expect.stringMatching(/^b\.rego:3:\d+: .*y/),
+      expect.stringMatching(/^b\.rego:3:\d+: .*x/),
+      more.build.err,
+      '3 mistakes',
+    ])
+  })
+
+  test('what does not compile, told once', async () => {
+    const { check, build } = await both({ 'a.rego': rule('nonsense') })
+    expect(check).toEqual({ code: 1, out: `${build.err}\n1 mistake`, err: '' })
+  })
+
+  test('a folder without an entrypoint', async () => {
+    const { check, build } = await both({ 'a.rego': 'package a\n\nx := 1\n' })
+    expect(build.code).toBe(1)
+    expect(check).toEqual({ code: 1, out: `${build.err}\n1 mistake`, err: '' })
+  })
+
+  test('tests beside the rules are checked, and are no rules', async () => {
+    const tests = 'package test_test\n\nimport data.test\n\ntest_it if replace("a", test.decision, "b")\n'
+    const { check } = await both({ 'a.rego': rule('"x"'), 'a_test.rego': tests })
+    expect(check).toEqual({ code: 0, out: '2 files: no mistakes', err: '' })
+  })
+
+  test('a single file', async () => {
+    expect((await both({ 'a.rego': rule('1') })).check.out).toBe('1 file: no mistakes')
+  })
 })

@@ -175,6 +175,22 @@ describe('test', () => {
 `)
   })
 
+  test('writes it for build servers also where coverage is asked of tests that fail', async () => {
+    const folder = await folderOf({
+      'rules/a_test.rego': 'package a_test\n\ntest_holds if true\n\ntest_not if 1 == 2\n',
+      'junit.xml': 'of the run before',
+    })
+    const file = join(folder, 'junit.xml')
+    const paths = ['--path', join(folder, 'rules'), '--cases', join(folder, 'cases'), '--junit', file]
+    for (const asked of [['--coverage'], ['--threshold', '1']]) {
+      const { code, out, err } = await run('test', ...paths, ...asked)
+      expect({ code, err }).toEqual({ code: 1, err: '' })
+      expect(out).toContain('test_not: FAIL')
+      expect(out).toMatch(/coverage: not measured while tests of rules fail$/)
+      expect(await readFile(file, 'utf8')).toContain('<testsuite name="rules" tests="2" failures="1"')
+    }
+  })
+
   test('cases may meet the routes of a gateway.yaml, matched as the gateway does', async () => {
     const folder = await folderOf({
       'gateway.yaml': `version: 1

@@ -11,8 +11,11 @@ const jsonString = (text: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** Keys that are no strings are written as the JSON of them. */
-const jsonKey = (key: Value): string => (typeof key === 'string' ? key : goJson(key))
+/** In the order of their keys as texts: those that are no texts are the JSON of them, and of two that are the same the last one counts. */
+const jsonMembers = (object: RegoObject): [string, Value][] => {
+  const members = sortedEntries(object).map(([key, member]) => [typeof key === 'string' ? key : goJson(key), member])
+  return sortedEntries(new Map(members as [string, Value][])) as [string, Value][]
+}
 
 /** Compact, object keys and sets in order. */
 export const goJson = (value: Value): string => layOut(value, undefined, '')
@@ -26,7 +29,7 @@ const layOut = (value: Value, indent: string | undefined, lead: string): string 
   const colon = indent === undefined ? ':' : ': '
   const isObject = value instanceof Map
   const items = isObject
-    ? sortedEntries(value).map(([key, member]) => `${jsonString(jsonKey(key))}${colon}${layOut(member, indent, inner)}`)
+    ? jsonMembers(value).map(([key, member]) => `${jsonString(key)}${colon}${layOut(member, indent, inner)}`)
     : (value instanceof Set ? sorted(value) : value).map((item) => layOut(item, indent, inner))
   const [open, close] = isObject ? ['{', '}'] : ['[', ']']
   if (items.length === 0) return open + close
@@ -60,16 +63,7 @@ const marshal = (value: Value, options: RegoObject): string => {
   return lines ? prefix + layOut(value, indent, prefix) : goJson(value)
 }
 
-// --- base64, hex
-
-const base64url = /^[A-Za-z0-9_-]*={0,2}$/
-
-/** Bytes of base64url with or without padding; `undefined` when it is neither. */
-export const decodeBase64url = (text: string): Buffer | undefined => {
-  const bare = text.replace(/[\r\n]/g, '')
-  if (!base64url.test(bare) || bare.replace(/=+$/, '').length % 4 === 1) return undefined
-  return Buffer.from(bare, 'base64url')
-}
+// --- hex
 
 const hexBytes = (text: string): Buffer => {
   if (text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) refuse('not hexadecimal')

@@ -37,7 +37,8 @@ export interface EvaluationContext {
   print(line: string): void
 }
 
-export const hostBuiltins: Readonly<Record<string, HostBuiltin>> = {
+/** By name, without those that are loaded where a policy needs them. */
+const common: Readonly<Record<string, HostBuiltin>> = {
   ...cryptoBuiltins,
   ...encodingBuiltins,
   ...jsonPatchBuiltins,
@@ -58,4 +59,19 @@ export const hostBuiltins: Readonly<Record<string, HostBuiltin>> = {
   ...uriBuiltins,
   ...x509Builtins,
   ...yamlBuiltins,
+}
+
+/** Their code is larger than all the others' together. */
+const graphqlNames = ['is_valid', 'parse', 'parse_and_verify', 'parse_query', 'parse_schema', 'schema_is_valid'].map(
+  (name) => `graphql.${name}`,
+)
+
+/** The names of all functions that the host can give. */
+export const builtinNames: ReadonlySet<string> = new Set([...Object.keys(common), ...graphqlNames])
+
+/** The functions that a policy which needs these names can be given, and others. */
+export const loadBuiltins = async (needed: readonly string[]): Promise<Readonly<Record<string, HostBuiltin>>> => {
+  if (!graphqlNames.some((name) => needed.includes(name))) return common
+  const { graphqlBuiltins } = await import('./graphql.ts')
+  return { ...common, ...graphqlBuiltins }
 }

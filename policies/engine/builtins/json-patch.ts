@@ -1,7 +1,6 @@
 import { compareValues, equalValues, findKey, isNumber, type RegoObject, toInteger, type Value } from '../values.ts'
 import { asArray, asObject, asString, refuse } from './arguments.ts'
 import type { HostBuiltin } from './index.ts'
-import { getMember } from './objects.ts'
 
 /**
  * RFC 6902 as OPA has it: paths may be arrays of keys of any kind, lead into sets (whose keys are their items), and as texts may lack
@@ -34,9 +33,11 @@ const within = (index: number, length: number): number =>
 
 const get = (value: Value, path: Path): Value =>
   path.reduce<Value>((at, key) => {
-    if (at instanceof Map) return getMember(at, key) ?? refuse('the path does not exist')
-    if (at instanceof Set) return findKey(at, key)?.key ?? refuse('the path does not exist')
-    return Array.isArray(at) ? at[within(indexOf(at, key), at.length)]! : refuse('the path does not exist')
+    if (Array.isArray(at)) return at[within(indexOf(at, key), at.length)]!
+    const isCollection = at instanceof Map || at instanceof Set
+    // The member may be null, which is no reason to miss it.
+    const found = (isCollection && findKey(at, key)) || refuse('the path does not exist')
+    return at instanceof Map ? at.get(found.key)! : found.key
   }, value)
 
 /** Runs `change` at the end of the path, on the collection and the last key. */
@@ -79,7 +80,7 @@ const replace = (value: Value, path: Path, added: Value): Value =>
   path.length === 0 ? added : add(remove(value, path), path, added)
 
 const required = (operation: RegoObject, name: string): Value =>
-  operation.get(name) ?? (operation.has(name) ? null : refuse(`missing attribute ${name}`))
+  operation.has(name) ? operation.get(name)! : refuse(`missing attribute ${name}`)
 
 const operations: Record<string, (value: Value, path: Path, operation: RegoObject) => Value> = {
   add: (value, path, operation) => add(value, path, required(operation, 'value')),

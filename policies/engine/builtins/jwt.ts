@@ -1,171 +1,144 @@
-import {
-  constants,
-  createHmac,
-  createPublicKey,
-  type KeyObject,
-  timingSafeEqual,
-  verify,
-  X509Certificate,
-} from 'node:crypto'
-import { isNumber, parseValue, type RegoObject, toDouble, type Value } from '../values.ts'
+import { constants, createHmac, createSecretKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import { decodeBase64url } from '../go/base64.ts'
+import { compareNumbers, isNumber, type RegoObject, toDouble, type Value } from '../values.ts'
 import { asObject, asString, refuse, textOf } from './arguments.ts'
-import { decodeBase64url } from './encoding.ts'
 import type { EvaluationContext, HostBuiltin } from './index.ts'
+import { anyToken, jsonObject, type VerificationKey, verificationKeys } from './jwt-keys.ts'
 
 // --- reading
 
+/** The three parts as they stand (RFC 7515 §7.1); what a function does not need of them is not read. */
 interface Token {
-  header: RegoObject
-  /** The payload as bytes of text: an object, or another token when `cty` says JWT. */
+  header: string
   payload: string
-  signature: Buffer
-  /** What is signed. */
-  signed: string
+  signature: string
 }
 
-const part = (text: string): Buffer => decodeBase64url(text) ?? refuse('a part of the token is not base64url')
-
-const jsonObject = (text: string): RegoObject => {
-  try {
-    // Only what is JSON: `parseValue` reads sets too, and keeps numbers as they are.
-    JSON.parse(text)
-    return asObject(parseValue(text))
-  } catch {
-    return refuse('not a JSON object')
-  }
-}
-
-const readToken = (text: string): Token => {
+const tokenOf = (text: string): Token => {
   const parts = text.split('.')
   if (parts.length !== 3) refuse('a token has three parts')
   const [header, payload, signature] = parts as [string, string, string]
-  const parsed = jsonObject(textOf(part(header)))
-  if (parsed.has('enc')) refuse('the token is encrypted')
-  return { header: parsed, payload: textOf(part(payload)), signature: part(signature), signed: `${header}.${payload}` }
+  return { header, payload, signature }
 }
 
-const isNested = ({ header }: Token): boolean => {
-  const cty = header.get('cty')
-  return typeof cty === 'string' && cty.toUpperCase() === 'JWT'
-}
+const bytesOf = (part: string): Buffer => decodeBase64url(part) ?? refuse('a part of the token is not base64url')
 
-/** A token in a token is a JSON text in some, the bare token in others. */
-const nestedText = (payload: string): string => (payload.startsWith('"') ? asString(parseValue(payload)) : payload)
+const headerOf = ({ header }: Token): RegoObject => {
+  const members = jsonObject(textOf(bytesOf(header)))
+  return members.has('enc') ? refuse('the token is encrypted') : members
+}
 
 const deepest = 8
 
+const unquoted = (text: string): string => {
+  let [from, to] = [0, text.length]
+  const isQuote = (at: number) => text[at] === '"' || text[at] === "'"
+  while (from < to && isQuote(from)) from++
+  while (to > from && isQuote(to - 1)) to--
+  return text.slice(from, to)
+}
+
+/** A token in a token may stand in quotes here. */
 const decode = (text: string, depth = 0): Value => {
-  const token = readToken(text)
-  if (isNested(token) && depth < deepest) return decode(nestedText(token.payload), depth + 1)
-  return [token.header, jsonObject(token.payload), token.signature.toString('hex')]
+  const token = tokenOf(text)
+  const header = headerOf(token)
+  const payload = textOf(bytesOf(token.payload))
+  if (header.get('cty') === 'JWT') {
+    if (depth === deepest) refuse('tokens are nested too deeply')
+    return decode(unquoted(payload), depth + 1)
+  }
+  return [header, jsonObject(payload), bytesOf(token.signature).toString('hex')]
 }
 
 // --- verifying
 
-interface PublicKey {
-  key: KeyObject
-  kid?: string
-}
+/** Where other keys have a type. */
+const secretKey = 'secret'
 
-const readKey = (read: () => KeyObject): KeyObject => {
-  try {
-    return read()
-  } catch {
-    return refuse('not a public key')
-  }
-}
-
-/** PEM (certificates, public keys), a JWK, or a JWK set. */
-const publicKeys = (text: string): PublicKey[] => {
-  const blocks = text.match(/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?-----END [A-Z0-9 ]+-----/g)
-  if (blocks) {
-    return blocks.map((pem) => ({
-      key: readKey(() =>
-        pem.includes('BEGIN CERTIFICATE-') ? new X509Certificate(pem).publicKey : createPublicKey(pem),
-      ),
-    }))
-  }
-  const json = jsonObject(text)
-  const members = json.get('keys')
-  return (Array.isArray(members) ? members.map(asObject) : [json]).map((jwk) => {
-    const kid = jwk.get('kid')
-    const key = readKey(() => createPublicKey({ key: Object.fromEntries(jwk), format: 'jwk' }))
-    return { key, ...(typeof kid === 'string' && { kid }) }
-  })
-}
-
-/** Parsing a certificate costs more than a signature; policies use few of them. */
-const parsedKeys = new Map<string, PublicKey[]>()
-const mostParsedKeys = 100
-
-const keysOf = (text: string): PublicKey[] => {
-  const known = parsedKeys.get(text)
-  if (known) return known
-  const keys = publicKeys(text)
-  if (parsedKeys.size >= mostParsedKeys) parsedKeys.clear()
-  parsedKeys.set(text, keys)
-  return keys
-}
-
-type Verify = (key: KeyObject, signed: string, signature: Buffer) => boolean
+type Check = (key: KeyObject, signed: string, signature: Buffer) => boolean
 
 const rsa =
-  (hash: string, padding: number): Verify =>
+  (hash: string, padding: number): Check =>
   (key, signed, signature) =>
     verify(hash, Buffer.from(signed), { key, padding, saltLength: constants.RSA_PSS_SALTLEN_AUTO }, signature)
 
 const ecdsa =
-  (hash: string): Verify =>
+  (hash: string): Check =>
   (key, signed, signature) =>
     verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature)
 
-/** RFC 7518 §3.1, RFC 8037: signatures by the kind of key that they need. */
-const signatures: Record<string, { keyType: string; check: Verify }> = {}
+const hmac =
+  (hash: string): Check =>
+  (key, signed, signature) => {
+    const expected = createHmac(hash, key).update(signed).digest()
+    return expected.length === signature.length && timingSafeEqual(expected, signature)
+  }
+
+/** RFC 7518 §3.1, RFC 8037: algorithms, and the kind of key that each needs. */
+const algorithms = new Map<string, { keyType: string; check: Check }>()
 for (const size of ['256', '384', '512']) {
-  signatures[`RS${size}`] = { keyType: 'rsa', check: rsa(`sha${size}`, constants.RSA_PKCS1_PADDING) }
-  signatures[`PS${size}`] = { keyType: 'rsa', check: rsa(`sha${size}`, constants.RSA_PKCS1_PSS_PADDING) }
-  signatures[`ES${size}`] = { keyType: 'ec', check: ecdsa(`sha${size}`) }
+  algorithms.set(`RS${size}`, { keyType: 'rsa', check: rsa(`sha${size}`, constants.RSA_PKCS1_PADDING) })
+  algorithms.set(`PS${size}`, { keyType: 'rsa', check: rsa(`sha${size}`, constants.RSA_PKCS1_PSS_PADDING) })
+  algorithms.set(`ES${size}`, { keyType: 'ec', check: ecdsa(`sha${size}`) })
+  algorithms.set(`HS${size}`, { keyType: secretKey, check: hmac(`sha${size}`) })
 }
-signatures['EdDSA'] = {
+algorithms.set('EdDSA', {
   keyType: 'ed25519',
   check: (key, signed, signature) => verify(null, Buffer.from(signed), key, signature),
+})
+
+/** Whether the key made the signature by this algorithm; one of another kind did not. */
+const isSigned = (algorithm: string, key: KeyObject, { header, payload }: Token, signature: Buffer): boolean => {
+  const found = algorithms.get(algorithm)
+  if (!found || found.keyType !== (key.asymmetricKeyType ?? secretKey)) return false
+  return found.check(key, `${header}.${payload}`, signature)
 }
 
-const macs: Record<string, string> = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' }
-
-const isMac = (algorithm: string, secret: string, signed: string, signature: Buffer): boolean => {
-  const expected = createHmac(macs[algorithm]!, secret).update(signed).digest()
-  return expected.length === signature.length && timingSafeEqual(expected, signature)
+/** What a header says that counts (RFC 7515 §4.1), each a text where it is there. */
+const headerTexts = (header: RegoObject): { alg: string; kid: string; cty: string } => {
+  const [alg, kid, cty] = ['alg', 'kid', 'cty', 'typ'].map((name) => asString(header.has(name) ? header.get(name) : ''))
+  return { alg: alg!, kid: kid!, cty: cty! }
 }
 
-/** Whether any of the keys made the signature; with a `kid` the one of that name, if there is one. Wrong kinds of keys did not. */
-const isSignedBy = (keys: readonly PublicKey[], algorithm: string, token: Token): boolean => {
-  const { keyType, check } = signatures[algorithm] ?? refuse('unknown algorithm')
-  const kid = token.header.get('kid')
-  const named = keys.filter((candidate) => typeof kid === 'string' && candidate.kid === kid)
-  const fitting = (named.length > 0 ? named : keys).filter(({ key }) => key.asymmetricKeyType === keyType)
-  return fitting.some(({ key }) => check(key, token.signed, token.signature))
+/** The key that the token names, if it is there; else all that are not meant for another algorithm. */
+const candidates = (keys: readonly VerificationKey[], { alg, kid }: { alg: string; kid: string }) => {
+  const named = kid === '' ? undefined : keys.find((one) => one.kid === kid)
+  return named ? [named] : keys.filter((one) => one.alg === undefined || one.alg === alg)
 }
 
-const verifyWith =
+const verifyMac =
   (algorithm: string): HostBuiltin =>
-  ([text, secretOrKeys]) => {
-    const token = readToken(asString(text))
-    const given = asString(secretOrKeys)
-    if (algorithm in macs) return isMac(algorithm, given, token.signed, token.signature)
-    return isSignedBy(keysOf(given), algorithm, token)
+  ([text, secret]) => {
+    const token = tokenOf(asString(text))
+    return isSigned(algorithm, secretOf(asString(secret)), token, bytesOf(token.signature))
   }
+
+const verifySignature =
+  (algorithm: string): HostBuiltin =>
+  ([text, given]) => {
+    const token = tokenOf(asString(text))
+    const keys = verificationKeys(asString(given))
+    const signature = bytesOf(token.signature)
+    const header = headerOf(token)
+    requireCriticalList(header)
+    return candidates(keys, headerTexts(header)).some(
+      ({ key }) => key.type === 'public' && isSigned(algorithm, key, token, signature),
+    )
+  }
+
+const secretOf = (text: string): KeyObject => createSecretKey(Buffer.from(text))
 
 // --- decode_verify
 
 const constraintNames = ['cert', 'secret', 'alg', 'iss', 'aud', 'time']
 
 interface Constraints {
-  cert?: string
-  secret?: string
-  alg?: string
-  iss?: string
-  aud?: string
+  keys: readonly VerificationKey[]
+  /** Empty: any. */
+  alg: string
+  iss: string
+  /** Empty: the token must name none. */
+  aud: string
   /** Seconds since 1970, as a double: that is how OPA compares. */
   time: number
 }
@@ -178,34 +151,31 @@ const readConstraints = (object: RegoObject, { nowNs }: EvaluationContext): Cons
     else if (name !== 'time') texts[name] = asString(value)
     else time = isNumber(value) ? toDouble(value) / 1e9 : refuse('time must be a number')
   }
-  if ((texts['cert'] === undefined) === (texts['secret'] === undefined)) refuse('one of cert and secret is needed')
-  return { ...texts, time: time ?? Number(nowNs()) / 1e9 }
-}
-
-const isTrusted = (constraints: Constraints, algorithm: string, token: Token): boolean => {
-  if (constraints.secret === undefined) {
-    const keys = keysOf(constraints.cert!)
-    return !(algorithm in macs) && isSignedBy(keys, algorithm, token)
-  }
-  return algorithm in macs && isMac(algorithm, constraints.secret, token.signed, token.signature)
+  if (time !== undefined && !(time >= 0 && Number.isFinite(time))) refuse('time is out of range')
+  const { cert, secret = '', alg = '', iss = '', aud = '' } = texts
+  if ((cert === undefined) === (secret === '')) refuse('one of cert and secret is needed')
+  const keys = cert === undefined ? [anyToken(secretOf(secret))] : verificationKeys(cert)
+  return { keys, alg, iss, aud, time: time ?? Number(nowNs()) / 1e9 }
 }
 
 const claimTime = (payload: RegoObject, name: string) => {
   const value = payload.get(name)
-  if (value === undefined) return undefined
-  return isNumber(value) ? toDouble(value) : refuse(`${name} must be a number`)
+  return value === undefined || isNumber(value) ? value : refuse(`${name} must be a number`)
 }
 
-const isAudience = (claimed: Value | undefined, wanted: string | undefined): boolean => {
-  if (claimed === undefined || wanted === undefined) return claimed === undefined && wanted === undefined
-  return Array.isArray(claimed) ? claimed.includes(wanted) : claimed === wanted
+const holds = (payload: RegoObject, { iss, aud: wanted, time }: Constraints): boolean => {
+  if (iss !== '' && payload.get('iss') !== iss) return false
+  const aud = payload.has('aud') ? payload.get('aud') : ''
+  if (Array.isArray(aud) ? !aud.includes(wanted) : aud !== wanted) return false
+  const exp = claimTime(payload, 'exp')
+  if (exp !== undefined && compareNumbers(time, exp) >= 0) return false
+  const nbf = claimTime(payload, 'nbf')
+  return nbf === undefined || compareNumbers(time, nbf) >= 0
 }
 
-const holds = (payload: RegoObject, { iss, aud, time }: Constraints): boolean => {
-  if (iss !== undefined && iss !== '' && payload.get('iss') !== iss) return false
-  if (!isAudience(payload.get('aud'), aud === '' ? undefined : aud)) return false
-  const [exp, nbf] = [claimTime(payload, 'exp'), claimTime(payload, 'nbf')]
-  return !(exp !== undefined && time >= exp) && !(nbf !== undefined && time < nbf)
+const requireCriticalList = (header: RegoObject): void => {
+  const critical = header.get('crit')
+  if (header.has('crit') && !(Array.isArray(critical) && typeof critical[0] === 'string')) refuse('crit must be a list')
 }
 
 const decodeVerify: HostBuiltin = ([text, object], context) => {
@@ -213,20 +183,22 @@ const decodeVerify: HostBuiltin = ([text, object], context) => {
   const constraints = readConstraints(asObject(object), context)
   let current = asString(text)
   for (let depth = 0; depth <= deepest; depth++) {
-    const token = readToken(current)
-    const algorithm = token.header.get('alg')
-    if (typeof algorithm !== 'string' || algorithm === '') return refused
+    const token = tokenOf(current)
+    const header = headerOf(token)
+    const { alg, kid, cty } = headerTexts(header)
+    requireCriticalList(header)
     // RFC 7515 §4.1.11: what a token calls critical must be understood; nothing is.
-    if (token.header.has('crit')) return refused
-    if (constraints.alg !== undefined && constraints.alg !== '' && constraints.alg !== algorithm) return refused
-    if (!(algorithm in macs) && !(algorithm in signatures)) return refused
-    if (!isTrusted(constraints, algorithm, token)) return refused
-    if (isNested(token)) {
-      current = nestedText(token.payload)
-      continue
+    if (alg === '' || header.has('crit')) return refused
+    if (constraints.alg !== '' && constraints.alg !== alg) return refused
+    const signature = bytesOf(token.signature)
+    const keys = candidates(constraints.keys, { alg, kid })
+    if (!keys.some(({ key }) => isSigned(alg, key, token, signature))) return refused
+    const payload = textOf(bytesOf(token.payload))
+    if (cty.toUpperCase() !== 'JWT') {
+      const claims = jsonObject(payload)
+      return holds(claims, constraints) ? [true, header, claims] : refused
     }
-    const payload = jsonObject(token.payload)
-    return holds(payload, constraints) ? [true, token.header, payload] : refused
+    current = payload
   }
   return refuse('tokens are nested too deeply')
 }
@@ -235,6 +207,7 @@ export const jwtBuiltins: Record<string, HostBuiltin> = {
   'io.jwt.decode': ([text]) => decode(asString(text)),
   'io.jwt.decode_verify': decodeVerify,
 }
-for (const algorithm of [...Object.keys(signatures), ...Object.keys(macs)]) {
-  jwtBuiltins[`io.jwt.verify_${algorithm.toLowerCase()}`] = verifyWith(algorithm)
+for (const [algorithm, { keyType }] of algorithms) {
+  const verifying = keyType === secretKey ? verifyMac : verifySignature
+  jwtBuiltins[`io.jwt.verify_${algorithm.toLowerCase()}`] = verifying(algorithm)
 }

@@ -4,7 +4,7 @@ import type { HostBuiltin } from './index.ts'
 
 const holds = (set: RegoSet, item: Value): boolean => findKey(set, item) !== undefined
 
-export const getMember = (object: RegoObject, key: Value): Value | undefined => {
+const getMember = (object: RegoObject, key: Value): Value | undefined => {
   const found = findKey(object, key)
   return found && object.get(found.key)
 }

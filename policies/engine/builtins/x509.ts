@@ -1,48 +1,47 @@
-import { X509Certificate } from 'node:crypto'
-import { isNumber, type RegoObject, toInteger, type Value } from '../values.ts'
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import { decodeBase64 } from '../go/base64.ts'
+import { decodePem, pemBlocks } from '../go/pem.ts'
+import type { RegoObject, Value } from '../values.ts'
 import { type Certificate, parseCertificate, parseCertificateRequest } from '../x509/certificate.ts'
 import { elementsOf } from '../x509/der.ts'
-import { goPrivateKey, isPair, jwkOf, readPrivateKey } from '../x509/private-keys.ts'
+import {
+  goPrivateKey,
+  isPair,
+  jwkOf,
+  type PrivateKeyForm,
+  readAnyPrivateKey,
+  readPrivateKey,
+} from '../x509/private-keys.ts'
 import { type VerifyOptions, verifyChain } from '../x509/verify.ts'
-import { asItems, asObject, asString, objectOf, refuse } from './arguments.ts'
+import { asInt64, asItems, asObject, asString, BuiltinError, objectOf, refuse } from './arguments.ts'
 import type { EvaluationContext, HostBuiltin } from './index.ts'
 
-const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----\s+([A-Za-z0-9+/=\s]+?)\s*-----END \1-----/g
-
-interface Block {
-  type: string
-  pem: string
-  der: Buffer
+/** PEM, or base64 of PEM or of DER. `undefined`: neither. */
+const decoded = (text: string): { text: string; bytes: Buffer } | undefined => {
+  if (isPem(text)) return { text, bytes: Buffer.from(text) }
+  const bytes = decodeBase64(text)
+  return bytes && { text: bytes.toString('latin1'), bytes }
 }
 
-const blocksOf = (text: string): Block[] =>
-  [...text.matchAll(pemBlock)].map(([pem, type, body]) => ({ type: type!, pem, der: Buffer.from(body!, 'base64') }))
+const required = <Found>(found: Found | undefined): Found => found ?? refuse('neither PEM nor base64')
 
-/** PEM, or base64 of PEM or of DER. */
-const decoded = (text: string): { text: string; bytes: Buffer } => {
-  if (text.trimStart().startsWith('-----BEGIN')) return { text, bytes: Buffer.from(text) }
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) refuse('neither PEM nor base64')
-  const bytes = Buffer.from(text, 'base64')
-  return { text: bytes.toString('latin1'), bytes }
-}
-
-const isPem = (text: string): boolean => text.trimStart().startsWith('-----BEGIN')
-
-const ofType = (text: string, ...types: string[]): Buffer[] =>
-  blocksOf(text)
-    .filter(({ type }) => types.includes(type))
-    .map(({ der }) => der)
+const isPem = (text: string): boolean => text.startsWith('-----BEGIN')
 
 const certificates = (given: string): Certificate[] => {
-  const { text, bytes } = decoded(given)
-  const found = isPem(text) ? ofType(text, 'CERTIFICATE') : elementsOf(bytes).map(({ whole }) => whole)
-  return found.map(parseCertificate)
+  const { text, bytes } = required(decoded(given))
+  const blocks = isPem(text) ? pemBlocks(text) : undefined
+  if (blocks?.some(({ type }) => type !== 'CERTIFICATE')) refuse('a PEM block is no certificate')
+  const der = blocks ? Buffer.concat(blocks.map((block) => block.bytes)) : bytes
+  return elementsOf(der).map(({ whole }) => parseCertificate(whole))
 }
 
+const requestLabel = 'CERTIFICATE REQUEST'
+
 const certificateRequest = (given: string): RegoObject => {
-  const { text, bytes } = decoded(given)
-  const [found] = isPem(text) ? ofType(text, 'CERTIFICATE REQUEST', 'NEW CERTIFICATE REQUEST') : [bytes]
-  return parseCertificateRequest(found ?? refuse('there is no certificate request'))
+  const bytes = given.startsWith(`-----BEGIN ${requestLabel}-----`) ? Buffer.from(given) : required(decodeBase64(given))
+  const block = decodePem(bytes.toString('latin1'))
+  if (block && block.type !== requestLabel) refuse('a PEM block is no certificate request')
+  return parseCertificateRequest(block?.bytes ?? bytes)
 }
 
 // --- verifying
@@ -55,68 +54,87 @@ const usageNames =
 const serverAuth = 1
 
 const optionReaders: Record<string, (value: Value) => Partial<VerifyOptions>> = {
-  CurrentTime: (value) => ({
-    now: isNumber(value) ? (toInteger(value) ?? refuse('not an integer')) : refuse('CurrentTime must be a number'),
-  }),
-  DNSName: (value) => ({ dnsName: asString(value) }),
+  CurrentTime: (value) => ({ now: asInt64(value) }),
+  DNSName: (value) => ({ dnsName: unquoted(asString(value)) }),
   KeyUsages: (value) => ({
-    usages: asItems(value).map((name) => {
-      const number = usageNames.indexOf(asString(name))
-      return number < 0 ? refuse('unknown key usage') : number
-    }),
+    usages: asItems(value)
+      .filter((name) => typeof name === 'string')
+      .map((name) => {
+        const number = usageNames.indexOf(unquoted(name))
+        return number < 0 ? refuse('unknown key usage') : number
+      }),
   }),
   // Go's bound on its own work; ours is the number of certificates.
-  MaxConstraintComparisons: () => ({}),
+  MaxConstraintComparisons: (value) => {
+    asInt64(value)
+    return {}
+  },
 }
+
+const unquoted = (text: string): string => text.replace(/^"+/, '').replace(/(?<!")"+$/, '')
 
 const verifyOptions = (options: RegoObject, { nowNs }: EvaluationContext): VerifyOptions => {
   const read = [...options].map(([name, value]) => {
-    const reader = typeof name === 'string' && Object.hasOwn(optionReaders, name) ? optionReaders[name] : undefined
-    return reader ? reader(value) : refuse('unknown option')
+    if (typeof name !== 'string') return {}
+    return Object.hasOwn(optionReaders, name) ? optionReaders[name]!(value) : refuse('unknown option')
   })
   const given: Partial<VerifyOptions> = Object.assign({}, ...read)
   return { ...given, usages: given.usages?.length ? given.usages : [serverAuth], now: given.now ?? nowNs() }
 }
 
-/** `URIStrings` is OPA's addition where certificates are only parsed. */
+const unverified: Value = [false, []]
+
+/** What is no certificate is not verified; only the options can be wrong. */
+const verified = (given: string, options: () => VerifyOptions, tell: (certificate: Certificate) => Value): Value => {
+  const found = readable(() => certificates(given))
+  const chain = found && verifyChain(found, options())
+  return chain ? [true, chain.map(tell)] : unverified
+}
+
+const readable = <Found>(read: () => Found): Found | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof BuiltinError) return undefined
+    throw error
+  }
+}
+
+/** As OPA tells certificates where it adds nothing to Go's: without `URIStrings`. */
 const goCertificate = ({ value }: Certificate): RegoObject =>
   new Map([...value].filter(([name]) => name !== 'URIStrings'))
 
-const parseAndVerify = (given: string, options: VerifyOptions): Value => {
-  const chain = verifyChain(certificates(given), options)
-  return chain ? [true, chain.map(goCertificate)] : [false, []]
-}
-
 // --- private keys
 
-const privateKeyTypes = ['PRIVATE KEY', 'RSA PRIVATE KEY', 'EC PRIVATE KEY']
-
-const privateKeys = (given: string): Value => {
-  if (given === '') return null
-  const { text } = decoded(given)
-  return blocksOf(text)
-    .filter(({ type }) => privateKeyTypes.includes(type))
-    .map(({ pem }) => goPrivateKey(readPrivateKey(pem)))
+/** What Node calls the DER in blocks of these types. */
+const privateKeyTypes: Record<string, PrivateKeyForm> = {
+  'PRIVATE KEY': 'pkcs8',
+  'RSA PRIVATE KEY': 'pkcs1',
+  'EC PRIVATE KEY': 'sec1',
 }
 
-const firstPrivateKey = (given: string) => {
-  const block = blocksOf(decoded(given).text).find(({ type }) => privateKeyTypes.includes(type))
-  return block && readPrivateKey(block.pem)
-}
+const privateKeys = (text: string): KeyObject[] =>
+  pemBlocks(decodeBase64(text)?.toString('latin1') ?? text)
+    .filter(({ type }) => Object.hasOwn(privateKeyTypes, type))
+    .map(({ type, bytes }) => readPrivateKey(bytes, privateKeyTypes[type]!))
 
 const privateKeyJwk = (given: string): Value => {
-  const key = firstPrivateKey(given)
+  if (given === '') refuse('there is no PEM')
+  const [key] = privateKeys(required(decoded(given)).text)
   return key ? jwkOf(key) : null
 }
 
-/** Go's `tls.Certificate`. */
+/** Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key. */
 const keyPair = (certificateText: string, keyText: string): Value => {
-  const chain = certificates(certificateText)
-  const key = firstPrivateKey(keyText) ?? refuse('there is no private key')
-  const [leaf = refuse('there is no certificate')] = chain
+  const chain = tlsBlocks(certificateText, 'CERTIFICATE').filter(({ type }) => type === 'CERTIFICATE')
+  const [keyBlock] = tlsBlocks(keyText, 'PRIVATE KEY').filter(({ type }) => /^(?:.* )?PRIVATE KEY$/.test(type))
+  const [leafBlock] = chain
+  if (!leafBlock || !keyBlock) return refuse('a certificate or the private key is missing')
+  const leaf = parseCertificate(leafBlock.bytes)
+  const key = readAnyPrivateKey(keyBlock.bytes)
   if (!isPair(key, new X509Certificate(leaf.der).publicKey)) refuse('the private key is not that of the certificate')
   return objectOf({
-    Certificate: chain.map(({ der }) => der.toString('base64')),
+    Certificate: chain.map(({ bytes }) => bytes.toString('base64')),
     PrivateKey: goPrivateKey(key),
     Leaf: goCertificate(leaf),
     OCSPStaple: null,
@@ -125,12 +143,21 @@ const keyPair = (certificateText: string, keyText: string): Value => {
   })
 }
 
+const tlsBlocks = (given: string, type: string): { type: string; bytes: Buffer }[] => {
+  const { text, bytes } = required(decoded(given))
+  return isPem(text) ? pemBlocks(text) : [{ type, bytes }]
+}
+
 export const x509Builtins: Record<string, HostBuiltin> = {
-  'crypto.parse_private_keys': ([text]) => privateKeys(asString(text)),
+  'crypto.parse_private_keys': ([text]) => (text === '' ? null : privateKeys(asString(text)).map(goPrivateKey)),
   'crypto.x509.parse_and_verify_certificates': ([text], context) =>
-    parseAndVerify(asString(text), verifyOptions(new Map(), context)),
+    verified(
+      asString(text),
+      () => verifyOptions(new Map(), context),
+      ({ value }) => value,
+    ),
   'crypto.x509.parse_and_verify_certificates_with_options': ([text, options], context) =>
-    parseAndVerify(asString(text), verifyOptions(asObject(options), context)),
+    verified(asString(text), () => verifyOptions(asObject(options), context), goCertificate),
   'crypto.x509.parse_certificate_request': ([text]) => certificateRequest(asString(text)),
   'crypto.x509.parse_certificates': ([text]) => certificates(asString(text)).map(({ value }) => value),
   'crypto.x509.parse_keypair': ([certificate, key]) => keyPair(asString(certificate), asString(key)),

@@ -2,12 +2,24 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { objectOf, refuse } from '../builtins/arguments.ts'
 import { integerOf, type RegoObject, type Value } from '../values.ts'
 
-export const readPrivateKey = (pem: string): KeyObject => {
+export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
+
+export const readPrivateKey = (der: Buffer, form: PrivateKeyForm): KeyObject => {
   try {
-    return createPrivateKey(pem)
+    return createPrivateKey({ key: der, format: 'der', type: form })
   } catch {
     return refuse('not a private key')
   }
+}
+
+/** Whatever of these it is. */
+export const readAnyPrivateKey = (der: Buffer): KeyObject => {
+  for (const type of ['pkcs1', 'pkcs8', 'sec1'] as const) {
+    try {
+      return createPrivateKey({ key: der, format: 'der', type })
+    } catch {}
+  }
+  return refuse('not a private key')
 }
 
 const number = (part: string | undefined): Value =>

@@ -18,6 +18,9 @@ const caseSchema = z.looseObject({
   sort_bindings: z.boolean().optional(),
 })
 
+/** Values by the variables of the query. */
+export type Bindings = Record<string, unknown>
+
 export type ComplianceCase = z.infer<typeof caseSchema> & {
   /** The note, with a number where several cases share one. */
   name: string
