@@ -4,6 +4,7 @@ import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
 import { configWarnings } from '../../gateway/config-warnings.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
+import { counted } from '../counted.ts'
 import { parseOptions } from '../options.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openGateway } from '../parts/gateway.ts'
@@ -40,7 +41,9 @@ const check = async (file: string, opaBin: string | undefined): Promise<number> 
     for (const mistake of mistakes) tell(mistake)
     if (mistakes.length > 0) return 1
     const { routes, issuers, allowInsecure } = config
-    process.stdout.write(`${file} is right: ${routes.length} routes, ${issuers.length} issuers.\n`)
+    process.stdout.write(
+      `${file} is right: ${counted(routes.length, 'route')}, ${counted(issuers.length, 'issuer')}.\n`,
+    )
     if (allowInsecure.length > 0) process.stdout.write(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
     for (const warning of configWarnings(config)) process.stdout.write(`Warning: ${warning}.\n`)
     return 0

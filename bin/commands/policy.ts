@@ -10,6 +10,7 @@ import { readSources } from '../../policies/engine/sources.ts'
 import { bundleFile } from '../../policies/origin.ts'
 import { checkRules } from '../../policies/rule-checks.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
+import { counted } from '../counted.ts'
 import { benchPolicies } from '../policy/bench.ts'
 import { buildBundle } from '../policy/build.ts'
 import { explainDecision } from '../policy/explain.ts'
@@ -87,8 +88,6 @@ const check = async (invocation: Invocation): Promise<number> => {
   say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))
   return issues.length === 0 ? 0 : 1
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** For maintainers of Surrogate, after a change of OPA, of the built-in functions or of the input. */
 const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number> => {

@@ -36,7 +36,7 @@ test('a right file is said to be right, with what is allowed in it although it i
   })
   expect({ code, output }).toEqual({
     code: 0,
-    output: 'gateway.yaml is right: 1 routes, 1 issuers.\nInsecure, and allowed: http-upstream.\n',
+    output: 'gateway.yaml is right: 1 route, 1 issuer.\nInsecure, and allowed: http-upstream.\n',
   })
 })
 
@@ -56,7 +56,7 @@ test('what is probably not meant is told, and no mistake', async () => {
   expect({ code, lines: output.trimEnd().split('\n') }).toEqual({
     code: 0,
     lines: [
-      'gateway.yaml is right: 6 routes, 1 issuers.',
+      'gateway.yaml is right: 6 routes, 1 issuer.',
       'Warning: the routes upper (/Report) and slash (/report/) differ only in spelling: if the API takes both for the same, say so in upstreams.api.pathEquality and keep one of them.',
       'Warning: HEAD /x/{id} is left to the route all: if the API answers it as GET, name HEAD in the methods of here.',
       'Warning: the upstreams api and other are one server, and differ in pathEquality.',
