@@ -1,9 +1,11 @@
 import { EventEmitter } from 'node:events'
 import { JetStreamApiError, type JetStreamClient, type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { headers } from '@nats-io/transport-node'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { NatsLink } from '../platform/nats.ts'
 import { StartupError } from '../platform/startup-error.ts'
+import { pause } from '../platform/wake-up.ts'
 import type { BusEvent, BusHandler, EventBus, PublishResult } from './bus.ts'
 import { consumeBatches } from './jetstream-consumer.ts'
 import {
@@ -15,7 +17,6 @@ import {
   streamName,
   subjectOf,
 } from './jetstream-stream.ts'
-import { createBackoff, pause } from './wakeup.ts'
 
 /** How long a confirmation is waited for, in ms; meanwhile the publisher's transaction stays open. */
 const confirmationMs = 3_000
@@ -59,7 +60,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
 
   /** Waits for `get` to succeed, however long that takes; undefined when `signal` aborts. */
   const eventually = async <Value>(get: () => Promise<Value>, signal: AbortSignal): Promise<Value | undefined> => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     let told: string | undefined
     while (!signal.aborted) {
       try {
@@ -70,7 +71,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
         told = reason
         await new Promise<void>((resolve) => {
           const stop = nats.onConnect(resolve)
-          void pause(backoff.next(), signal).then(resolve).finally(stop)
+          void pause(backOff.next(), signal).then(resolve).finally(stop)
         })
       }
     }
@@ -127,18 +128,18 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
       return results
     },
     async consume(handler: BusHandler, { signal }) {
-      const backoff = createBackoff()
+      const backOff = createBackOff()
       while (!signal.aborted) {
         const manager = await eventually(broker.consumer, signal)
         if (manager === undefined) return
         try {
           await consumeBatches({ manager, handler, logger, signal })
-          backoff.reset()
+          backOff.reset()
         } catch (error) {
           logger.warn({ reason: (error as Error).message }, 'the stream of events broke off; beginning again')
         }
         broker.forget()
-        if (!signal.aborted) await pause(backoff.next(), signal)
+        if (!signal.aborted) await pause(backOff.next(), signal)
       }
     },
     async settledBefore() {

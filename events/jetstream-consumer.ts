@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { JetStreamManager, JsMsg } from '@nats-io/jetstream'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Logger } from '../platform/logger.ts'
+import { pause } from '../platform/wake-up.ts'
 import { type BusHandler, batchesAtOnce } from './bus.ts'
 import { consumerName, streamName } from './jetstream-stream.ts'
-import { createBackoff, pause } from './wakeup.ts'
 
 /** Events handled together, and on their way to us, at most. Each is 64 kB at most (`largestBody`). */
 const batchSize = 500
@@ -30,14 +31,14 @@ export const consumeBatches = async ({ manager, handler, logger, signal }: Consu
   const stop = () => messages.stop()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
-  const backoff = createBackoff()
+  const backOff = createBackOff()
   const take = async (batch: readonly JsMsg[]) => {
     try {
       await handleBatch(batch, handler, logger)
-      backoff.reset()
+      backOff.reset()
     } catch (error) {
       logger.error({ err: error }, 'events could not be taken in; they come again')
-      await pause(backoff.next(), signal)
+      await pause(backOff.next(), signal)
       for (const message of batch) message.nak()
     }
   }

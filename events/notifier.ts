@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { PoolClient } from 'pg'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import { createBackoff, pause } from './wakeup.ts'
+import { pause } from '../platform/wake-up.ts'
 
 /** Wake-ups between processes that share a database, on a connection of its own; inside the process they are immediate. */
 export interface Notifier {
@@ -67,15 +68,15 @@ export const createNotifier = ({
   }
 
   const run = async () => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     while (!stopping.signal.aborted) {
       try {
         await listen()
-        backoff.reset()
+        backOff.reset()
       } catch (error) {
         logger.warn({ err: error }, 'waking other processes up does not work now; they poll')
       }
-      if (!stopping.signal.aborted) await pause(backoff.next(), stopping.signal)
+      if (!stopping.signal.aborted) await pause(backOff.next(), stopping.signal)
     }
   }
   const ended = run()

@@ -1,9 +1,10 @@
+import { createBackOff } from '../platform/back-off.ts'
 import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { createWakeUp, pause } from '../platform/wake-up.ts'
 import { type BusHandler, batchesAtOnce, type EventBus } from './bus.ts'
 import { type LockedEvent, type Locking, lockNextPending } from './ledger-store.ts'
 import { createNotifier } from './notifier.ts'
-import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
 const batchSize = 250
 /** A wake-up may be lost with its connection; this finds what it announced. */
@@ -39,29 +40,29 @@ export const createPostgresBus = ({ database, logger }: { database: Database; lo
     settledBefore: async () => undefined,
     publish: async (batch) => batch.map(() => ({ outcome: 'ok' })),
     async consume(handler, { signal }) {
-      const wakeup = createWakeup()
-      const backoff = createBackoff()
-      const stopListening = notifier.onNotify(wakeup.wake)
+      const wakeUp = createWakeUp()
+      const backOff = createBackOff()
+      const stopListening = notifier.onNotify(wakeUp.wake)
       const running = new Set<Promise<void>>()
       const end = async (handled: ReturnType<BusHandler>, others: readonly Promise<void>[]) => {
         try {
           const { deferred } = await handled
-          backoff.reset()
+          backOff.reset()
           if (deferred === 0) return
           // What is missing may be in our other batch.
           await (others.length > 0 ? Promise.all(others) : pause(deferredMs, signal))
         } catch (error) {
           logger.error({ err: error }, 'events could not be taken in; trying again')
-          await pause(backoff.next(), signal)
+          await pause(backOff.next(), signal)
         }
-        wakeup.wake()
+        wakeUp.wake()
       }
       while (!signal.aborted) {
         const { found, handled } = takeBatch(handler)
         const ended = end(handled, [...running])
         running.add(ended)
         void ended.then(() => running.delete(ended))
-        if ((await found) < batchSize) await wakeup.wait(pollMs, signal)
+        if ((await found) < batchSize) await wakeUp.wait(pollMs, signal)
         if (running.size === batchesAtOnce) await Promise.race(running)
       }
       await Promise.all(running)

@@ -1,9 +1,10 @@
+import { createBackOff } from '../platform/back-off.ts'
 import { type Database, type Query, statement } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import { createWakeUp, pause } from '../platform/wake-up.ts'
 import type { BusEvent, EventBus } from './bus.ts'
 import { createEventFlow } from './event-flow.ts'
-import { createBackoff, createWakeup, pause } from './wakeup.ts'
 
 /** Carries the outbox to the bus; runs in every issuer. */
 export interface Publisher {
@@ -84,21 +85,21 @@ export const createPublisher = (options: {
     })
 
   const run = async () => {
-    const wakeup = createWakeup()
-    const backoff = createBackoff()
-    const stopListening = bus.onWake(wakeup.wake)
+    const wakeUp = createWakeUp()
+    const backOff = createBackOff()
+    const stopListening = bus.onWake(wakeUp.wake)
     while (!signal.aborted) {
       // While the broker is away the database is left in peace.
       await bus.ready(signal)
       if (signal.aborted) break
       try {
         const { published, failed } = await publishBatch()
-        if (failed > 0) await pause(backoff.next(), signal)
-        else backoff.reset()
-        if (published === 0 && failed === 0) await wakeup.wait(pollMs, signal)
+        if (failed > 0) await pause(backOff.next(), signal)
+        else backOff.reset()
+        if (published === 0 && failed === 0) await wakeUp.wait(pollMs, signal)
       } catch (error) {
         logger.error({ err: error }, 'events could not be published; trying again')
-        await pause(backoff.next(), signal)
+        await pause(backOff.next(), signal)
       }
     }
     stopListening()

@@ -1,9 +1,9 @@
 import { type Database, statement } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import { pause } from '../platform/wake-up.ts'
 import type { EventBus } from './bus.ts'
 import { createEventFlow } from './event-flow.ts'
-import { pause } from './wakeup.ts'
 
 /** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
 export interface Reconciler {

@@ -4,11 +4,12 @@ import { JwtError } from '../platform/jwt/jwt-error.ts'
 import type { VerificationKey } from '../platform/jwt/keys.ts'
 import { type ParsedJwt, parseJwt } from '../platform/jwt/parse.ts'
 import { verifyJwt } from '../platform/jwt/verify.ts'
-import { AppError } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
 import { PolicyError } from '../policies/decide.ts'
 import { invalidToken, tokenMissing } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { principalOf } from './principal.ts'
+import { problem } from './problems.ts'
 import type { Route } from './routes.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
@@ -110,8 +111,8 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
 /** Of a key that may be brand-new: not 401, which would tell the client that its token is bad. */
 const keysUnavailable = (cause: KeysUnavailable): AppError => {
   const { retryAfterMs } = cause
-  if (retryAfterMs === undefined) return new AppError('keys_unavailable', { cause })
-  return new AppError('keys_unavailable', {
+  if (retryAfterMs === undefined) return problem('keys_unavailable', { cause })
+  return problem('keys_unavailable', {
     detail: 'The token is signed with a key that is not known yet.',
     headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
   })
@@ -121,5 +122,5 @@ const refusal = (error: unknown): AppError => {
   if (error instanceof JwtError) return invalidToken(error.message)
   if (error instanceof PolicyError) return invalidToken('The token holds a claim that cannot be read.')
   if (error instanceof KeysUnavailable) return keysUnavailable(error)
-  return new AppError('server.error', { cause: error })
+  return problem('server.error', { cause: error })
 }

@@ -1,6 +1,6 @@
 import { type Clock, toSeconds } from '../platform/clock.ts'
 import type { Logger } from '../platform/logger.ts'
-import { AppError, type ProblemCode } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
 import {
   type Decision,
   decide,
@@ -15,6 +15,7 @@ import { insufficientScope } from './challenges.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { foldedTarget } from './match-route.ts'
 import { nameRecord } from './name-record.ts'
+import { type ProblemCode, problem } from './problems.ts'
 import type { Route } from './routes.ts'
 
 export interface AuthorizeParts {
@@ -52,7 +53,7 @@ export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizePart
       (decision) => settle(exchange, decision),
       (cause: unknown) => {
         if (!(cause instanceof PolicyBusy)) throw cause
-        throw new AppError('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
+        throw problem('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
       },
     )
   }
@@ -66,7 +67,7 @@ const denial = (
   { scopes, insufficientScopeStatus: status }: Route,
 ): AppError => {
   if (reason === 'insufficient_scope') return insufficientScope({ scopes: scope ?? scopes, status, detail })
-  return new AppError(ownCodes.has(reason) ? (reason as ProblemCode) : 'policy_denied', {
+  return problem(ownCodes.has(reason) ? (reason as ProblemCode) : 'policy_denied', {
     ...(detail === undefined ? {} : { detail }),
     data: { reason },
   })

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { uuidv7 } from '../platform/ids.ts'
-import { AppError } from '../platform/problem.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
 import { type ProxyTrust, plainAddress, sourceOf } from './client-address.ts'
 import type { CanonicalRequest, Exchange, Stage } from './exchange.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
+import { problem } from './problems.ts'
 
 export interface RequestLimits {
   /** Characters of the request target. */
@@ -68,9 +68,9 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
 }
 
 const checkLimits = (target: string, headers: RequestHeaders, limits: RequestLimits): void => {
-  if (target.length > limits.targetLength) throw new AppError('uri_too_long')
+  if (target.length > limits.targetLength) throw problem('uri_too_long')
   if (headers.count > limits.headerCount || headers.size > limits.headerSize) {
-    throw new AppError('header_fields_too_large')
+    throw problem('header_fields_too_large')
   }
 }
 

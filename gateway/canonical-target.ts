@@ -1,6 +1,7 @@
-import { AppError } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
 import { withoutAccessToken } from './access-token-parameter.ts'
 import { nameRecord } from './name-record.ts'
+import { problem } from './problems.ts'
 
 /** The request target in the one form that route, policy and upstream all use. */
 export interface CanonicalTarget {
@@ -18,7 +19,7 @@ export interface CanonicalTarget {
   semicolon: boolean
 }
 
-export const refuse = (detail: string): AppError => new AppError('invalid_request', { detail })
+export const refuse = (detail: string): AppError => problem('invalid_request', { detail })
 
 const slash = 0x2f
 const percent = 0x25

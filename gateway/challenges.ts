@@ -1,4 +1,5 @@
-import { AppError } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
+import { problem } from './problems.ts'
 
 /** The header fields of a refusal, its challenge telling where the metadata of the resource are (RFC 9728 §5.1). */
 export const challengeFields = (
@@ -14,10 +15,10 @@ export const challengeFields = (
 /** The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping. */
 
 /** No token, or another scheme: RFC 6750 §3.1 wants no error code then. */
-export const tokenMissing = (): AppError => new AppError('token_missing', { headers: { 'www-authenticate': 'Bearer' } })
+export const tokenMissing = (): AppError => problem('token_missing', { headers: { 'www-authenticate': 'Bearer' } })
 
 export const invalidToken = (detail: string): AppError =>
-  new AppError('invalid_token', {
+  problem('invalid_token', {
     detail,
     headers: { 'www-authenticate': `Bearer error="invalid_token", error_description="${detail}"` },
   })
@@ -28,7 +29,7 @@ export const insufficientScope = (options: {
   detail?: string | undefined
 }): AppError => {
   const scope = options.scopes.length > 0 ? `, scope="${options.scopes.join(' ')}"` : ''
-  return new AppError('insufficient_scope', {
+  return problem('insufficient_scope', {
     ...(options.detail === undefined ? {} : { detail: options.detail }),
     status: options.status,
     data: { reason: 'insufficient_scope' },

@@ -5,7 +5,6 @@ import type { z } from 'zod'
 import type { VerifiedClaims } from '../platform/jwt/verify.ts'
 import { createLogger, type Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
-import { AppError } from '../platform/problem.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { admit, type GuardedRequest, targetOf } from './admit.ts'
@@ -14,6 +13,7 @@ import type { gatewaySchema } from './config-schema.ts'
 import { newExchange } from './exchange.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 import { createFail, guardStages } from './pipeline.ts'
+import { problem } from './problems.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 type ConfigurationFile = z.input<typeof gatewaySchema>
@@ -141,7 +141,7 @@ export const protect = (options: ProtectOptions): Guard => {
       else {
         begun.then(
           () => gateway!.start(exchange),
-          (cause: unknown) => fail(exchange, new AppError('server.unavailable', { cause })),
+          (cause: unknown) => fail(exchange, problem('server.unavailable', { cause })),
         )
       }
     }

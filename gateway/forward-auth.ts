@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { AppError } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
 import { answered, type Exchange, type Stage } from './exchange.ts'
 import type { RequestHeaders } from './headers.ts'
 import { sendProblem } from './problem-response.ts'
+import { problem } from './problems.ts'
 
 /**
  * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public listener, answers
@@ -92,7 +93,7 @@ export const asksForDecision =
 export const originalRequest =
   ({ path, dialect }: ForwardAuthSettings) =>
   (exchange: Exchange, headers: RequestHeaders, trusted: boolean): OriginalRequest => {
-    if (!trusted) throw new AppError('not_found', { detail: 'Decisions are given to trusted proxies only.' })
+    if (!trusted) throw problem('not_found', { detail: 'Decisions are given to trusted proxies only.' })
     const row: DialectRow = dialects[dialect]
     const original = row.original(exchange, headers, path)
     if (!/^[A-Z][A-Z-]{0,31}$/.test(original.method)) throw refuse('The method is not one in capital letters.')
@@ -123,7 +124,7 @@ export const createAnswerDecision = (): Stage => (exchange) => {
 
 /** Routes without an upstream are for forward-auth only: for the proxy they are none, and no less exact route takes their place. */
 export const requireUpstream: Stage = ({ route }) => {
-  if (route!.upstream === '') throw new AppError('not_found')
+  if (route!.upstream === '') throw problem('not_found')
 }
 
 /** How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason. */

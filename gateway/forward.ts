@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Dispatcher, errors } from 'undici'
-import { AppError, type ProblemCode } from '../platform/problem.ts'
+import { AppError } from '../platform/problem.ts'
 import { addAnswerFields } from './answer-fields.ts'
 import { ClientPace } from './client-pace.ts'
 import type { Exchange, Stage } from './exchange.ts'
 import { answerHeaders, setFields } from './headers.ts'
+import { type ProblemCode, problem } from './problems.ts'
 import type { Waiting } from './running.ts'
 import { answerTrailers } from './trailers.ts'
 import type { Upstream } from './upstreams.ts'
@@ -32,7 +33,7 @@ export const createForward =
     const route = exchange.route!
     const upstream = upstreams.get(route.upstream)!
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
-    if (upstream.running.size >= upstream.maxRequests) throw new AppError('server.unavailable')
+    if (upstream.running.size >= upstream.maxRequests) throw problem('server.unavailable')
     const answer = new Answer(exchange, upstream, fail)
     exchange.answer = answer
     if (exchange.headers!.expect !== undefined) exchange.response.writeContinue()
@@ -55,7 +56,7 @@ const readAhead = (incoming: IncomingMessage, answer: Answer): void => {
   })
 }
 
-const tooLarge = () => new AppError('content_too_large')
+const tooLarge = () => problem('content_too_large')
 
 /** The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must still get there. */
 async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answer): AsyncGenerator<Buffer> {
@@ -113,7 +114,7 @@ export const upstreamError = (cause: Error): AppError => {
   if (cause instanceof AppError) return cause
   const { code = '' } = cause as NodeJS.ErrnoException
   const otherwise = cause instanceof errors.HTTPParserError ? 'upstream_protocol_error' : 'upstream_unavailable'
-  return new AppError(meanings[code] ?? otherwise, { cause })
+  return problem(meanings[code] ?? otherwise, { cause })
 }
 
 const flushHead = (answer: Answer): void => answer.flushHead()
@@ -190,15 +191,14 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     const { now, lookEvery, headersTimeout, idleTimeout } = this.#upstream
     if (this.waitsForClient || this.#controller?.paused) {
       this.#since = now
-      if (this.pace.isTooSlow(now, lookEvery))
-        this.#end(new AppError(this.#begun ? 'client_too_slow' : 'request_timeout'))
+      if (this.pace.isTooSlow(now, lookEvery)) this.#end(problem(this.#begun ? 'client_too_slow' : 'request_timeout'))
       return
     }
     this.#pace?.rest()
     // undici has its own timer for connections.
     if (this.#controller === undefined) this.#since = now
     const patience = this.#begun ? idleTimeout : headersTimeout
-    if (patience > 0 && now - this.#since >= patience + lookEvery) this.#end(new AppError('upstream_timeout'))
+    if (patience > 0 && now - this.#since >= patience + lookEvery) this.#end(problem('upstream_timeout'))
   }
 
   #end(reason: Error): void {

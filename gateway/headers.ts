@@ -1,6 +1,6 @@
-import { AppError } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
 import { setsIssuerCookie, withoutIssuerCookies } from './issuer-cookies.ts'
+import { problem } from './problems.ts'
 
 /**
  * Header fields, read once from the raw list. What is left in `forwardable` may go upstream: everything that frames the message, belongs
@@ -237,7 +237,7 @@ export const answerHeaders = (
   { toIssuer }: { toIssuer: boolean },
 ): string[] => {
   const { connection, 'transfer-encoding': coding } = headers
-  if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw new AppError('upstream_protocol_error')
+  if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw problem('upstream_protocol_error')
   const listed = connection === undefined || connection === 'keep-alive' ? undefined : listedIn(String(connection))
   const flat: string[] = []
   for (const name in headers) {

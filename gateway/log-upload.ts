@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { request } from 'undici'
+import { backOffMs } from '../platform/back-off.ts'
 import { createBoundedAgent } from '../platform/bounded-client.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Secret } from '../platform/secret.ts'
@@ -32,8 +33,7 @@ const compress = promisify(gzip)
 const timeoutMs = 10_000
 /** What is left gets this long when the gateway stops, in ms. */
 const lastChanceMs = 2_000
-const shortestRetryMs = 250
-const longestRetryMs = 30_000
+const retry = { first: 250, longest: 30_000, jitter: 0.25 }
 /** Of an answer: its status is what counts. */
 const maxAnswerBytes = 65_536
 /** A collector that asks for more patience than this is asked again all the same, in ms. */
@@ -122,8 +122,7 @@ export const createLogUpload = ({ name, settings, metrics, report }: LogUploadOp
       remove(batch)
       report.dropped(1)
     }
-    const patience = Math.min(shortestRetryMs * 2 ** failures++, longestRetryMs)
-    return Math.max(patience / 2 + (Math.random() * patience) / 2, outcome.retryAfter)
+    return Math.max(backOffMs(++failures, retry), outcome.retryAfter)
   }
 
   const post = async (batch: readonly Line[]): Promise<Outcome> => {

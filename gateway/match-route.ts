@@ -1,10 +1,10 @@
-import { AppError } from '../platform/problem.ts'
 import { foldedPath, type SpeltPath, withoutMatrixParameters } from '../policies/path-equality.ts'
 import { type CanonicalTarget, refuse } from './canonical-target.ts'
 import { originOf, preflightMethod } from './cors.ts'
 import { answered, type Stage } from './exchange.ts'
 import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
 import { nameRecord } from './name-record.ts'
+import { problem } from './problems.ts'
 import type { Router } from './router.ts'
 import type { Route } from './routes.ts'
 
@@ -39,7 +39,7 @@ export const createMatchRoute =
   (exchange) => {
     const { host, method, segments } = exchange.request!
     const route = matchTarget(router, host, method, exchange.request!)
-    if (!route) throw new AppError('not_found')
+    if (!route) throw problem('not_found')
     exchange.route = route
     if (route.cors) exchange.answerFields = route.cors.answerFields(originOf(exchange))
     refuseSpelling(route, exchange.request!)

@@ -10,6 +10,7 @@ import type { Secret } from '../platform/secret.ts'
 import { basicAuthorization } from './basic-authorization.ts'
 import { invalidToken } from './challenges.ts'
 import type { Stage } from './exchange.ts'
+import { problem } from './problems.ts'
 
 /** Turns a personal access token into an access token for a resource. */
 export interface PersonalAccessTokens {
@@ -99,7 +100,7 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
     } catch (cause) {
       if (cause instanceof AppError) throw cause
       counter.inc({ outcome: 'failed' })
-      throw new AppError('issuer_unavailable', { cause })
+      throw problem('issuer_unavailable', { cause })
     } finally {
       underWay.delete(key)
     }
@@ -122,7 +123,7 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
       if (outcome) return tokenOf(outcome)
       const joined = underWay.get(key)
       if (joined) return joined
-      if (underWay.size >= maxUnderWay) throw new AppError('issuer_unavailable')
+      if (underWay.size >= maxUnderWay) throw problem('issuer_unavailable')
       const settled = settle(key, token, resource, scope)
       underWay.set(key, settled)
       return settled

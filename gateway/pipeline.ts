@@ -13,6 +13,7 @@ import { createAnswerPreflight, createMatchRoute, type MatchRouteParts } from '.
 import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './own-documents.ts'
 import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
 import { sendProblem } from './problem-response.ts'
+import { problem } from './problems.ts'
 import { createLimitRate, type LimitRateParts } from './rate-limit.ts'
 import type { RefusalPace } from './refusal-pace.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
@@ -90,7 +91,7 @@ const worthDraining = 65_536
 export const createFail =
   ({ logger, send = sendProblem, refusals }: Pick<PipelineParts, 'logger' | 'send' | 'refusals'>) =>
   (exchange: Exchange, thrown: unknown): void => {
-    const error = thrown instanceof AppError ? thrown : new AppError('server.error', { cause: thrown })
+    const error = thrown instanceof AppError ? thrown : problem('server.error', { cause: thrown })
     exchange.error = error
     // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood along.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {

@@ -1,6 +1,6 @@
 import type { Clock } from '../platform/clock.ts'
-import { AppError } from '../platform/problem.ts'
 import type { Exchange, Stage } from './exchange.ts'
+import { problem } from './problems.ts'
 import type { TokenBuckets } from './token-buckets.ts'
 
 /** Who is counted. An `actor` is whoever acts for a user now; requests without one are not limited by it. */
@@ -98,7 +98,7 @@ export const createLimitRate = ({ rateLimits, onLimited, now }: LimitRateParts, 
     if (policies === undefined || states === undefined) return
     exchange.answerFields = { ...exchange.answerFields, 'ratelimit-policy': policies, ratelimit: states }
     if (longestWait > 0) {
-      throw new AppError('rate_limited', { headers: { 'retry-after': String(Math.ceil(longestWait / 1000)) } })
+      throw problem('rate_limited', { headers: { 'retry-after': String(Math.ceil(longestWait / 1000)) } })
     }
     for (const take of taken) take()
   }

@@ -1,6 +1,6 @@
 import type { Metrics } from '../platform/metrics.ts'
-import type { ProblemCode } from '../platform/problem.ts'
 import type { Exchange } from './exchange.ts'
+import type { ProblemCode } from './problems.ts'
 import { networkOf } from './rate-limit.ts'
 import { createTokenBuckets } from './token-buckets.ts'
 
@@ -11,11 +11,11 @@ import { createTokenBuckets } from './token-buckets.ts'
  */
 export interface RefusalPace {
   /** Calls `answer` at once, or when its turn comes: after `longestWaitMs` at most. */
-  inTurn(exchange: Exchange, code: ProblemCode, answer: () => void): void
+  inTurn(exchange: Exchange, code: string, answer: () => void): void
 }
 
 /** Of everybody who has not shown a good token. A refusal by policy or for a missing scope is an answer to somebody known. */
-const paced: ReadonlySet<ProblemCode> = new Set(['token_missing', 'invalid_token', 'keys_unavailable'])
+const paced: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */
 const maxHeld = 1_000

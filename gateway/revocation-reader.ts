@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { request } from 'undici'
 import { z } from 'zod'
+import { backOffMs } from '../platform/back-off.ts'
 import { createBoundedAgent } from '../platform/bounded-client.ts'
 import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
@@ -31,8 +32,7 @@ export interface RevocationReaderOptions {
 const maxBytes = 8_388_608
 /** Beside the wait, for the exchange as a whole, in ms. */
 const graceMs = 10_000
-const firstRetryMs = 200
-const maxRetryMs = 5_000
+const retry = { first: 200, longest: 5_000, jitter: 0.25 }
 /** An issuer that answers at once although it was told to wait is not asked more often than this, in ms. */
 const minRoundMs = 100
 
@@ -81,7 +81,7 @@ export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure 
         onFailure(reasonOf(error), failures)
         // After a failure nobody knows what is still missing: look, before waiting for news.
         upToDate = false
-        await pause(Math.min(firstRetryMs * 2 ** (failures - 1), maxRetryMs) * (0.75 + Math.random() / 2))
+        await pause(backOffMs(failures, retry))
       }
     }
   }

@@ -2,10 +2,10 @@ import type { Clock } from '../platform/clock.ts'
 import type { VerifiedClaims } from '../platform/jwt/verify.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import { AppError } from '../platform/problem.ts'
 import type { Secret } from '../platform/secret.ts'
 import { invalidToken } from './challenges.ts'
 import type { Stage } from './exchange.ts'
+import { problem } from './problems.ts'
 import { createRevocationIndex } from './revocation-index.ts'
 import { followRevocations } from './revocation-reader.ts'
 
@@ -106,7 +106,7 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
     check(claims) {
       if (index.isRevoked(claims)) throw invalidToken('The token was revoked.')
       if (complete && (whenStale === 'serve' || !isStale())) return
-      throw new AppError('revocations_unavailable', { headers: { 'retry-after': '5' } })
+      throw problem('revocations_unavailable', { headers: { 'retry-after': '5' } })
     },
     onNews(listener) {
       listeners.add(listener)

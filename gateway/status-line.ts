@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
-import { AppError } from '../platform/problem.ts'
+import { problem } from './problems.ts'
 
 /**
  * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112
@@ -34,7 +34,7 @@ const checkStatusLines = (socket: Socket): void => {
     if (beginning === undefined) return chunk
     beginning += chunk.toString('latin1', 0, versionLength)
     if (otherVersion.test(beginning)) {
-      socket.destroy(new AppError('upstream_protocol_error'))
+      socket.destroy(problem('upstream_protocol_error'))
       return null
     }
     if (beginning.length >= versionLength) beginning = undefined

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { uuidv7 } from '../platform/ids.ts'
-import { AppError, type ProblemCode } from '../platform/problem.ts'
+import type { AppError } from '../platform/problem.ts'
 import { refuse } from './canonical-target.ts'
 import { plainAddress } from './client-address.ts'
 import { rawProblem } from './problem-response.ts'
+import { problem } from './problems.ts'
 
 /** What is left to tell of a request that never became one. */
 export interface UnreadRequest {
@@ -12,16 +13,16 @@ export interface UnreadRequest {
   id: string
   /** 0: the client was told nothing. */
   status: number
-  code: ProblemCode
+  code: string
   /** The peer of the connection. */
   address: string
 }
 
 /** By the code of Node's error; everything else is a request that is not HTTP. */
 const problems: Record<string, AppError> = {
-  HPE_HEADER_OVERFLOW: new AppError('header_fields_too_large'),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: new AppError('content_too_large'),
-  ERR_HTTP_REQUEST_TIMEOUT: new AppError('request_timeout'),
+  HPE_HEADER_OVERFLOW: problem('header_fields_too_large'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: problem('content_too_large'),
+  ERR_HTTP_REQUEST_TIMEOUT: problem('request_timeout'),
 }
 
 /** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody else tells of. */
@@ -50,10 +51,10 @@ export const isAnswering = (socket: Socket): boolean =>
 const lingerMs = 1_000
 
 /** The last answer on this connection. */
-const refuseOn = (socket: Socket, problem: AppError): UnreadRequest | undefined => {
+const refuseOn = (socket: Socket, error: AppError): UnreadRequest | undefined => {
   // Refused before; what comes behind is of no interest.
   if (socket.writableEnded) return
-  const unread = { id: uuidv7(), status: 0, code: problem.code, address: plainAddress(socket.remoteAddress) }
+  const unread = { id: uuidv7(), status: 0, code: error.code, address: plainAddress(socket.remoteAddress) }
   if (!socket.writable) return void socket.destroy()
   // Node keeps the answer in progress there and documents no other way to it.
   const answer = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
@@ -65,10 +66,10 @@ const refuseOn = (socket: Socket, problem: AppError): UnreadRequest | undefined 
   }
   // A second head within a body would be smuggling by ourselves.
   if (answer?.headersSent) return void socket.destroy()
-  endSoon(socket, rawProblem(problem, unread.id))
+  endSoon(socket, rawProblem(error, unread.id))
   // Nothing was asked on a connection that was only opened; and a request whose body did not come is told of as what it was.
   if (answer || socket.bytesRead === 0) return
-  return { ...unread, status: problem.status }
+  return { ...unread, status: error.status }
 }
 
 /** Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but not for long. */

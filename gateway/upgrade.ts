@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { type ClientRequest, type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { createProxyMiddleware } from 'http-proxy-middleware'
-import { AppError } from '../platform/problem.ts'
 import { addAnswerFields } from './answer-fields.ts'
 import { refuse } from './canonical-target.ts'
 import { originOf } from './cors.ts'
@@ -10,6 +9,7 @@ import { answered, type Exchange, newExchange, type Stage } from './exchange.ts'
 import { upstreamError, upstreamHeaders, upstreamPath } from './forward.ts'
 import { answerHeaders } from './headers.ts'
 import type { OpenWebSockets } from './open-websockets.ts'
+import { problem } from './problems.ts'
 import type { Upstream } from './upstreams.ts'
 import { WebSocketBridge } from './websocket-bridge.ts'
 
@@ -70,17 +70,14 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
     const bridge = new WebSocketBridge(upgrade.socket)
     if (!webSockets.reserve(bridge, upstream)) {
       bridge.destroy()
-      throw new AppError('server.unavailable')
+      throw problem('server.unavailable')
     }
     exchange.answer = { cancel: () => void bridge.destroy() }
 
     const failed = (error: Error) => {
       if (bridge.destroyed) return
       bridge.destroy()
-      fail(
-        exchange,
-        isParserError(error) ? new AppError('upstream_protocol_error', { cause: error }) : upstreamError(error),
-      )
+      fail(exchange, isParserError(error) ? problem('upstream_protocol_error', { cause: error }) : upstreamError(error))
     }
     carrierOf(upstream)({
       path: upstreamPath(exchange, upstream),
@@ -90,7 +87,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
       onUpgrade(answer, upstreamSocket) {
         if (!isAccepted(answer, key)) {
           upstreamSocket.destroy()
-          return failed(new AppError('upstream_protocol_error'))
+          return failed(problem('upstream_protocol_error'))
         }
         // Data that is still to be written must not keep a connection whose other end is gone.
         bridge.once('close', () => upstreamSocket.destroy())
@@ -130,7 +127,7 @@ const checkOrigin = (exchange: Exchange): void => {
   const { host } = exchange.request!
   // A page at the full name of the host says so with the final dot, which `host` has no more.
   const page = origin.replace(/\.(?=$|:\d+$)/, '')
-  if (page !== `https://${host}` && page !== `http://${host}`) throw new AppError('origin_not_allowed')
+  if (page !== `https://${host}` && page !== `http://${host}`) throw problem('origin_not_allowed')
 }
 
 /** RFC 6455 §4.2.1; returns the key. `Connection: upgrade` was checked by Node's parser. */
@@ -146,7 +143,7 @@ const checkHandshake = ({ headers }: Exchange): string => {
   const key = fields['sec-websocket-key']
   if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) throw refuse('The Sec-WebSocket-Key is not 16 octets in base64.')
   if (fields['sec-websocket-version'] !== '13') {
-    throw new AppError('upgrade_required', { headers: { 'sec-websocket-version': '13', upgrade: 'websocket' } })
+    throw problem('upgrade_required', { headers: { 'sec-websocket-version': '13', upgrade: 'websocket' } })
   }
   return key
 }
@@ -192,7 +189,7 @@ const watchHandshake = (
   failed: (error: Error) => void,
 ): void => {
   const late = () => {
-    failed(new AppError('upstream_timeout'))
+    failed(problem('upstream_timeout'))
     outgoing.destroy()
   }
   let timer = setTimeout(late, connectTimeout)
@@ -231,7 +228,7 @@ type Carrier = (call: {
 const attempt = ({ onError }: Parameters<Carrier>[0], answer: IncomingMessage, take: () => void): void => {
   try {
     // Node's parser takes answers of HTTP/0.9 and HTTP/2.0 too.
-    if (answer.httpVersionMajor !== 1) throw new AppError('upstream_protocol_error')
+    if (answer.httpVersionMajor !== 1) throw problem('upstream_protocol_error')
     take()
   } catch (error) {
     onError(error as Error)

@@ -1,121 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 
-/**
- * Every error that a caller may see is a row of this table: `code → HTTP status, title`. Codes are stable and documented in
- * `docs/errors.md` (a test keeps the two in step). Codes with a dot before the noun follow the Management API's convention
- * (`area.what`); gateway codes are bare words and stand in `problem+json`.
- */
-export const problems = {
-  // Management API: requests
-  'guard.invalid_input': [400, 'The request is not valid.'],
-  'request.invalid_input': [400, 'The search is not valid.'],
-  'guard.invalid_pagination': [400, 'The pagination is not valid.'],
-  'guard.invalid_json': [400, 'The request body is not valid JSON.'],
-  'guard.body_too_large': [413, 'The request body is too large.'],
-  'guard.unsupported_media_type': [415, 'The content type is not supported.'],
-  'guard.not_found': [404, 'There is no such route.'],
-  'guard.method_not_allowed': [405, 'The method is not allowed here.'],
-  // Management API: caller
-  'auth.authorization_header_missing': [401, 'The Authorization header is missing.'],
-  'auth.authorization_token_type_not_supported': [401, 'The authorization scheme is not supported.'],
-  'auth.unauthorized': [401, 'The access token is not valid.'],
-  'auth.jwt_sub_missing': [401, 'The access token has no subject.'],
-  'session.invalid_credentials': [422, 'The credentials are not right.'],
-  'idempotency.mismatch': [422, 'The idempotency key was used for another request.'],
-  'idempotency.in_progress': [409, 'The first request with this idempotency key is still running.'],
-  'auth.forbidden': [403, 'The access token does not carry the needed scope.'],
-  'rate_limit.exceeded': [429, 'Too many requests.'],
-  // Management API: entities
-  'entity.not_found': [404, 'The resource does not exist.'],
-  'entity.not_exists': [404, 'The resource does not exist.'],
-  'entity.not_exists_with_id': [404, 'There is no resource with this id.'],
-  'entity.relation_foreign_key_not_found': [404, 'A related resource does not exist.'],
-  'entity.invalid_input': [422, 'The input is not valid.'],
-  'entity.value_too_long': [422, 'A value is too long.'],
-  'entity.db_constraint_violated': [422, 'The change conflicts with existing data.'],
-  'entity.create_failed': [422, 'The resource could not be created.'],
-  'entity.unique_integrity_violation': [422, 'The value is already in use.'],
-  'user.username_already_in_use': [422, 'This username is already in use.'],
-  'user.email_already_in_use': [422, 'This email is already in use.'],
-  'user.phone_already_in_use': [422, 'This phone number is already in use.'],
-  'user.invalid_phone': [422, 'This is not a phone number.'],
-  'user.identity_already_in_use': [422, 'This identity is linked to another user.'],
-  'user.identity_not_exist': [404, 'The user has no such identity.'],
-  'user.suspended': [422, 'This user is suspended.'],
-  'user.invalid_role_type': [422, 'A machine-to-machine role cannot be assigned to a user.'],
-  'user.role_exists': [422, 'The role is already assigned to this user.'],
-  'user.personal_access_token_name_exists': [422, 'The user has a personal access token with this name.'],
-  'user.password_and_digest': [400, 'A password and a password digest cannot be set together.'],
-  'user.password_algorithm_required': [400, 'A password digest needs its algorithm.'],
-  'user.cannot_delete_self': [400, 'A user cannot delete itself.'],
-  'role.name_in_use': [422, 'This role name is already in use.'],
-  'role.scope_exists': [422, 'The scope is already on this role.'],
-  'role.user_exists': [422, 'The user already has this role.'],
-  'role.application_exists': [422, 'The application already has this role.'],
-  'role.internal_role_violation': [403, 'Role names that start with "#internal:" are reserved.'],
-  'role.management_api_scopes_not_assignable_to_user_role': [
-    400,
-    'Management API scopes can only stand on machine-to-machine roles.',
-  ],
-  'resource.resource_identifier_in_use': [422, 'This resource indicator is already in use.'],
-  'resource.cannot_modify_management_api': [400, 'The Management API resource cannot be changed.'],
-  'resource.cannot_delete_management_api': [400, 'The Management API resource cannot be deleted.'],
-  'scope.name_exists': [422, 'This scope name is already in use on this resource.'],
-  'scope.name_with_space': [400, 'A scope name cannot contain white space.'],
-  'application.invalid_type': [422, 'This application type cannot do that.'],
-  'application.invalid_role_type': [422, 'A user role cannot be assigned to an application.'],
-  'application.secret_name_exists': [422, 'A secret with this name already exists.'],
-  'application.third_party_application_cannot_enable_token_exchange': [
-    422,
-    'A third-party application cannot use token exchange.',
-  ],
-  'organization.role_names_not_found': [422, 'There is no organization role with this name.'],
-  'organization.require_membership': [422, 'Only a member of the organization can have roles there.'],
-  'hook.missing_events': [400, 'A hook needs at least one event.'],
-  'hook.target_not_allowed': [422, 'This webhook target is not allowed.'],
-  'hook.relay_unavailable': [503, 'No relay is running.'],
-  'hook.event_not_kept': [422, 'The event of this delivery is no longer kept.'],
-  'events.cursor_expired': [410, 'This cursor no longer leads to the next event.'],
-  'hook.endpoint_responded_with_error': [422, 'The endpoint answered with an error.'],
-  'hook.send_test_payload_failed': [422, 'The endpoint could not be reached.'],
-  'oidc.key_not_found': [404, 'There is no signing key with this id.'],
-  'oidc.key_required': [422, 'The last signing key cannot be deleted.'],
-  'oidc.only_previous_key_can_be_deleted': [422, 'Only a previous signing key can be deleted.'],
-  'jwt_customizer.denied': [403, 'The script denied access.'],
-  'jwt_customizer.general': [422, 'The custom claims script does not work.'],
-  'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
-  'impersonation.denied': [403, 'The impersonation policy refused this.'],
-  'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
-  // Gateway (problem+json)
-  invalid_request: [400, 'The request cannot be read in exactly one way.'],
-  not_found: [404, 'No route matches this request.'],
-  request_timeout: [408, 'The request took too long to arrive.'],
-  client_too_slow: [408, 'The client took the answer too slowly.'],
-  content_too_large: [413, 'The request body is too large.'],
-  uri_too_long: [414, 'The request target is too long.'],
-  upgrade_required: [426, 'The WebSocket protocol is spoken here in version 13 only.'],
-  header_fields_too_large: [431, 'The request has too many or too large header fields.'],
-  token_missing: [401, 'An access token is needed.'],
-  invalid_token: [401, 'The access token is not valid.'],
-  insufficient_scope: [401, 'The access token does not carry the needed scope.'],
-  impersonation_denied: [403, 'This cannot be done while acting for somebody.'],
-  origin_not_allowed: [403, 'Pages of this origin may not open a WebSocket here.'],
-  policy_denied: [403, 'The policy refused this request.'],
-  policy_error: [403, 'The policy gave no usable decision.'],
-  policy_unavailable: [503, 'The policy could not be asked in time.'],
-  rate_limited: [429, 'Too many requests.'],
-  keys_unavailable: [503, 'The keys of the token issuer cannot be obtained.'],
-  issuer_unavailable: [503, 'The token issuer cannot be reached.'],
-  revocations_unavailable: [503, 'It cannot be known whether the token was revoked.'],
-  upstream_unavailable: [502, 'The upstream cannot be reached.'],
-  upstream_protocol_error: [502, 'The upstream gave an invalid answer.'],
-  upstream_timeout: [504, 'The upstream did not answer in time.'],
-  // Everywhere
-  'server.error': [500, 'Something went wrong on our side.'],
-  'server.unavailable': [503, 'The service is temporarily unavailable.'],
-} as const satisfies Record<string, readonly [status: number, title: string]>
-
-export type ProblemCode = keyof typeof problems
+/** Each part has one: every error that its callers may see, by a stable code. */
+export type ProblemTable = Readonly<Record<string, readonly [status: number, title: string]>>
 
 export interface ProblemDetails {
   /** For people: what exactly was wrong with this request. Never the message of an error we did not write. */
@@ -128,21 +14,21 @@ export interface ProblemDetails {
   cause?: unknown
 }
 
-/** An error with a row in the problem table. `status` 4xx: the caller's fault; 5xx: ours, logged with its cause. */
+/** An error with a row in the problem table of its part. `status` 4xx: the caller's fault; 5xx: ours, logged with its cause. */
 export class AppError extends Error {
   override readonly name = 'AppError'
-  readonly code: ProblemCode
+  readonly code: string
   readonly status: number
   readonly title: string
   readonly detail: string | undefined
   readonly data: unknown
   readonly headers: Record<string, string>
 
-  constructor(code: ProblemCode, { detail, data, status, headers = {}, cause }: ProblemDetails = {}) {
-    const [tableStatus, title] = problems[code]
+  constructor(code: string, [tableStatus, title]: ProblemTable[string], details: ProblemDetails = {}) {
+    const { detail, data, status = tableStatus, headers = {}, cause } = details
     super(detail ?? title, { cause })
     this.code = code
-    this.status = status ?? tableStatus
+    this.status = status
     this.title = title
     this.detail = detail
     this.data = data
@@ -150,45 +36,11 @@ export class AppError extends Error {
   }
 }
 
-/** The error codes of RFC 6749 §5.2, RFC 7009, RFC 8693, RFC 8707 and their HTTP statuses. */
-export const oauthErrors = {
-  invalid_request: 400,
-  invalid_client: 401,
-  invalid_grant: 400,
-  unauthorized_client: 400,
-  unsupported_grant_type: 400,
-  unsupported_token_type: 400,
-  invalid_scope: 400,
-  invalid_target: 400,
-  invalid_token: 401,
-  insufficient_scope: 403,
-  access_denied: 400,
-  server_error: 500,
-  temporarily_unavailable: 503,
-} as const satisfies Record<string, number>
-
-export type OAuthErrorCode = keyof typeof oauthErrors
-
-/** An error of the OAuth endpoints: `error`, `error_description`, and for token exchange a stable `reason`. */
-export class OAuthError extends Error {
-  override readonly name = 'OAuthError'
-  readonly error: OAuthErrorCode
-  readonly status: number
-  readonly reason: string | undefined
-  readonly headers: Record<string, string>
-
-  constructor(
-    error: OAuthErrorCode,
-    description: string,
-    options: { reason?: string; status?: number; headers?: Record<string, string>; cause?: unknown } = {},
-  ) {
-    super(description, { cause: options.cause })
-    this.error = error
-    this.status = options.status ?? oauthErrors[error]
-    this.reason = options.reason
-    this.headers = options.headers ?? {}
-  }
-}
+/** Makes the errors of a part from the codes of its table. */
+export const problemsOf =
+  <Table extends ProblemTable>(table: Table) =>
+  (code: keyof Table & string, details?: ProblemDetails): AppError =>
+    new AppError(code, table[code]!, details)
 
 /** A problem document (RFC 9457) of the gateway. `instance` is the request id. */
 export const problemJson = (error: AppError, instance: string) => ({

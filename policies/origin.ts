@@ -1,5 +1,6 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { backOffMs } from '../platform/back-off.ts'
 import type { Secret } from '../platform/secret.ts'
 import { bundleDownload } from './bundle-download.ts'
 import { PolicyError } from './engine/policy-error.ts'
@@ -102,7 +103,7 @@ const remoteOrigin = (url: string, { poll = 30_000, token, cache }: RemoteSettin
     next,
     read: async () => (await next()) ?? { bundle: last! },
     transient: true,
-    pause: (failures) => Math.min(poll * 2 ** failures, Math.max(poll, longestPause)) * (0.9 + Math.random() * 0.2),
+    pause: (failures) => backOffMs(failures + 1, { first: poll, longest: Math.max(poll, longestPause), jitter: 0.1 }),
     ...(cache !== undefined && {
       async keep(bundle: Uint8Array) {
         await writeFile(`${cache}.new`, bundle, { mode: 0o600 })

@@ -1,9 +1,10 @@
 import { claimGatedLanes, claimLanes, claimTestLanes, msUntilGatedDue } from '../events/lane-claim-store.ts'
 import type { Lease } from '../events/lane-store.ts'
 import { freeUnknownLanes, nextFence } from '../events/relay-store.ts'
-import { createBackoff, createWakeup, pause } from '../events/wakeup.ts'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { createWakeUp, pause } from '../platform/wake-up.ts'
 import type { Claimed } from './claimed-lane.ts'
 import { perLane } from './lane-reader.ts'
 import { type LaneRunner, pollMs } from './lane-runner.ts'
@@ -49,7 +50,7 @@ const perClaim = 256
 export const createLanes = (options: LanesOptions): Lanes => {
   const { database, session, targets, runner, recorder, logger } = options
   const { perHook, catchUpRate, leaseMs, attemptMs, stopping } = options
-  const wakeup = createWakeup()
+  const wakeUp = createWakeUp()
   const { loads, reader, known } = runner
   /** The last claim did not look. */
   let wasFull = false
@@ -125,12 +126,12 @@ export const createLanes = (options: LanesOptions): Lanes => {
     const sinceMs = now - claimedFrom
     const gatedMs = gated ? await msUntilGatedDue(database.query, { catchUpRate, sinceMs }) : undefined
     const dueMs = Math.min(runner.nextDue() - now, Math.max(gatedMs ?? pollMs, 0)) + 1
-    await wakeup.wait(Math.min(dueMs, pollMs), stopping)
+    await wakeUp.wait(Math.min(dueMs, pollMs), stopping)
     anotherRound = after !== ''
   }
 
   const loop = async () => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     while (!stopping.aborted) {
       try {
         const from = performance.now()
@@ -139,23 +140,23 @@ export const createLanes = (options: LanesOptions): Lanes => {
         if (!cut) await rest(gated, from)
         const early = to + claimPauseMs - performance.now()
         if (early > 0) await pause(early, stopping)
-        backoff.reset()
+        backOff.reset()
       } catch (error) {
         isUnsure = true
         logger.error({ err: error }, 'lanes could not be claimed; trying again')
-        await pause(backoff.next(), stopping)
+        await pause(backOff.next(), stopping)
       }
     }
   }
 
   return {
-    wake: wakeup.wake,
+    wake: wakeUp.wake,
     onEnd() {
-      if (wasFull) wakeup.wake()
+      if (wasFull) wakeUp.wake()
     },
     doubt() {
       isUnsure = true
-      wakeup.wake()
+      wakeUp.wake()
     },
     ended: loop(),
   }

@@ -1,9 +1,10 @@
 import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from '../events/attempt-store.ts'
 import type { HookChange, ProbeTiming } from '../events/hook-health-store.ts'
 import type { Lease } from '../events/lane-store.ts'
-import { createBackoff, pause } from '../events/wakeup.ts'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { pause } from '../platform/wake-up.ts'
 
 /** Stores what came of attempts, many in one transaction (measured: twice the throughput of one transaction each). */
 export interface Recorder {
@@ -38,7 +39,7 @@ export const createRecorder = (options: {
   const closing = new AbortController()
 
   const store = async (batch: AttemptRecord[], released: Release[]): Promise<Map<number, LaneLeft>> => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     const until = performance.now() + giveUpMs
     for (;;) {
       try {
@@ -51,7 +52,7 @@ export const createRecorder = (options: {
       } catch (error) {
         logger.error({ err: error, results: batch.length }, 'results of deliveries could not be stored; trying again')
         if (performance.now() > until || closing.signal.aborted) return new Map<number, LaneLeft>()
-        await pause(backoff.next(), closing.signal)
+        await pause(backOff.next(), closing.signal)
       }
     }
   }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from '../events/relay-store.ts'
-import { createBackoff, pause } from '../events/wakeup.ts'
+import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { pause } from '../platform/wake-up.ts'
 
 /**
  * A relay says again and again that it is alive. When it cannot, because it was killed, sleeps, or has lost the database, its time is up:
@@ -89,16 +90,16 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
   }
 
   const again = async (work: () => Promise<void>, failure: string) => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     let silentUntil = Number.NEGATIVE_INFINITY
     while (!stopping.signal.aborted) {
       try {
         await work()
-        backoff.reset()
+        backOff.reset()
         silentUntil = Number.NEGATIVE_INFINITY
         await pause(aliveMs / 5, stopping.signal)
       } catch (error) {
-        const delay = backoff.next()
+        const delay = backOff.next()
         // Tried more often than it is told.
         if (performance.now() >= silentUntil) {
           logger.error({ err: error }, failure)

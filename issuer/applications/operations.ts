@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
@@ -9,6 +8,7 @@ import { mergedCustomData, storableCustomData } from '../management/custom-data.
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { endClientAccess } from '../revocations/access.ts'
 import {
   type Application,
@@ -71,14 +71,14 @@ export const applicationOperations = ({
     async requireMachineToMachine(id: string): Promise<void> {
       const row = await findApplication(knex, id)
       if (row === undefined) throw unknownApplication(id)
-      if (row.type !== 'MachineToMachine') throw new AppError('application.invalid_type')
+      if (row.type !== 'MachineToMachine') throw problem('application.invalid_type')
     },
 
     /** A type that can keep a secret gets its first one; `secret` is its value. */
     create: (context: OperationContext, input: NewApplication): Promise<Application & { secret?: string }> =>
       mutate(context, async ({ trx }) => {
         // SAML applications are made in another way, which does not exist yet.
-        if (input.type === 'SAML') throw new AppError('application.invalid_type')
+        if (input.type === 'SAML') throw problem('application.invalid_type')
         checkFit(input.type, input.isThirdParty, input)
         const row = await insertApplication(trx, {
           id: newId(),
@@ -129,16 +129,16 @@ export const applicationOperations = ({
   }
 }
 
-const unknownApplication = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
-const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
+const unknownApplication = (id: string) => problem('entity.not_exists_with_id', { data: { id } })
+const notFound = (id: string) => problem('entity.not_found', { data: { id } })
 
 /** What depends on the type: custom schemes are for native applications, token exchange is for our own. */
 const checkFit = (type: ApplicationType, isThirdParty: boolean, input: ApplicationPatch) => {
   if (isThirdParty && (type === 'MachineToMachine' || type === 'Protected')) {
-    throw new AppError('application.invalid_type', { detail: 'An application of this type cannot be a third party.' })
+    throw problem('application.invalid_type', { detail: 'An application of this type cannot be a third party.' })
   }
   if (isThirdParty && input.customClientMetadata?.allowTokenExchange) {
-    throw new AppError('application.third_party_application_cannot_enable_token_exchange')
+    throw problem('application.third_party_application_cannot_enable_token_exchange')
   }
   const {
     redirectUris = [],
@@ -146,7 +146,7 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
     tokenEndpointAuthMethod: method,
     jwks,
   } = input.oidcClientMetadata ?? {}
-  const refuse = (detail: string) => new AppError('guard.invalid_input', { detail: `oidcClientMetadata: ${detail}` })
+  const refuse = (detail: string) => problem('guard.invalid_input', { detail: `oidcClientMetadata: ${detail}` })
   const isConfidential = confidentialTypes.has(type)
   if (!isConfidential && jwks) throw refuse('an application of this type cannot keep a key, so it has no jwks.')
   if (method !== undefined && (method === 'none') === isConfidential) {

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 import { randomAlphanumerics } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { endClientAccess } from '../revocations/access.ts'
 import { confidentialTypes } from './application.ts'
 import { findApplication, lockApplication } from './application-store.ts'
@@ -45,7 +45,7 @@ export const secretOperations = ({
 
   const refusePast = (expiresAt: number | null | undefined) => {
     if (expiresAt == null || expiresAt > now().getTime()) return
-    throw new AppError('guard.invalid_input', { detail: 'expiresAt: must lie in the future' })
+    throw problem('guard.invalid_input', { detail: 'expiresAt: must lie in the future' })
   }
 
   return {
@@ -59,7 +59,7 @@ export const secretOperations = ({
       return mutate(context, async ({ trx }) => {
         const { type } = await lockFor(trx, context.caller, applicationId)
         if (!confidentialTypes.has(type)) {
-          throw new AppError('entity.db_constraint_violated', { detail: `A ${type} application cannot keep a secret.` })
+          throw problem('entity.db_constraint_violated', { detail: `A ${type} application cannot keep a secret.` })
         }
         return storeSecret(trx, applicationId, input)
       })
@@ -70,7 +70,7 @@ export const secretOperations = ({
       return mutate(context, async ({ trx }) => {
         await lockFor(trx, context.caller, applicationId)
         const row = await lockSecret(trx, applicationId, secretName)
-        if (row === undefined) throw new AppError('entity.not_found')
+        if (row === undefined) throw problem('entity.not_found')
         const { name, expiresAt } = patch
         const columns = { name, expires_at: expiresAt == null ? expiresAt : new Date(expiresAt) } as Partial<typeof row>
         const changes = changesOf(row, columns)
@@ -83,11 +83,11 @@ export const secretOperations = ({
       mutate(context, async ({ trx }) => {
         await lockFor(trx, context.caller, applicationId)
         const row = await lockSecret(trx, applicationId, secretName)
-        if (row === undefined) throw new AppError('entity.not_found')
+        if (row === undefined) throw problem('entity.not_found')
         await deleteSecret(trx, applicationId, secretName)
         if (row.expires_at === null || row.expires_at > now()) await endClientAccess({ trx }, applicationId)
       }),
   }
 }
 
-const unknown = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+const unknown = (id: string) => problem('entity.not_exists_with_id', { data: { id } })

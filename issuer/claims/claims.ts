@@ -1,7 +1,7 @@
 import type { Query } from '../../platform/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 import { type ScriptedToken, scriptInput } from './claims-context.ts'
 import { checkResult } from './claims-result.ts'
 import type { ScriptKind } from './claims-script.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type Database, queryOf } from '../../platform/database.ts'
-import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { Mutate } from '../management/mutate.ts'
 import { type Route, route } from '../management/route.ts'
 import { jsonObject } from '../management/schemas.ts'
+import { problem } from '../problems.ts'
 import { checkResult } from './claims-result.ts'
 import {
   type ClaimsScript,
@@ -156,7 +156,7 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
       problems: ['entity.not_found'],
       async handle(context) {
         await mutate(context, async ({ trx }) => {
-          if (!(await store.remove(queryOf(trx), context.params.tokenType))) throw new AppError('entity.not_found')
+          if (!(await store.remove(queryOf(trx), context.params.tokenType))) throw problem('entity.not_found')
         })
       },
     }),
@@ -171,19 +171,19 @@ const withDefaults = ({ blockIssuanceOnError = true, ...value }: ClaimsScriptInp
 const answerOf = ({ kind: _, version: __, ...value }: StoredScript): ClaimsScript => value
 
 const missing = (tokenType: string) =>
-  new AppError('entity.not_exists_with_id', { detail: `There is no script for ${tokenType}.`, data: { id: tokenType } })
+  problem('entity.not_exists_with_id', { detail: `There is no script for ${tokenType}.`, data: { id: tokenType } })
 
 const broken = (message: string, failure: string) =>
-  new AppError('jwt_customizer.general', { detail: message, data: { message, failure } })
+  problem('jwt_customizer.general', { detail: message, data: { message, failure } })
 
 /** The JSON of what was returned. The operator is told why there is none, without the values of environment variables. */
 const resultOf = (outcome: ScriptOutcome): string | undefined => {
   if ('returned' in outcome) return outcome.returned
   if ('denied' in outcome) {
-    throw new AppError('jwt_customizer.denied', { ...(outcome.denied !== '' && { detail: outcome.denied }) })
+    throw problem('jwt_customizer.denied', { ...(outcome.denied !== '' && { detail: outcome.denied }) })
   }
   if (outcome.failed === 'busy' || outcome.failed === 'stopped') {
-    throw new AppError('jwt_customizer.unavailable', { headers: { 'Retry-After': '1' } })
+    throw problem('jwt_customizer.unavailable', { headers: { 'Retry-After': '1' } })
   }
   throw broken(outcome.message, outcome.failed)
 }

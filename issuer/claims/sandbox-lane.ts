@@ -1,3 +1,4 @@
+import { backOffMs } from '../../platform/back-off.ts'
 import type { CallMessage, CallResult, ScriptOutcome } from './sandbox-messages.ts'
 import { createFairQueue } from './sandbox-queue.ts'
 import type { SandboxWorker, WorkerOptions } from './sandbox-worker.ts'
@@ -129,8 +130,7 @@ export const createLane = <Call extends CallMessage>(options: LaneOptions<Call>)
 
   /** At once after a call had to be ended; less and less often when threads do not even start. */
   const replace = () => {
-    const pause = failedStarts === 0 ? 0 : Math.min(slowestRestart, 50 * 2 ** failedStarts)
-    failedStarts++
+    const pause = backOffMs(failedStarts++, { longest: slowestRestart })
     setTimeout(() => closed || fill().catch(() => {}), pause).unref()
   }
 

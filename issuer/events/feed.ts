@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { cursorBefore, lastSeqGiven, readFeed, removedUpTo, writersNow } from '../../events/feed-store.ts'
 import type { Query } from '../../platform/database.ts'
-import { AppError } from '../../platform/problem.ts'
+import { problem } from '../problems.ts'
 
 /**
  * The events of the ledger for readers that keep a cursor. Numbers are given out before their transactions commit, so a later number can be
@@ -79,10 +79,10 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
   const start = async ({ after, since }: FeedRequest): Promise<number> => {
     if (after === undefined) return since === undefined ? 0 : cursorBefore(query, since)
     if (after < (await removedUpTo(query)))
-      throw new AppError('events.cursor_expired', { detail: 'Events after it were removed for their age.' })
+      throw problem('events.cursor_expired', { detail: 'Events after it were removed for their age.' })
     // A backup was restored: what comes now has numbers that this reader has seen on others.
     if (after > (await lastSeqGiven(query)))
-      throw new AppError('events.cursor_expired', {
+      throw problem('events.cursor_expired', {
         detail: 'There are no events up to it: the database is an older one.',
       })
     return after

@@ -1,9 +1,9 @@
 import type { Query } from '../../platform/database.ts'
-import { OAuthError } from '../../platform/problem.ts'
 import type { Audience, Resource } from '../oauth/resource.ts'
 import { requireDefined } from '../oauth/scope.ts'
 import { findOrganizationAccess } from '../organizations/access-store.ts'
 import type { MemberKind } from '../organizations/member-store.ts'
+import { OAuthError } from '../problems.ts'
 import type { TokenRequest } from './grant.ts'
 
 /** What a request that names an organization can have: a token for a resource, in that organization, or one for the organization itself. */

@@ -3,9 +3,9 @@ import { eventPatternOf, typesMatching } from '../../events/catalogue.ts'
 import { attemptsOf, findDelivery, listAttempts, listDeliveries } from '../../events/delivery-log-store.ts'
 import { purgeDead, replayDelivery } from '../../events/reopen-store.ts'
 import { queryOf } from '../../platform/database.ts'
-import { AppError } from '../../platform/problem.ts'
 import { type Route, route } from '../management/route.ts'
 import { id, timestampText } from '../management/schemas.ts'
+import { problem } from '../problems.ts'
 import {
   attempt,
   delivery,
@@ -30,7 +30,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
 
   const find = async (hookId: string, deliveryId: string) => {
     const found = await findDelivery(run, hookId, deliveryId)
-    if (found === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: deliveryId } })
+    if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id: deliveryId } })
     return found
   }
 
@@ -109,10 +109,10 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
         const queued = await mutate(context, async ({ trx }) => {
           const query = queryOf(trx)
           const replayed = await replayDelivery(query, hookId, found)
-          if (replayed?.kept === false) throw new AppError('hook.event_not_kept', { data: { id: found } })
+          if (replayed?.kept === false) throw problem('hook.event_not_kept', { data: { id: found } })
           return findDelivery(query, hookId, found)
         })
-        if (queued === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: found } })
+        if (queued === undefined) throw problem('entity.not_exists_with_id', { data: { id: found } })
         return { body: toWholeDelivery(queued) }
       },
     }),

@@ -5,10 +5,10 @@ import { lockReplays } from '../../events/replay-store.ts'
 import { type Database, queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TargetPolicy } from '../../platform/outbound.ts'
-import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { Mutate } from '../management/mutate.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import type { Hook, HookPatch, NewHook } from './hook.ts'
 import { createHookStore, type HookColumns } from './hook-store.ts'
 
@@ -33,7 +33,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
   const refuseTarget = async (url: string): Promise<void> => {
     const refused =
       (await targets.refusal(url)) ?? (isOurs(url, baseUrl) ? 'The URL leads back to this service.' : undefined)
-    if (refused !== undefined) throw new AppError('hook.target_not_allowed', { detail: refused, data: { url } })
+    if (refused !== undefined) throw problem('hook.target_not_allowed', { detail: refused, data: { url } })
   }
 
   return {
@@ -44,13 +44,13 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
 
     async get(id: string): Promise<Hook> {
       const found = await store.find(database.query, id)
-      if (found === undefined) throw new AppError('entity.not_exists_with_id', { data: { id } })
+      if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id } })
       return found
     },
 
     async create(context: OperationContext, input: NewHook): Promise<Hook> {
       const named = namedEvents(input)
-      if (named === undefined) throw new AppError('hook.missing_events')
+      if (named === undefined) throw problem('hook.missing_events')
       await refuseTarget(input.config.url)
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
@@ -67,7 +67,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
         const current = await store.lock(query, id)
-        if (current === undefined) throw new AppError('entity.not_exists', { data: { id } })
+        if (current === undefined) throw problem('entity.not_exists', { data: { id } })
         const wanted: Partial<HookColumns> = {
           name: patch.name,
           ...named,
@@ -88,7 +88,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
       mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
         await lockReplays(query, id)
-        if (!(await store.lock(query, id))) throw new AppError('entity.not_found', { data: { id } })
+        if (!(await store.lock(query, id))) throw problem('entity.not_found', { data: { id } })
         await cancelDeliveries(query, id)
         await store.remove(query, id)
       }),
@@ -97,7 +97,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
     replaceSigningKey: (context: OperationContext, id: string, overlapSeconds: number): Promise<Hook> =>
       mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
-        if (!(await store.lock(query, id))) throw new AppError('entity.not_exists', { data: { id } })
+        if (!(await store.lock(query, id))) throw problem('entity.not_exists', { data: { id } })
         const keep = overlapSeconds === 0 ? 0 : maxOldKeys
         await store.replaceKey(query, id, newSigningKey(), { overlapSeconds, keep })
         return (await store.find(query, id))!
@@ -118,7 +118,7 @@ const isOurs = (url: string, baseUrl: string): boolean => {
 
 /** What a hook shall listen to, in either of the two ways to say it; undefined when nothing is said. Throws 400 for an empty list. */
 const namedEvents = ({ events, event }: HookPatch): Pick<HookColumns, 'events' | 'event'> | undefined => {
-  if (events?.length === 0) throw new AppError('hook.missing_events')
+  if (events?.length === 0) throw problem('hook.missing_events')
   if (events) return { events, event: null }
   return event ? { events: [event], event } : undefined
 }

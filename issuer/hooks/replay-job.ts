@@ -1,7 +1,8 @@
 import { continueReplay } from '../../events/replay-store.ts'
-import { createBackoff, createWakeup, pause } from '../../events/wakeup.ts'
+import { createBackOff } from '../../platform/back-off.ts'
 import type { Database } from '../../platform/database.ts'
 import type { Logger } from '../../platform/logger.ts'
+import { createWakeUp, pause } from '../../platform/wake-up.ts'
 
 /** Works on the replays that callers asked for, those that another instance left unfinished included; several instances share them. */
 export interface ReplayJob {
@@ -24,25 +25,25 @@ export const startReplayJob = (options: ReplayJobOptions): ReplayJob => {
   const { database, logger, stretch = 1_000, pollMs = 5_000 } = options
   const stopping = new AbortController()
   const { signal } = stopping
-  const wakeup = createWakeup()
+  const wakeUp = createWakeUp()
 
   const run = async () => {
-    const backoff = createBackoff()
+    const backOff = createBackOff()
     while (!signal.aborted) {
       try {
         const step = await database.transaction((query) => continueReplay(query, stretch))
-        if (step === undefined) await wakeup.wait(pollMs, signal)
-        backoff.reset()
+        if (step === undefined) await wakeUp.wait(pollMs, signal)
+        backOff.reset()
       } catch (error) {
         logger.error({ err: error }, 'a replay could not go on; trying again')
-        await pause(backoff.next(), signal)
+        await pause(backOff.next(), signal)
       }
     }
   }
   const ended = run()
 
   return {
-    wake: wakeup.wake,
+    wake: wakeUp.wake,
     async close() {
       stopping.abort()
       await ended

@@ -12,9 +12,9 @@ import {
 } from '../../events/replay-store.ts'
 import { queryOf } from '../../platform/database.ts'
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import type { OperationContext } from '../management/route.ts'
 import { id, timestamp } from '../management/schemas.ts'
+import { problem } from '../problems.ts'
 import { eventNames } from './hook.ts'
 import type { HookOperations, HookOperationsDependencies } from './operations.ts'
 
@@ -92,7 +92,7 @@ export const replayOperations = ({ database, mutate, hooks, replaysWaiting }: Re
 
   async get(hookId: string, replayId: string): Promise<Replay> {
     const found = await findReplay(database.query, hookId, replayId)
-    if (found === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: replayId } })
+    if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id: replayId } })
     return found
   },
 
@@ -100,8 +100,7 @@ export const replayOperations = ({ database, mutate, hooks, replaysWaiting }: Re
   cancel: (context: OperationContext, hookId: string, replayId: string): Promise<void> =>
     mutate(context, async ({ trx }) => {
       const query = queryOf(trx)
-      if (!(await findReplay(query, hookId, replayId)))
-        throw new AppError('entity.not_found', { data: { id: replayId } })
+      if (!(await findReplay(query, hookId, replayId))) throw problem('entity.not_found', { data: { id: replayId } })
       await cancelReplay(query, hookId, replayId)
     }),
 })

@@ -13,8 +13,9 @@ import {
 } from '../../events/test-send-store.ts'
 import { queryOf } from '../../platform/database.ts'
 import { uuidv7 } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
+import type { AppError } from '../../platform/problem.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import type { eventNames, hookConfig } from './hook.ts'
 import type { HookOperations, HookOperationsDependencies } from './operations.ts'
 
@@ -56,7 +57,7 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
   const requireRelay = async () => {
     const deadline = performance.now() + Math.min(relayWaitMs, waitMs)
     while (!(await isRelayAlive(database.query))) {
-      if (performance.now() > deadline) throw new AppError('hook.relay_unavailable')
+      if (performance.now() > deadline) throw problem('hook.relay_unavailable')
       await delay(lookEveryMs)
     }
   }
@@ -75,7 +76,7 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
         const eventId = uuidv7()
         const payload = testPayload(type, { id: eventId, correlationId: uuidv7(), createdAt: new Date() })
         const id = await insertTestSend(query, { hookId, eventId, type, payload, target })
-        if (id === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: hookId } })
+        if (id === undefined) throw problem('entity.not_exists_with_id', { data: { id: hookId } })
         ids.push(id)
       }
       await announceLanes(query)
@@ -88,7 +89,7 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
     if (answers.length < deliveryIds.length) await giveTestsUp(database.query, hookId, deliveryIds)
     if (failed) throw problemOf(failed)
     if (answers.length < deliveryIds.length)
-      throw new AppError('hook.relay_unavailable', { detail: 'No relay answered in time.' })
+      throw problem('hook.relay_unavailable', { detail: 'No relay answered in time.' })
   }
 }
 
@@ -98,7 +99,7 @@ const typesOf = (patterns: readonly string[]): string[] => [
 
 const problemOf = ({ status, error, body }: TestAnswer): AppError =>
   status === null
-    ? new AppError('hook.send_test_payload_failed', { ...(error !== null && { detail: error }) })
-    : new AppError('hook.endpoint_responded_with_error', {
+    ? problem('hook.send_test_payload_failed', { ...(error !== null && { detail: error }) })
+    : problem('hook.endpoint_responded_with_error', {
         data: { responseStatus: status, responseBody: body?.toString('utf8') ?? '' },
       })

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { NewEvent } from '../../events/outbox.ts'
 import type { Database } from '../../platform/database.ts'
-import { AppError } from '../../platform/problem.ts'
 import type { Mutate, Mutation } from '../management/mutate.ts'
 import type { OperationContext, Page } from '../management/route.ts'
 import { id, timestamp } from '../management/schemas.ts'
 import { booleanText } from '../management/search.ts'
+import { problem } from '../problems.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import { actorVias } from './session.ts'
 import {
@@ -119,4 +119,4 @@ export const sessionOperations = ({ database, mutate }: SessionDependencies) => 
     }),
 })
 
-const unknownSession = (sessionId: string) => new AppError('entity.not_exists_with_id', { data: { id: sessionId } })
+const unknownSession = (sessionId: string) => problem('entity.not_exists_with_id', { data: { id: sessionId } })

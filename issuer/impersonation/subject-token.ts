@@ -6,6 +6,7 @@ import { depthOf, storableText } from '../../platform/validate.ts'
 import type { AuditEntry } from '../logs/log-store.ts'
 import type { Mutate } from '../management/mutate.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { isIndicator } from '../resources/indicator.ts'
 import type { TokenAudit } from '../tokens/token-audit.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
@@ -71,9 +72,9 @@ export const subjectTokenOperations = ({ mutate, audit, policy, ttl, now }: Subj
       const facts = await findMintFacts(trx, input)
       const { subject } = facts
       if (!subject) {
-        throw new AppError('entity.relation_foreign_key_not_found', { detail: 'There is no user with this userId.' })
+        throw problem('entity.relation_foreign_key_not_found', { detail: 'There is no user with this userId.' })
       }
-      if (subject.isSuspended) throw new AppError('user.suspended')
+      if (subject.isSuspended) throw problem('user.suspended')
       requirePermission(policy, { ...facts, subject }, input, request.caller.clientId, toSeconds(now()))
       const subjectToken = randomToken('sub_')
       await insertSubjectToken(trx, {
@@ -142,8 +143,8 @@ const requirePermission = (
     context,
     now,
   })
-  if (decision === 'unavailable') throw new AppError('impersonation.policy_unavailable')
+  if (decision === 'unavailable') throw problem('impersonation.policy_unavailable')
   if (!decision.allow) {
-    throw new AppError('impersonation.denied', { detail: decision.reason, data: { reason: decision.reason ?? null } })
+    throw problem('impersonation.denied', { detail: decision.reason, data: { reason: decision.reason ?? null } })
   }
 }

@@ -1,7 +1,7 @@
 import type { Query } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
-import { AppError } from '../../platform/problem.ts'
 import { insertLog } from '../logs/log-store.ts'
+import { problem } from '../problems.ts'
 import { newKeyPair, privateKeyOf } from './key-pair.ts'
 import {
   deleteKeys,
@@ -116,9 +116,9 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
       await lockKeys(query)
       const keys = await publishedKeys(query)
       const key = keys.find((one) => one.kid === kid)
-      if (!key) throw new AppError('oidc.key_not_found', { data: { id: kid } })
-      if (keys.length === 1) throw new AppError('oidc.key_required')
-      if (key.state !== 'retiring') throw new AppError('oidc.only_previous_key_can_be_deleted')
+      if (!key) throw problem('oidc.key_not_found', { data: { id: kid } })
+      if (keys.length === 1) throw problem('oidc.key_required')
+      if (key.state !== 'retiring') throw problem('oidc.only_previous_key_can_be_deleted')
       await deleteKeys(query, [kid])
       await recorded(query, 'Delete', by, { kid })
       return publishedKeys(query)

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { type Database, queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { Logger } from '../../platform/logger.ts'
-import { AppError } from '../../platform/problem.ts'
 import type { Mutate } from '../management/mutate.ts'
 import { type Route, route } from '../management/route.ts'
 import { id } from '../management/schemas.ts'
+import { problem } from '../problems.ts'
 import { keyRecord, rotationInput, toKeyRecords } from './key-record.ts'
 import { publishedKeys } from './key-store.ts'
 import { createKeyRotation } from './rotation.ts'
@@ -99,7 +99,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       status: 204,
       problems: ['oidc.key_not_found'],
       async handle({ params: { keyId } }) {
-        throw new AppError('oidc.key_not_found', { data: { id: keyId } })
+        throw problem('oidc.key_not_found', { data: { id: keyId } })
       },
     }),
   ]

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import { type Route, route } from '../management/route.ts'
 import { id, timestampText } from '../management/schemas.ts'
 import { booleanText } from '../management/search.ts'
+import { problem } from '../problems.ts'
 import { log, toLog } from './log.ts'
 import { findLog, listLogs } from './log-store.ts'
 
@@ -43,7 +43,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     problems: ['entity.not_exists_with_id'],
     async handle({ params: { id } }) {
       const row = await findLog(knex, id)
-      if (row === undefined) throw new AppError('entity.not_exists_with_id', { data: { id } })
+      if (row === undefined) throw problem('entity.not_exists_with_id', { data: { id } })
       return { body: toLog(row) }
     },
   }),

@@ -1,5 +1,6 @@
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
-import { AppError, OAuthError } from '../../platform/problem.ts'
+import { AppError } from '../../platform/problem.ts'
+import { OAuthError, problem } from '../problems.ts'
 import type { Caller } from './route.ts'
 
 /** The claims of an access token of this issuer, as far as the Management API reads them. */
@@ -34,26 +35,26 @@ const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
 export const createAuthenticate =
   ({ verify, indicators }: AuthenticateOptions) =>
   async (header: string | undefined): Promise<Caller> => {
-    if (header === undefined) throw new AppError('auth.authorization_header_missing', { headers: challenge })
+    if (header === undefined) throw problem('auth.authorization_header_missing', { headers: challenge })
     if (!/^bearer( |$)/i.test(header)) {
-      throw new AppError('auth.authorization_token_type_not_supported', {
+      throw problem('auth.authorization_token_type_not_supported', {
         detail: 'Use "Authorization: Bearer <access token>".',
         headers: challenge,
       })
     }
     const token = bearer.exec(header)?.[1]
-    if (token === undefined) throw new AppError('auth.unauthorized', { headers: invalidToken })
+    if (token === undefined) throw problem('auth.unauthorized', { headers: invalidToken })
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
-      throw new AppError('auth.unauthorized', { headers: invalidToken, cause })
+      throw problem('auth.unauthorized', { headers: invalidToken, cause })
     })
     if (!intended(claims, indicators)) {
-      throw new AppError('auth.unauthorized', {
+      throw problem('auth.unauthorized', {
         detail: 'The access token is for another audience.',
         headers: invalidToken,
       })
     }
-    if (!claims.sub) throw new AppError('auth.jwt_sub_missing', { headers: invalidToken })
+    if (!claims.sub) throw problem('auth.jwt_sub_missing', { headers: invalidToken })
     return {
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,

@@ -1,4 +1,4 @@
-import { AppError } from '../../platform/problem.ts'
+import { problem } from '../problems.ts'
 import type { Caller, Route } from './route.ts'
 
 /**
@@ -40,7 +40,7 @@ export const fittingScopes = ({
 export const authorize = (route: Pick<Route, 'method' | 'scope' | 'secret'>, caller: Caller): void => {
   const fitting = fittingScopes(route)
   if (fitting.some((scope) => caller.scopes.has(scope))) return
-  throw new AppError('auth.forbidden', {
+  throw problem('auth.forbidden', {
     detail: `This needs one of the scopes ${fitting.join(', ')}.`,
     data: { scopes: fitting },
     // RFC 6750 §3.1
@@ -57,7 +57,7 @@ export const refuseClimbing = async (caller: Caller, carried: () => Promise<stri
   const lacking = (await carried()).filter((scope) => !caller.scopes.has(scope))
   if (lacking.length === 0) return
   const names = [...new Set(lacking)].sort()
-  throw new AppError('auth.forbidden', {
+  throw problem('auth.forbidden', {
     detail: `This concerns the management scope ${names.join(', ')}, which the access token lacks.`,
     data: { scopes: names },
   })

@@ -1,5 +1,5 @@
 import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
-import { AppError, type ProblemCode } from '../../platform/problem.ts'
+import { type ProblemCode, problem } from '../problems.ts'
 
 /**
  * What a violated constraint means to the caller. Operations check first for the better message; these rows decide between writers that
@@ -38,11 +38,11 @@ const postgresError = (error: unknown): { code: string; constraint: string | und
 /** The problem behind a database error, or the error itself when it is neither the caller's doing nor a database that cannot serve now. */
 export const constraintError = (error: unknown): unknown => {
   if (isDatabaseUnavailable(error))
-    return new AppError('server.unavailable', { headers: { 'Retry-After': '5' }, cause: error })
+    return problem('server.unavailable', { headers: { 'Retry-After': '5' }, cause: error })
   const violation = postgresError(error)
   if (violation === undefined) return error
   const code = constraints[violation.constraint ?? ''] ?? states[violation.code]
-  return code === undefined ? error : new AppError(code, { cause: error })
+  return code === undefined ? error : problem(code, { cause: error })
 }
 
 /** 40P01: two transactions waited for each other. 40001: they cannot be put in an order. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import express, { type RequestHandler, type Router } from 'express'
 import { asyncApiDocument } from '../../events/documents.ts'
-import { AppError } from '../../platform/problem.ts'
 import { sha256 } from '../../platform/secret.ts'
+import { problem } from '../problems.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Route } from './route.ts'
 
@@ -27,7 +27,7 @@ export const createDocumentsRouter = (options: { routes: readonly Route[]; baseU
 }
 
 const refuseMethod: RequestHandler = () => {
-  throw new AppError('guard.method_not_allowed', { headers: { Allow: 'GET, HEAD' } })
+  throw problem('guard.method_not_allowed', { headers: { Allow: 'GET, HEAD' } })
 }
 
 /** Five minutes; then one conditional request. */
@@ -62,7 +62,7 @@ const viewerFile = (file: string): Buffer => {
   try {
     return readFileSync(createRequire(import.meta.url).resolve(`${viewer}/${file}`))
   } catch (cause) {
-    throw new AppError('guard.not_found', { detail: `The page needs the package ${viewer}: install it.`, cause })
+    throw problem('guard.not_found', { detail: `The page needs the package ${viewer}: install it.`, cause })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from '../../platform/logger.ts'
 import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../log-fault.ts'
+import { problem } from '../problems.ts'
 import { constraintError } from './constraint-errors.ts'
 
 export interface ErrorAnswer {
@@ -29,8 +30,8 @@ export const asAppError = (thrown: unknown): AppError => {
   const error = constraintError(thrown)
   if (error instanceof AppError) return error
   // The router's word for a path parameter that is not percent-encoded UTF-8.
-  if (error instanceof URIError) return new AppError('guard.invalid_input', { detail: 'The path cannot be decoded.' })
-  return new AppError('server.error', { cause: error })
+  if (error instanceof URIError) return problem('guard.invalid_input', { detail: 'The path cannot be decoded.' })
+  return problem('server.error', { cause: error })
 }
 
 /** Our own faults are logged with their cause and tell the caller nothing but the request id (in the header). */

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 import { queryOf } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
-import { AppError } from '../../platform/problem.ts'
+import type { AppError } from '../../platform/problem.ts'
 import { sha256 } from '../../platform/secret.ts'
-import { createTurns } from '../../platform/turns.ts'
+import { createSemaphore } from '../../platform/semaphore.ts'
+import { overloaded, problem } from '../problems.ts'
 import { asAppError, problemBody } from './error-answer.ts'
 import { claimKey, findAnswer, idempotencyContext, insertAnswer, type KeptAnswer } from './idempotency-store.ts'
 import type { OperationContext, Route, RouteResult } from './route.ts'
@@ -40,7 +41,7 @@ const requestDigestBytes = 32
 const replayed = { 'Idempotent-Replayed': 'true' }
 
 export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: Envelope }): Idempotency => {
-  const inTurn = createTurns({ concurrency, maxWaiting })
+  const withPermit = createSemaphore({ permits: concurrency, maxWaiting, full: overloaded })
 
   const keep = (id: string, request: Buffer, status: number, body: unknown): KeptAnswer => {
     const text = body === undefined ? '' : JSON.stringify(body)
@@ -49,7 +50,7 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
 
   const replay = ({ id, status, sealed }: KeptAnswer, request: Buffer): RouteResult => {
     const opened = envelope.open(sealed, idempotencyContext(id))
-    if (!request.equals(opened.subarray(0, requestDigestBytes))) throw new AppError('idempotency.mismatch')
+    if (!request.equals(opened.subarray(0, requestDigestBytes))) throw problem('idempotency.mismatch')
     const text = opened.subarray(requestDigestBytes).toString()
     return { status, headers: replayed, ...(text !== '' && { body: JSON.parse(text) }) }
   }
@@ -58,12 +59,12 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
     run({ key, route, context, body }, handle) {
       const id = digestOf(context.caller.clientId, `${route.method} ${route.path}`, checkedKey(key)).toString('hex')
       const request = digestOf(route.method, context.request.path, body ?? null)
-      return inTurn(async () => {
+      return withPermit(async () => {
         const afterCommit: (() => void)[] = []
         const outcome = await knex.transaction(async (trx): Promise<Outcome> => {
           const query = queryOf(trx)
           if (!(await claimKey(query, id))) {
-            throw new AppError('idempotency.in_progress', { headers: { 'Retry-After': '1' } })
+            throw problem('idempotency.in_progress', { headers: { 'Retry-After': '1' } })
           }
           const kept = await findAnswer(query, id)
           if (kept !== undefined) return { result: replay(kept, request) }
@@ -104,7 +105,7 @@ const digestOf = (...parts: unknown[]): Buffer => sha256(JSON.stringify(parts))
 
 const checkedKey = (key: string): string => {
   if (/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key
-  throw new AppError('guard.invalid_input', {
+  throw problem('guard.invalid_input', {
     detail: 'Idempotency-Key: must be 1 to 255 printable ASCII characters',
   })
 }

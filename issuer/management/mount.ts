@@ -8,14 +8,13 @@ import express, {
 } from 'express'
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
-import { AppError } from '../../platform/problem.ts'
-import { type InputIssue, parseInput } from '../../platform/validate.ts'
 import { applicationsRoutes } from '../applications/router.ts'
 import { logsRoutes } from '../logs/router.ts'
 import { organizationRolesRoutes } from '../organization-roles/router.ts'
 import { organizationScopesRoutes } from '../organization-scopes/router.ts'
 import { organizationsRoutes } from '../organizations/router.ts'
 import { personalAccessTokensRoutes } from '../personal-access-tokens/router.ts'
+import { problem } from '../problems.ts'
 import { resourcesRoutes } from '../resources/router.ts'
 import { rolesRoutes } from '../roles/router.ts'
 import { identitiesRoutes } from '../users/identities-router.ts'
@@ -29,6 +28,7 @@ import { errorAnswer } from './error-answer.ts'
 import type { Idempotency } from './idempotency.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
+import { type InputIssue, parseInput } from './parse-input.ts'
 import { readJson, refuseUnstorable } from './request-body.ts'
 import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from './route.ts'
 import { isSearchParameter } from './search.ts'
@@ -86,7 +86,7 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
 
   app.use(identify(options.logger))
   app.use('/api', createDocumentsRouter(options), api)
-  app.use((_request, _response, next) => next(new AppError('guard.not_found')))
+  app.use((_request, _response, next) => next(problem('guard.not_found')))
   app.use(createAnswerError(options.logger))
   return app
 }
@@ -195,7 +195,7 @@ const lowerCase = (method: Route['method']) => method.toLowerCase() as Lowercase
 const refuseMethod = (definitions: readonly Route[]): RequestHandler => {
   const methods = definitions.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   return () => {
-    throw new AppError('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })
+    throw problem('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })
   }
 }
 

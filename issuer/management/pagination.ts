@@ -1,4 +1,4 @@
-import { AppError } from '../../platform/problem.ts'
+import { problem } from '../problems.ts'
 import type { Page } from './route.ts'
 
 const defaultPageSize = 20
@@ -10,7 +10,7 @@ const numberOf = (text: unknown, fallback: number, most: number): number => {
   if (text === undefined) return fallback
   const number = typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (number >= 1 && number <= most) return number
-  throw new AppError('guard.invalid_pagination', {
+  throw problem('guard.invalid_pagination', {
     detail: `page counts from 1 and page_size lies between 1 and ${maxPageSize}.`,
   })
 }

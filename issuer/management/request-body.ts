@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../platform/problem.ts'
 import { readWhole } from '../../platform/read-whole.ts'
+import { problem } from '../problems.ts'
 
 /**
  * The JSON of a request body; an absent body is `{}`. Read after authentication, so that strangers cannot make us read.
@@ -10,7 +11,7 @@ export const readJson = async (request: IncomingMessage): Promise<unknown> => {
   const bytes = await readBytes(request)
   if (bytes.length === 0) return {}
   if (!isJson(request.headers['content-type'])) {
-    throw new AppError('guard.unsupported_media_type', { detail: 'Send application/json.' })
+    throw problem('guard.unsupported_media_type', { detail: 'Send application/json.' })
   }
   const body = parseJson(bytes)
   refuseUnstorable(body, 'body')
@@ -24,17 +25,17 @@ const maxDepth = 64
 
 const readBytes = async (request: IncomingMessage): Promise<Buffer> => {
   // The connection is closed after the answer: what is left of the body is not worth reading.
-  const tooLarge = () => new AppError('guard.body_too_large', { headers: { Connection: 'close' } })
+  const tooLarge = () => problem('guard.body_too_large', { headers: { Connection: 'close' } })
   const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers
   if (encoding !== 'identity') {
-    throw new AppError('guard.unsupported_media_type', { detail: 'Send the body without content encoding.' })
+    throw problem('guard.unsupported_media_type', { detail: 'Send the body without content encoding.' })
   }
   if (Number(length) > bodyLimit) throw tooLarge()
   try {
     return await readWhole(request.iterator({ destroyOnReturn: false }), bodyLimit, tooLarge)
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw new AppError('guard.invalid_input', { detail: 'The body ended before it was complete.', cause: error })
+    throw problem('guard.invalid_input', { detail: 'The body ended before it was complete.', cause: error })
   }
 }
 
@@ -50,7 +51,7 @@ const parseJson = (bytes: Uint8Array): unknown => {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    throw new AppError('guard.invalid_json', { cause })
+    throw problem('guard.invalid_json', { cause })
   }
 }
 
@@ -63,15 +64,15 @@ const isStorable = (number: number) => number === 0 || (Math.abs(number) <= 1e10
  */
 export const refuseUnstorable = (value: unknown, path: string, depth = 0): void => {
   if (typeof value === 'number' && !isStorable(value)) {
-    throw new AppError('guard.invalid_input', { detail: `${path}: numbers must lie between 1e-100 and 1e100` })
+    throw problem('guard.invalid_input', { detail: `${path}: numbers must lie between 1e-100 and 1e100` })
   }
   if (typeof value === 'string') {
     if (!value.includes('\u0000') && value.isWellFormed()) return
-    throw new AppError('guard.invalid_input', { detail: `${path}: must not contain NUL or unpaired surrogates` })
+    throw problem('guard.invalid_input', { detail: `${path}: must not contain NUL or unpaired surrogates` })
   }
   if (typeof value !== 'object' || value === null) return
   if (depth >= maxDepth) {
-    throw new AppError('guard.invalid_input', { detail: `The input is nested deeper than ${maxDepth} levels.` })
+    throw problem('guard.invalid_input', { detail: `The input is nested deeper than ${maxDepth} levels.` })
   }
   for (const [name, member] of Object.entries(value)) {
     refuseUnstorable(name, path, depth + 1)

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { z } from 'zod'
 import type { EventRequest } from '../../events/outbox.ts'
-import type { ProblemCode } from '../../platform/problem.ts'
+import type { ProblemCode } from '../problems.ts'
 import type { ManagementScope } from './authorization.ts'
 
 export type { ManagementScope } from './authorization.ts'

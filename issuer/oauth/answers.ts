@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
-import { OAuthError } from '../../platform/problem.ts'
 import { logFault } from '../log-fault.ts'
+import { OAuthError } from '../problems.ts'
 
 /** How the protocol endpoints answer: JSON that no cache keeps, and every error in the form of RFC 6749 §5.2. */
 

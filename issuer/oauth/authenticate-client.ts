@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'
 import type { Query } from '../../platform/database.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 import type { Limits } from '../rate-limits/rate-limits.ts'
 import { useAssertion } from './client-assertion-store.ts'
 import { type ClientCredentials, checkClient, invalidClient, readClientCredentials } from './client-authentication.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../platform/logger.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 import { sendError, sendJson } from './answers.ts'
 import { type Parameters, parseParameters, refuseParametersInUrl } from './parameters.ts'
 import { readBody } from './request-body.ts'

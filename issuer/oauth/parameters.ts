@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJsonObject } from '../../platform/jwt/json-object.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 
 /** The parameters of a request, each at most once; those sent without a value are left out (RFC 6749 §3.2). */
 export type Parameters = ReadonlyMap<string, string>

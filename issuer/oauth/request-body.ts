@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 
 /** In bytes. More is 413. */
 const maxBodyBytes = 65_536

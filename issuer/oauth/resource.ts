@@ -1,4 +1,4 @@
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 
 /** A resource that tokens can be issued for (RFC 8707). */
 export interface Resource {

@@ -1,4 +1,4 @@
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 
 /**
  * Scope names are exact and case-sensitive; there are no wildcards. A name that is neither defined on the resource nor reserved is an

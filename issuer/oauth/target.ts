@@ -1,5 +1,5 @@
 import type { Query } from '../../platform/database.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 import { isIndicator } from '../resources/indicator.ts'
 import { malformedResource, unknownResource } from './resource.ts'
 import { requireDefined } from './scope.ts'

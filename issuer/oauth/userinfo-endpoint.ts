@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database.ts'
 import type { Logger } from '../../platform/logger.ts'
-import { OAuthError, type OAuthErrorCode } from '../../platform/problem.ts'
+import { OAuthError, type OAuthErrorCode } from '../problems.ts'
 import { findOpaqueToken } from '../revocations/standing-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { sendError, sendJson } from './answers.ts'

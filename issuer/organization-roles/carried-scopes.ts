@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { AppError } from '../../platform/problem.ts'
 import { carriedByScopes } from '../management/carried-scopes-store.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { OperationContext } from '../management/route.ts'
 import { notFound, requireAll, unknownId } from '../organizations/unknown.ts'
+import { problem } from '../problems.ts'
 import { addCarried, type CarriedKind, carriedIds, lockCarriable, removeCarried } from './carried-scope-store.ts'
 import { lockOrganizationRole } from './organization-role-store.ts'
 
@@ -74,7 +74,7 @@ export const acceptCarriable = async (
   requireAll(ids, await lockCarriable(trx, kind, ids))
   if (kind === 'organization') return
   if ((await carriedByScopes(trx, indicators, ids)).length > 0) {
-    throw new AppError('role.management_api_scopes_not_assignable_to_user_role', {
+    throw problem('role.management_api_scopes_not_assignable_to_user_role', {
       detail: 'An organization role never carries permissions of the Management API.',
     })
   }

@@ -1,10 +1,10 @@
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
 import { toOrganizationScope } from '../organization-scopes/organization-scope.ts'
 import { notFound, unknownId } from '../organizations/unknown.ts'
+import { problem } from '../problems.ts'
 import { toScope } from '../resources/scope.ts'
 import { addCarried, listCarried } from './carried-scope-store.ts'
 import { acceptCarriable } from './carried-scopes.ts'
@@ -69,7 +69,7 @@ export const organizationRoleOperations = ({
       const changes = changesOf<OrganizationRoleColumns>(row, patch as Partial<OrganizationRoleColumns>)
       if (changes === undefined) return toOrganizationRole(row)
       if (changes.type !== undefined && (await isHeld(trx, id))) {
-        throw new AppError('entity.db_constraint_violated', { detail: 'Somebody has this role, so its type stays.' })
+        throw problem('entity.db_constraint_violated', { detail: 'Somebody has this role, so its type stays.' })
       }
       const updated = toOrganizationRole(await updateOrganizationRole(trx, id, changes))
       await record({ type: 'OrganizationRole.Data.Updated', entity: entity(id), data: updated })

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext, Page } from '../management/route.ts'
 import { toOrganizationRole } from '../organization-roles/organization-role.ts'
 import { shareOrganizationRoles } from '../organization-roles/organization-role-store.ts'
 import { toOrganizationScope } from '../organization-scopes/organization-scope.ts'
+import { problem } from '../problems.ts'
 import type { RoleType } from '../roles/role.ts'
 import {
   addMemberRoles,
@@ -94,7 +94,7 @@ export const memberRoleOperations = ({
   }
 }
 
-const notAllMembers = (ids: readonly string[]) => new AppError('organization.require_membership', { data: { ids } })
+const notAllMembers = (ids: readonly string[]) => problem('organization.require_membership', { data: { ids } })
 
 /**
  * The ids of the roles, which stay as they are meanwhile: first those that were named by id, then those by name, each once. Throws 422 for
@@ -108,11 +108,11 @@ const acceptRoles = async (
   const roles = await shareOrganizationRoles(trx, organizationRoleIds, organizationRoleNames)
   const idsByName = new Map(roles.map(({ id, name }) => [name, id]))
   const names = organizationRoleNames.filter((name) => !idsByName.has(name))
-  if (names.length > 0) throw new AppError('organization.role_names_not_found', { data: { names } })
+  if (names.length > 0) throw problem('organization.role_names_not_found', { data: { names } })
   requireAll(organizationRoleIds, roles)
   const wrong = roles.filter(({ type }) => type !== roleTypes[kind])
   if (wrong.length > 0) {
-    throw new AppError('entity.db_constraint_violated', {
+    throw problem('entity.db_constraint_violated', {
       detail: 'User roles are for users, machine-to-machine roles for applications.',
       data: { ids: wrong.map(({ id }) => id) },
     })

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import { AppError } from '../../platform/problem.ts'
 import type { ApplicationRow } from '../applications/application.ts'
 import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications } from '../management/carried-scopes-store.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { addMembers, type MemberKind, removeMember, removeOtherMembers, shareRecords } from './member-store.ts'
 import { about } from './operations.ts'
 import { lockOrganization } from './organization-store.ts'
@@ -103,7 +103,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
 
 const requireMachineToMachine = (rows: readonly ApplicationRow[]) => {
   const others = rows.filter(({ type }) => type !== 'MachineToMachine')
-  if (others.length > 0) throw new AppError('application.invalid_type', { data: { ids: others.map(({ id }) => id) } })
+  if (others.length > 0) throw problem('application.invalid_type', { data: { ids: others.map(({ id }) => id) } })
 }
 
 /** What applications belong to and may do is not changed by those who hold less of the Management API than they. */

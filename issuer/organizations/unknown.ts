@@ -1,16 +1,16 @@
-import { AppError } from '../../platform/problem.ts'
+import { problem } from '../problems.ts'
 
 /** What is said when an id leads nowhere: one in the path, one to delete or unlink, some in the body. */
 
-export const unknownId = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+export const unknownId = (id: string) => problem('entity.not_exists_with_id', { data: { id } })
 
-export const notFound = (id: string) => new AppError('entity.not_found', { data: { id } })
+export const notFound = (id: string) => problem('entity.not_found', { data: { id } })
 
 /** Existing clients expect this of the routes of organizations. */
 export const relatedStatus = { 'entity.relation_foreign_key_not_found': 422 } as const
 
 export const unknownRelated = (ids: readonly string[]) =>
-  new AppError('entity.relation_foreign_key_not_found', {
+  problem('entity.relation_foreign_key_not_found', {
     status: relatedStatus['entity.relation_foreign_key_not_found'],
     data: { id: ids[0], ids },
   })

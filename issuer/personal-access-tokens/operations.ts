@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { randomToken } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { revoke } from '../revocations/revocation-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { findUser } from '../users/user-store.ts'
@@ -36,7 +36,7 @@ export const personalAccessTokenOperations = ({
     { name, scopes, expiresAt }: NewPersonalAccessToken,
   ): Promise<PersonalAccessToken & { value: string }> {
     if (expiresAt !== null && expiresAt <= now().getTime()) {
-      throw new AppError('guard.invalid_input', { detail: 'expiresAt: must lie in the future' })
+      throw problem('guard.invalid_input', { detail: 'expiresAt: must lie in the future' })
     }
     return mutate(context, async ({ trx }) => {
       await requireUser(trx, userId)
@@ -55,7 +55,7 @@ export const personalAccessTokenOperations = ({
   rename: (context: OperationContext, userId: string, currentName: string, name: string) =>
     mutate(context, async ({ trx }) => {
       const row = await renamePersonalAccessToken(trx, userId, currentName, name)
-      if (row === undefined) throw new AppError('entity.not_found')
+      if (row === undefined) throw problem('entity.not_found')
       return toPersonalAccessToken(row)
     }),
 
@@ -63,7 +63,7 @@ export const personalAccessTokenOperations = ({
   delete: (context: OperationContext, userId: string, name: string): Promise<void> =>
     mutate(context, async ({ trx }) => {
       const issues = await deletePersonalAccessToken(trx, userId, name)
-      if (issues === undefined) throw new AppError('entity.not_found')
+      if (issues === undefined) throw problem('entity.not_found')
       await revoke(
         trx,
         issues.map(({ token_id, expires_at }) => ({ kind: 'jti', value: token_id, expiresAt: expires_at })),
@@ -72,5 +72,5 @@ export const personalAccessTokenOperations = ({
 })
 
 const requireUser = async (knex: Knex, userId: string) => {
-  if ((await findUser(knex, userId)) === undefined) throw new AppError('entity.not_found')
+  if ((await findUser(knex, userId)) === undefined) throw problem('entity.not_found')
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { setting } from '../../platform/config.ts'
 import type { Query } from '../../platform/database.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { AppError, OAuthError } from '../../platform/problem.ts'
+import { OAuthError, problem } from '../problems.ts'
 import { addressKey } from './address-key.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts'
 
@@ -77,7 +77,7 @@ export const createLimits = ({ query, limits, now, metrics }: LimitsDependencies
   }
   const managementRefusal = (limit: string, seconds: number) => {
     counter.inc({ limit })
-    return new AppError('rate_limit.exceeded', { headers: { 'Retry-After': String(seconds) } })
+    return problem('rate_limit.exceeded', { headers: { 'Retry-After': String(seconds) } })
   }
   const guard = (
     name: string,

@@ -1,9 +1,9 @@
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Listed } from '../management/list-store.ts'
 import type { OperationContext, Page } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import {
   type NewResource,
   type Resource,
@@ -32,7 +32,7 @@ export const resourceOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
   const refuseManagement = (row: ResourceRow) => {
-    if (isOfManagement(row, indicators)) throw new AppError('resource.cannot_modify_management_api')
+    if (isOfManagement(row, indicators)) throw problem('resource.cannot_modify_management_api')
   }
 
   const withScopes = async (rows: ResourceRow[]): Promise<ResourceWithScopes[]> => {
@@ -61,7 +61,7 @@ export const resourceOperations = ({
     create: (context: OperationContext, input: NewResource): Promise<ResourceWithScopes> =>
       mutate(context, async ({ trx }) => {
         // An alias of the Management API is taken even while no row has it.
-        if (indicators.includes(input.indicator)) throw new AppError('resource.resource_identifier_in_use')
+        if (indicators.includes(input.indicator)) throw problem('resource.resource_identifier_in_use')
         const row = await insertResource(trx, {
           id: newId(),
           name: input.name,
@@ -92,8 +92,8 @@ export const resourceOperations = ({
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
         const row = await lockResource(trx, id)
-        if (row === undefined) throw new AppError('entity.not_found', { data: { id } })
-        if (indicators.includes(row.indicator)) throw new AppError('resource.cannot_delete_management_api')
+        if (row === undefined) throw problem('entity.not_found', { data: { id } })
+        if (indicators.includes(row.indicator)) throw problem('resource.cannot_delete_management_api')
         await deleteResource(trx, id)
       }),
   }
@@ -103,4 +103,4 @@ export const resourceOperations = ({
 export const isOfManagement = (row: ResourceRow, indicators: readonly string[]): boolean =>
   row.is_management || indicators.includes(row.indicator)
 
-export const unknownResource = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+export const unknownResource = (id: string) => problem('entity.not_exists_with_id', { data: { id } })

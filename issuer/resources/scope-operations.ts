@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Listed } from '../management/list-store.ts'
 import type { OperationContext, Page } from '../management/route.ts'
 import type { Search } from '../management/search.ts'
+import { problem } from '../problems.ts'
 import { isOfManagement, unknownResource } from './operations.ts'
 import { findResource } from './resource-store.ts'
 import { type NewScope, type Scope, type ScopePatch, toScope } from './scope.ts'
@@ -20,7 +20,7 @@ export const scopeOperations = ({
   const requireOwnResource = async (trx: Knex, resourceId: string) => {
     const resource = await findResource(trx, resourceId)
     if (resource === undefined) throw unknownResource(resourceId)
-    if (isOfManagement(resource, indicators)) throw new AppError('resource.cannot_modify_management_api')
+    if (isOfManagement(resource, indicators)) throw problem('resource.cannot_modify_management_api')
   }
 
   return {
@@ -45,7 +45,7 @@ export const scopeOperations = ({
       return mutate(context, async ({ trx, record }) => {
         await requireOwnResource(trx, resourceId)
         const row = await lockScope(trx, resourceId, scopeId)
-        if (row === undefined) throw new AppError('entity.not_exists_with_id', { data: { id: scopeId } })
+        if (row === undefined) throw problem('entity.not_exists_with_id', { data: { id: scopeId } })
         const changes = changesOf<ScopeColumns>(row, patch as Partial<ScopeColumns>)
         if (changes === undefined) return toScope(row)
         const updated = toScope(await updateScope(trx, scopeId, changes))
@@ -58,7 +58,7 @@ export const scopeOperations = ({
       mutate(context, async ({ trx, record }) => {
         await requireOwnResource(trx, resourceId)
         const row = await lockScope(trx, resourceId, scopeId)
-        if (row === undefined) throw new AppError('entity.not_found', { data: { id: scopeId } })
+        if (row === undefined) throw problem('entity.not_found', { data: { id: scopeId } })
         await deleteScope(trx, scopeId)
         await record({ type: 'Scope.Deleted', entity: { kind: 'scope', id: scopeId }, data: null })
       }),
@@ -66,5 +66,5 @@ export const scopeOperations = ({
 }
 
 const refuseWhiteSpace = (name: string | undefined) => {
-  if (name !== undefined && /\s/.test(name)) throw new AppError('scope.name_with_space')
+  if (name !== undefined && /\s/.test(name)) throw problem('scope.name_with_space')
 }

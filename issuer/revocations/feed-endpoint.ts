@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import type { Logger } from '../../platform/logger.ts'
-import { OAuthError } from '../../platform/problem.ts'
 import { sendError, sendJson } from '../oauth/answers.ts'
 import { refuseParametersInUrl } from '../oauth/parameters.ts'
 import type { AuthenticateRequest } from '../oauth/registered-client.ts'
+import { OAuthError } from '../problems.ts'
 import type { RevocationFeed } from './feed.ts'
 
 const wholeNumber = (most: number) =>

@@ -1,6 +1,6 @@
 import type { Query } from '../../platform/database.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
-import { OAuthError } from '../../platform/problem.ts'
+import { OAuthError } from '../problems.ts'
 import { findHeldScopes } from './standing-store.ts'
 
 /**

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
-import { AppError, type ProblemCode } from '../../platform/problem.ts'
 import { lockApplications } from '../applications/application-store.ts'
 import { refuseClimbing } from '../management/authorization.ts'
 import { carriedByApplications, carriedByRoles } from '../management/carried-scopes-store.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { type ProblemCode, problem } from '../problems.ts'
 import { lockUserIds } from '../users/user-store.ts'
 import {
   assignMissingRoles,
@@ -45,13 +45,13 @@ const kinds: Record<HolderKind, Kind> = {
     async lock(trx, ids) {
       const rows = await lockApplications(trx, ids)
       refuseUnknown(ids.filter((id) => !rows.some((row) => row.id === id)))
-      if (rows.some(({ type }) => type !== 'MachineToMachine')) throw new AppError('application.invalid_type')
+      if (rows.some(({ type }) => type !== 'MachineToMachine')) throw problem('application.invalid_type')
     },
   },
 }
 
 const refuseUnknown = (ids: readonly string[]) => {
-  if (ids.length > 0) throw new AppError('entity.not_found', { data: { id: ids[0], ids } })
+  if (ids.length > 0) throw problem('entity.not_found', { data: { id: ids[0], ids } })
 }
 
 /** Who has which role, from both sides, for users and machine-to-machine applications alike. These emit no events. */
@@ -79,7 +79,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
     const unknown = roleIds.find((id) => !roles.some((role) => role.id === id))
     if (unknown !== undefined) throw unknownRole(unknown)
     const wrong = roles.filter(({ type }) => type !== kinds[kind].roleType)
-    if (wrong.length > 0) throw new AppError(wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
+    if (wrong.length > 0) throw problem(wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
     return roles
   }
 
@@ -91,7 +91,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
         await kinds[kind].lock(trx, holderIds)
         await refuseClimbingBy(trx, context.caller, kind, holderIds, [roleId])
         const existing = await holdersOf(trx, kind, roleId, holderIds)
-        if (existing.length > 0) throw new AppError(kinds[kind].holderExists, { data: { ids: existing } })
+        if (existing.length > 0) throw problem(kinds[kind].holderExists, { data: { ids: existing } })
         await assignRoles(
           trx,
           kind,
@@ -134,7 +134,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
       mutate(context, async ({ trx }) => {
         await refuseClimbingBy(trx, context.caller, kind, [holderId], [roleId])
         const removed = await unassignRoles(trx, kind, holderId, [roleId])
-        if (removed === 0) throw new AppError('entity.not_found')
+        if (removed === 0) throw problem('entity.not_found')
       }),
   }
 }

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { newId } from '../../platform/ids.ts'
-import { AppError } from '../../platform/problem.ts'
 import { managementRoleNames, refuseClimbing } from '../management/authorization.ts'
 import { carriedByRoles, carriedByScopes } from '../management/carried-scopes-store.ts'
 import { changesOf } from '../management/change.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Caller, OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { type Scope, type ScopeRow, toScope } from '../resources/scope.ts'
 import { lockScopes } from '../resources/scope-store.ts'
 import { type NewRole, type Role, type RolePatch, type RoleType, toRole } from './role.ts'
@@ -25,11 +25,11 @@ export const roleOperations = ({
   const acceptScopes = async (trx: Knex, caller: Caller, type: RoleType, scopeIds: readonly string[]) => {
     const rows = await lockScopes(trx, scopeIds)
     const unknown = scopeIds.filter((id) => !rows.some((row) => row.id === id))
-    if (unknown.length > 0) throw new AppError('entity.not_exists_with_id', { data: { id: unknown[0], ids: unknown } })
+    if (unknown.length > 0) throw problem('entity.not_exists_with_id', { data: { id: unknown[0], ids: unknown } })
     const ofManagement = await carriedByScopes(trx, indicators, scopeIds)
     await refuseClimbing(caller, async () => ofManagement)
     if (type === 'User' && ofManagement.length > 0) {
-      throw new AppError('role.management_api_scopes_not_assignable_to_user_role')
+      throw problem('role.management_api_scopes_not_assignable_to_user_role')
     }
     return rows
   }
@@ -67,7 +67,7 @@ export const roleOperations = ({
       if (patch.name !== undefined) refuseReservedName(context.caller, patch.name)
       return mutate(context, async ({ trx, record }) => {
         const row = await lockRole(trx, id)
-        if (row === undefined) throw new AppError('entity.not_exists', { data: { id } })
+        if (row === undefined) throw problem('entity.not_exists', { data: { id } })
         await refuseClimbingBy(trx, context.caller, id)
         const columns = { name: patch.name, description: patch.description, is_default: patch.isDefault }
         const changes = changesOf<RoleColumns>(row, columns as Partial<RoleColumns>)
@@ -80,7 +80,7 @@ export const roleOperations = ({
 
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
-        if ((await lockRole(trx, id)) === undefined) throw new AppError('entity.not_found', { data: { id } })
+        if ((await lockRole(trx, id)) === undefined) throw problem('entity.not_found', { data: { id } })
         await refuseClimbingBy(trx, context.caller, id)
         await deleteRole(trx, id)
         await record({ type: 'Role.Deleted', entity: { kind: 'role', id }, data: null })
@@ -104,19 +104,19 @@ export const roleOperations = ({
         if ((await lockRole(trx, id)) === undefined) throw unknownRole(id)
         await refuseClimbingBy(trx, context.caller, id)
         const removed = await removeScope(trx, id, scopeId)
-        if (removed === 0) throw new AppError('entity.not_found', { data: { id: scopeId } })
+        if (removed === 0) throw problem('entity.not_found', { data: { id: scopeId } })
         await record({ type: 'Role.Scopes.Updated', entity: { kind: 'role', id }, data: null, extras: { roleId: id } })
       }),
   }
 }
 
-export const unknownRole = (id: string) => new AppError('entity.not_exists_with_id', { data: { id } })
+export const unknownRole = (id: string) => problem('entity.not_exists_with_id', { data: { id } })
 
 const refuseReservedName = (caller: Caller, name: string) => {
-  if (name.startsWith('#internal:')) throw new AppError('role.internal_role_violation')
+  if (name.startsWith('#internal:')) throw problem('role.internal_role_violation')
   const reserved: readonly string[] = Object.values(managementRoleNames)
   if (reserved.includes(name) && !caller.scopes.has('all')) {
-    throw new AppError('auth.forbidden', { detail: 'This role name needs the scope all.', data: { scopes: ['all'] } })
+    throw problem('auth.forbidden', { detail: 'This role name needs the scope all.', data: { scopes: ['all'] } })
   }
 }
 

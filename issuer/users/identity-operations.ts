@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { AppError } from '../../platform/problem.ts'
 import { storableCustomData } from '../management/custom-data.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { Mutation } from '../management/mutate.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { type Identity, identityAt } from './identity.ts'
 import { unknownUser } from './operations.ts'
 import { toUser, type User } from './user.ts'
@@ -27,7 +27,7 @@ export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mut
         const user = await lockFor(mutation, userId)
         await takeTurnsAtIdentities(mutation.trx)
         const holder = await findIdentityHolder(mutation.trx, target, identity.userId)
-        if (holder !== undefined && holder !== userId) throw new AppError('user.identity_already_in_use')
+        if (holder !== undefined && holder !== userId) throw problem('user.identity_already_in_use')
         const before = user.identities
         const identities = storableCustomData({ ...before, [target]: identity })
         if (isDeepStrictEqual(identities, before)) return before
@@ -49,4 +49,4 @@ export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mut
   }
 }
 
-export const unknownIdentity = (target: string) => new AppError('user.identity_not_exist', { data: { target } })
+export const unknownIdentity = (target: string) => problem('user.identity_not_exist', { data: { target } })

@@ -5,6 +5,7 @@ import { changesOf } from '../management/change.ts'
 import { mergedCustomData, storableCustomData } from '../management/custom-data.ts'
 import type { ManagementDependencies } from '../management/dependencies.ts'
 import type { OperationContext } from '../management/route.ts'
+import { problem } from '../problems.ts'
 import { endUserAccess } from '../revocations/access.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
@@ -74,7 +75,7 @@ export const userOperations = ({
     },
 
     delete(context: OperationContext, userId: string): Promise<void> {
-      if (context.caller.subject === userId) throw new AppError('user.cannot_delete_self')
+      if (context.caller.subject === userId) throw problem('user.cannot_delete_self')
       return mutate(context, async (mutation) => {
         const deleted = await deleteUser(mutation.trx, userId)
         if (deleted === undefined) throw unknownUser(userId)
@@ -128,7 +129,7 @@ export const userOperations = ({
       if (row === undefined) throw unknownUser(userId)
       const stored = storedDigest(row)
       if (stored === undefined || !(await passwords.verify(password, stored))) {
-        throw new AppError('session.invalid_credentials')
+        throw problem('session.invalid_credentials')
       }
       if (isCurrentDigest(stored)) return
       const fresh = await passwords.hash(password).catch(unlessBusy)
@@ -154,7 +155,7 @@ export const userOperations = ({
   }
 }
 
-export const unknownUser = (userId: string) => new AppError('entity.not_found', { data: { id: userId } })
+export const unknownUser = (userId: string) => problem('entity.not_found', { data: { id: userId } })
 
 const storedDigest = ({
   password_digest: digest,
@@ -175,7 +176,7 @@ const phoneColumn = (row: UserRow, digits: string | null | undefined): UserColum
  * has it too.
  */
 const refuseOtherSpellings = async (trx: Knex, userId: string, { spellings }: Phone) => {
-  if (await isPhoneInUse(trx, spellings, userId)) throw new AppError('user.phone_already_in_use')
+  if (await isPhoneInUse(trx, spellings, userId)) throw problem('user.phone_already_in_use')
 }
 
 /** The members that a caller set, as columns. */
@@ -196,12 +197,12 @@ const digestOf = async (
   { password, passwordDigest, passwordAlgorithm }: NewUser,
   passwords: PasswordHasher,
 ): Promise<UserColumns> => {
-  if (password !== undefined && passwordDigest !== undefined) throw new AppError('user.password_and_digest')
+  if (password !== undefined && passwordDigest !== undefined) throw problem('user.password_and_digest')
   if (passwordDigest !== undefined) {
-    if (passwordAlgorithm === undefined) throw new AppError('user.password_algorithm_required')
+    if (passwordAlgorithm === undefined) throw problem('user.password_algorithm_required')
     // Kept, it would be a password that nobody can ever use.
     if (!isReadableDigest({ digest: passwordDigest, algorithm: passwordAlgorithm })) {
-      throw new AppError('guard.invalid_input', {
+      throw problem('guard.invalid_input', {
         detail: `passwordDigest: is not a digest of ${passwordAlgorithm}, or costs too much to verify`,
       })
     }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { type Algorithm, hash } from '@node-rs/argon2'
-import { createTurns } from '../../platform/turns.ts'
+import { createSemaphore } from '../../platform/semaphore.ts'
+import { overloaded } from '../problems.ts'
 import { matchesDigest, type PasswordDigest } from './password-digests.ts'
 
 export interface PasswordHasher {
@@ -32,10 +33,10 @@ export const createPasswordHasher = ({
   concurrency?: number
   maxWaiting?: number
 } = {}): PasswordHasher => {
-  const inTurn = createTurns({ concurrency, maxWaiting })
+  const withPermit = createSemaphore({ permits: concurrency, maxWaiting, full: overloaded })
   return {
     hash: (password) =>
-      inTurn(async () => ({ digest: await hash(password, parameters), algorithm: 'Argon2id' as const })),
-    verify: (password, digest) => inTurn(() => matchesDigest(password, digest)),
+      withPermit(async () => ({ digest: await hash(password, parameters), algorithm: 'Argon2id' as const })),
+    verify: (password, digest) => withPermit(() => matchesDigest(password, digest)),
   }
 }

@@ -1,5 +1,5 @@
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min'
-import { AppError } from '../../platform/problem.ts'
+import { problem } from '../problems.ts'
 
 /** A telephone number as it is kept: the digits of its E.164 form. */
 export interface Phone {
@@ -15,7 +15,7 @@ export interface Phone {
 export const readPhone = (digits: string): Phone => {
   const parsed = parse(digits)
   if (parsed === undefined) {
-    throw new AppError('user.invalid_phone', {
+    throw problem('user.invalid_phone', {
       detail: 'primaryPhone: must be a country code and a number of that country, such as 61412345678',
     })
   }

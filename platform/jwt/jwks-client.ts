@@ -1,3 +1,4 @@
+import { backOffMs } from '../back-off.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
@@ -160,7 +161,7 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
       const detail = { issuer, failures, reason: lastError, usableUntil: keys.size ? new Date(usableUntil) : undefined }
       logger[stale || keys.size === 0 ? 'error' : 'warn'](detail, 'the keys of a token issuer cannot be fetched')
     }
-    schedule(Math.min(retryMs * 2 ** (failures - 1), maxRetryMs))
+    schedule(backOffMs(failures, { first: retryMs, longest: maxRetryMs }))
   }
 
   /** Single flight; never rejects. */

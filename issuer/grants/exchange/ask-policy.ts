@@ -1,6 +1,6 @@
 import { toSeconds } from '../../../platform/clock.ts'
-import { OAuthError } from '../../../platform/problem.ts'
 import type { ImpersonationPolicy } from '../../impersonation/policy.ts'
+import { OAuthError } from '../../problems.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { CheckedExchange } from './plan.ts'

@@ -1,6 +1,6 @@
-import type { OAuthError } from '../../../platform/problem.ts'
 import type { AuditEntry } from '../../logs/log-store.ts'
 import { type Client, isPublic } from '../../oauth/client.ts'
+import type { OAuthError } from '../../problems.ts'
 import type { RequestOrigin, TokenRequest } from '../grant.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'

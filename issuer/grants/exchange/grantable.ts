@@ -1,6 +1,6 @@
-import { OAuthError } from '../../../platform/problem.ts'
 import type { Audience, Resource } from '../../oauth/resource.ts'
 import { isReserved, isUserinfoScope } from '../../oauth/scope.ts'
+import { OAuthError } from '../../problems.ts'
 import type { InOrganization } from '../organization.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 

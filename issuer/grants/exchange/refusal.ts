@@ -1,4 +1,4 @@
-import { OAuthError } from '../../../platform/problem.ts'
+import { OAuthError } from '../../problems.ts'
 
 /** Why an exchange is refused: the stable `reason` of the answer, and a sentence for the person who reads it. */
 export const refusals = {

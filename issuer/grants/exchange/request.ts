@@ -1,5 +1,5 @@
-import { OAuthError } from '../../../platform/problem.ts'
 import type { Parameters } from '../../oauth/parameters.ts'
+import { OAuthError } from '../../problems.ts'
 
 export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 

@@ -1,4 +1,5 @@
-import { type ProblemCode, problems, statusText } from '../../../platform/problem.ts'
+import { statusText } from '../../../platform/problem.ts'
+import { type ProblemCode, problems } from '../../problems.ts'
 import type { Route } from '../route.ts'
 import { takesKey } from '../route.ts'
 import { isSearchParameter } from '../search.ts'

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { oauthErrors, problems } from '../../../platform/problem.ts'
+import { problems as ofGateway } from '../../../gateway/problems.ts'
+import { oauthErrors, problems as ofIssuer } from '../../../issuer/problems.ts'
 
-/** `docs/errors.md` and the tables in `platform/problem.ts` name the same codes with the same statuses. */
+/** `docs/errors.md` and the problem tables of the parts name the same codes with the same statuses. */
 
 const document = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
 
@@ -14,8 +15,8 @@ const ofProblems = sections.filter((section) => !section.startsWith(oauthHeading
 const rowsOf = (text: string) =>
   [...text.matchAll(/^\| `([^`]+)` \| (\d{3}) \| (.+) \|$/gm)].map(([, code, status]) => `${code} ${status}`).sort()
 
-test('the problem table is documented, whole and exactly', () => {
-  const codes = Object.entries(problems).map(([code, [status]]) => `${code} ${status}`)
+test('the problem tables are documented, whole and exactly', () => {
+  const codes = Object.entries({ ...ofIssuer, ...ofGateway }).map(([code, [status]]) => `${code} ${status}`)
   expect(rowsOf(ofProblems)).toEqual(codes.sort())
 })
 

@@ -1,5 +1,5 @@
 /** Sends calls together: what comes while one sending is under way goes out with the next. */
-export interface GatheredOptions<Call, Result> {
+export interface BatcherOptions<Call, Result> {
   /** Answers in the order of `calls`. */
   send(calls: readonly Call[]): Promise<readonly Result[]>
   /** Whether nothing was done for any of the calls, so that each may be sent again by itself. */
@@ -21,7 +21,9 @@ interface Waiting<Call, Result> {
  * Without load each call goes out at once, at the end of the event loop's turn. Under load they gather by themselves, the more the slower
  * the other side is, so that what a sending costs is shared. A failure is told to the call that caused it, not to its companions.
  */
-export const gathered = <Call, Result>(options: GatheredOptions<Call, Result>): ((call: Call) => Promise<Result>) => {
+export const createBatcher = <Call, Result>(
+  options: BatcherOptions<Call, Result>,
+): ((call: Call) => Promise<Result>) => {
   const { send, mayRepeat, most, patienceMs, mostUnderWay } = options
   let waiting: Waiting<Call, Result>[] = []
   let underWay = 0

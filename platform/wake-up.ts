@@ -2,12 +2,12 @@
  * A loop's alarm clock: `wait` resolves at the next `wake`, after `ms`, or when `signal` aborts. A wake-up while nobody waits is kept,
  * so that none is lost between looking for work and going to sleep.
  */
-export interface Wakeup {
+export interface WakeUp {
   wake(): void
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-export const createWakeup = (): Wakeup => {
+export const createWakeUp = (): WakeUp => {
   let pending = false
   let resume: (() => void) | undefined
   return {
@@ -41,18 +41,3 @@ const sleep = (ms: number, signal: AbortSignal, expose: (wakeUp: () => void) => 
     signal.addEventListener('abort', finish)
     expose(finish)
   })
-
-/** Delays between tries of something that fails, in ms: doubling from 100 to 5 000; `reset` after a success. */
-export const createBackoff = () => {
-  let current = 100
-  return {
-    next() {
-      const delay = current
-      current = Math.min(current * 2, 5_000)
-      return delay
-    },
-    reset() {
-      current = 100
-    },
-  }
-}

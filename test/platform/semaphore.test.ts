@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { createSemaphore } from '../../platform/semaphore.ts'
+import { until } from '../support/until.ts'
+
+/** Work that ends when it is told to. */
+const controlled = () => {
+  const started: string[] = []
+  const ends = new Map<string, PromiseWithResolvers<string>>()
+  return {
+    started,
+    work: (name: string) => () => {
+      started.push(name)
+      const end = Promise.withResolvers<string>()
+      ends.set(name, end)
+      return end.promise
+    },
+    end: (name: string) => ends.get(name)!.resolve(name),
+    fail: (name: string) => ends.get(name)!.reject(new Error(name)),
+  }
+}
+
+test('so much runs at a time, first come first served, and a failure gives its permit back too', async () => {
+  const { started, work, end, fail } = controlled()
+  const withPermit = createSemaphore({ permits: 2 })
+  const results = ['a', 'b', 'c', 'd'].map((name) =>
+    withPermit(work(name)).catch((error: Error) => `${error.message}!`),
+  )
+  await Promise.resolve()
+  expect(started).toEqual(['a', 'b'])
+  fail('b')
+  expect(await results[1]).toBe('b!')
+  expect(started).toEqual(['a', 'b', 'c'])
+  end('a')
+  expect(await results[0]).toBe('a')
+  expect(started).toEqual(['a', 'b', 'c', 'd'])
+  end('c')
+  end('d')
+  expect(await Promise.all(results)).toEqual(['a', 'b!', 'c', 'd'])
+})
+
+test('who comes when too many wait is turned away, and takes nothing', async () => {
+  const { started, work, end } = controlled()
+  const withPermit = createSemaphore({ permits: 1, maxWaiting: 1, full: () => new Error('full') })
+  const first = withPermit(work('a'))
+  const second = withPermit(work('b'))
+  await expect(withPermit(work('c'))).rejects.toThrow('full')
+  end('a')
+  await first
+  await until(() => expect(started).toEqual(['a', 'b']))
+  const third = withPermit(work('d'))
+  end('b')
+  await second
+  await until(() => expect(started).toEqual(['a', 'b', 'd']))
+  end('d')
+  expect(await third).toBe('d')
+})
