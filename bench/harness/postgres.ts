@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { answerCalls } from './calls.ts'
 

@@ -1,11 +1,11 @@
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
+import { howToRun } from '../cli/how-to-run.ts'
+import { parseOptions } from '../cli/options.ts'
+import { settings } from '../cli/settings.ts'
 import { demoFilePath, readDemoFile } from '../demo/demo-file.ts'
 import { createNarrator, UnexpectedAnswer } from '../demo/narrator.ts'
 import { walk } from '../demo/walk.ts'
-import { howToRun } from '../how-to-run.ts'
-import { parseOptions } from '../options.ts'
-import { settings } from '../settings.ts'
 
 /** `surrogate demo`: 0 when every step was as expected, 1 when one was not, 3 when the demo is not running. */
 export const demoCommand = async (args: readonly string[]): Promise<number> => {

@@ -1,6 +1,6 @@
 import { asyncApiDocument, eventsJsonSchema } from '../../events/documents.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import { parseOptions } from '../options.ts'
+import { parseOptions } from '../cli/options.ts'
 
 /** `surrogate describe events | asyncapi`: the documents that a running issuer serves, for who generates code without one. */
 export const describeCommand = async ([name = '', ...args]: readonly string[]): Promise<number> => {

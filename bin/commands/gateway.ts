@@ -4,12 +4,12 @@ import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
 import { configWarnings } from '../../gateway/config-warnings.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import { counted } from '../counted.ts'
-import { parseOptions } from '../options.ts'
+import { counted } from '../cli/counted.ts'
+import { parseOptions } from '../cli/options.ts'
+import { serve } from '../cli/serve.ts'
+import { settings } from '../cli/settings.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openGateway } from '../parts/gateway.ts'
-import { serve } from '../serve.ts'
-import { settings } from '../settings.ts'
 
 /**
  * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it names (0 or 1).

@@ -1,11 +1,11 @@
 import { loadIssuerConfig } from '../../issuer/config.ts'
 import { loadConfig, loadTogether } from '../../platform/config.ts'
-import { parseOptions } from '../options.ts'
+import { parseOptions } from '../cli/options.ts'
+import { serve } from '../cli/serve.ts'
+import { settings } from '../cli/settings.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
 import { openIssuer } from '../parts/issuer.ts'
-import { serve } from '../serve.ts'
-import { settings } from '../settings.ts'
 
 /** `surrogate issuer`: the token issuer and the Management API, on the database of DATABASE_URL. */
 export const issuerCommand = async (args: readonly string[]): Promise<number> => {

@@ -12,9 +12,9 @@ import { visitEmbeddedPostgres } from '../../platform/embedded-postgres/visit.ts
 import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { createLogger, type Logger } from '../../platform/logger.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import { forgetPreviousOwnKey, ownPreviousKey, readOwnKey, replaceOwnKey } from '../key-file.ts'
-import { parseOptions } from '../options.ts'
-import { settings } from '../settings.ts'
+import { forgetPreviousOwnKey, ownPreviousKey, readOwnKey, replaceOwnKey } from '../cli/key-file.ts'
+import { parseOptions } from '../cli/options.ts'
+import { settings } from '../cli/settings.ts'
 
 /**
  * `surrogate keys list | rotate | reencrypt`, on the database of DATABASE_URL or the one in the data folder, beside a running issuer or

@@ -2,8 +2,8 @@ import { migrations } from '../../migrations/index.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { createDatabase, migrate } from '../../platform/database.ts'
 import { createLogger } from '../../platform/logger.ts'
-import { parseOptions } from '../options.ts'
-import { settings } from '../settings.ts'
+import { parseOptions } from '../cli/options.ts'
+import { settings } from '../cli/settings.ts'
 
 /** `surrogate migrate`: brings the schema up to date and ends. Every other command does the same at its start. */
 export const migrateCommand = async (args: readonly string[]): Promise<number> => {

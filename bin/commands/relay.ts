@@ -1,11 +1,11 @@
 import { loadConfig, loadTogether } from '../../platform/config.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { parseOptions } from '../options.ts'
+import { parseOptions } from '../cli/options.ts'
+import { serve } from '../cli/serve.ts'
+import { settings } from '../cli/settings.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
 import { openRelay } from '../parts/relay.ts'
-import { serve } from '../serve.ts'
-import { settings } from '../settings.ts'
 
 /** `surrogate relay`: the delivery of webhooks, on the database of DATABASE_URL. */
 export const relayCommand = async (args: readonly string[]): Promise<number> => {

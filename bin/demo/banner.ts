@@ -1,4 +1,4 @@
-import { howToRun } from '../how-to-run.ts'
+import { howToRun } from '../cli/how-to-run.ts'
 import { curlLines } from './curl-lines.ts'
 import { type DemoFile, demoFilePath } from './demo-file.ts'
 

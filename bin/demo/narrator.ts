@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import type { z } from 'zod'
 import { StartupError } from '../../platform/startup-error.ts'
-import { howToRun } from '../how-to-run.ts'
+import { howToRun } from '../cli/how-to-run.ts'
 
 export interface Call {
   method: string

@@ -1,5 +1,5 @@
 import { startAdminServer } from '../../platform/admin-server.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 
 /** Health and metrics of the whole process. Opened first, so that it is closed last. */
 export const openAdmin = async ({ lifecycle, health, metrics }: Service, address: { host: string; port: number }) => {

@@ -3,7 +3,7 @@ import { createBus } from '../../events/create-bus.ts'
 import { migrations } from '../../migrations/index.ts'
 import { createDatabase, type Database, type DatabaseConnection, migrate } from '../../platform/database.ts'
 import type { NatsServers } from '../../platform/nats-url.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 
 export interface NatsSettings {
   NATS_URL?: NatsServers | undefined

@@ -1,6 +1,6 @@
 import type { GatewayConfig } from '../../gateway/config.ts'
 import { type GatewaySource, startGateway } from '../../gateway/main.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'
 
 /** At least as long as the longest `drain` that a configuration can ask for. In ms. */

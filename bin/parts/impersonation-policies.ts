@@ -1,7 +1,7 @@
 import { StartupError } from '../../platform/startup-error.ts'
 import { watchPolicies } from '../../policies/decide.ts'
 import { impersonationEntrypoint } from '../../policies/impersonation.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'
 
 /** The rules that decide about impersonation, followed as they change; SIGHUP reads them at once. Throws `StartupError` when they cannot be used. */

@@ -3,7 +3,7 @@ import { createPublisher } from '../../events/publisher.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 import { openImpersonationPolicies } from './impersonation-policies.ts'
 
 export interface PolicySettings {

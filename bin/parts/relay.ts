@@ -3,7 +3,7 @@ import type { Database } from '../../platform/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import type { RelayConfig } from '../../relay/config.ts'
 import { startRelay } from '../../relay/main.ts'
-import type { Service } from '../serve.ts'
+import type { Service } from '../cli/serve.ts'
 
 export const openRelay = async (
   service: Service,

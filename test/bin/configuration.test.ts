@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { settings } from '../../bin/settings.ts'
+import { settings } from '../../bin/cli/settings.ts'
 import { issuerSettings } from '../../issuer/config.ts'
 import { relaySettings } from '../../relay/config.ts'
 

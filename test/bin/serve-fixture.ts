@@ -1,4 +1,4 @@
-import { serve } from '../../bin/serve.ts'
+import { serve } from '../../bin/cli/serve.ts'
 
 /** A service for serve.test.ts, run as a process of its own. Its argument says what goes wrong. */
 const [mode] = process.argv.slice(2)

@@ -7,7 +7,9 @@ import pg from 'pg'
 import { silentLogger } from '../../platform/logger.ts'
 
 const [moduleUrl = '', dataDir = ''] = process.argv.slice(2)
-const { startEmbeddedPostgres } = (await import(moduleUrl)) as typeof import('../../platform/embedded-postgres.ts')
+const { startEmbeddedPostgres } = (await import(
+  moduleUrl
+)) as typeof import('../../platform/embedded-postgres/index.ts')
 const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
 try {

@@ -23,7 +23,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../platform/embedded-postgres.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { until } from '../support/until.ts'
 

@@ -1,17 +1,11 @@
 import type pg from 'pg'
-import { prepareBinaries } from './embedded-postgres/binaries.ts'
-import { type Cluster, prepareCluster } from './embedded-postgres/cluster.ts'
-import { type ClusterConnection, connectWhenReady, holdLease } from './embedded-postgres/lease.ts'
-import {
-  findPostmaster,
-  launchPostmaster,
-  type Postmaster,
-  removeSocketFolder,
-  stopPostmaster,
-} from './embedded-postgres/postmaster.ts'
-import { placeDataFolder, serverUser } from './embedded-postgres/server-user.ts'
-import type { Logger } from './logger.ts'
-import { StartupError } from './startup-error.ts'
+import type { Logger } from '../logger.ts'
+import { StartupError } from '../startup-error.ts'
+import { prepareBinaries } from './binaries.ts'
+import { type Cluster, prepareCluster } from './cluster.ts'
+import { type ClusterConnection, connectWhenReady, holdLease } from './lease.ts'
+import { findPostmaster, launchPostmaster, type Postmaster, removeSocketFolder, stopPostmaster } from './postmaster.ts'
+import { placeDataFolder, serverUser } from './server-user.ts'
 
 export interface EmbeddedPostgres {
   /** `host` is the folder of the Unix socket; nothing listens on TCP. */

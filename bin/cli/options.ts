@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { StartupError } from '../platform/startup-error.ts'
+import { StartupError } from '../../platform/startup-error.ts'
 
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>
 

@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
-import { createHealth, type Health } from '../platform/health.ts'
-import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
-import { createLogger, type Logger } from '../platform/logger.ts'
-import { createMetrics, type Metrics } from '../platform/metrics.ts'
+import { createHealth, type Health } from '../../platform/health.ts'
+import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
+import { createLogger, type Logger } from '../../platform/logger.ts'
+import { createMetrics, type Metrics } from '../../platform/metrics.ts'
 
 /** What a long-running command stands on; its parts register their release with `lifecycle`. */
 export interface Service {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartupError } from '../platform/startup-error.ts'
+import { StartupError } from '../../platform/startup-error.ts'
 
 const currentPath = (folder: string) => join(folder, 'key-encryption-key')
 const previousPath = (folder: string) => join(folder, 'key-encryption-key.previous')
