@@ -268,6 +268,19 @@ describe('what stands where', () => {
     expect(shared.flatMap((file) => linesMatching(file, /^(before|after)(Each|All)\(/))).toEqual([])
   })
 
+  test('decisions have one form: a number, a title, and what a reader looks for in this order', () => {
+    const odd = files
+      .filter((file) => file.startsWith('docs/decisions/'))
+      .filter((file) => {
+        const number = Number(basename(file).slice(0, 4))
+        const parts = ['Context', 'Decision', 'Alternatives', 'Consequence'].map(
+          (name) => `\\*\\*${name}\\.\\*\\*[\\s\\S]+`,
+        )
+        return !new RegExp(`^# ${number}\\. \\S.*\\n\\n${parts.join('^')}$`, 'm').test(textOf(file))
+      })
+    expect(odd).toEqual([])
+  })
+
   test('no file knows the machine or the registry it was made with', () => {
     const machinePath = /(?<![\w.-])\/(work|home\/\w+|Users\/\w+|tmp\/(brief|bash_jobs))\//
     const registry = /"resolved":\s*"https?:|^\s*(@[\w-]+:)?registry\s*=/m
