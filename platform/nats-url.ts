@@ -12,7 +12,10 @@ export interface NatsServers {
 
 const protocols = ['nats:', 'tls:']
 
-/** `nats://[user:password@|token@]host[:4222]`, or `tls://…`; several separated by commas, with the same scheme and credentials. */
+/**
+ * `nats://[user:password@|token@]host[:4222]`, or `tls://…`; several separated by commas, with the same scheme and
+ * credentials.
+ */
 export const natsUrl = () =>
   z.string().transform((value, context): NatsServers => {
     const servers = parseNatsUrl(value)

@@ -1,6 +1,6 @@
 /**
- * The one of `names` that `wrong` was probably meant to be: the fewest letters left out, added, changed or swapped, and no more than a
- * third of them. Undefined when none is near, or when two are equally near.
+ * The one of `names` that `wrong` was probably meant to be: the fewest letters left out, added, changed or swapped, and
+ * no more than a third of them. Undefined when none is near, or when two are equally near.
  */
 export const nearest = (wrong: string, names: readonly string[]): string | undefined => {
   const near = names

@@ -14,7 +14,10 @@ export interface ProblemDetails {
   cause?: unknown
 }
 
-/** An error with a row in the problem table of its part. `status` 4xx: the caller's fault; 5xx: ours, logged with its cause. */
+/**
+ * An error with a row in the problem table of its part. `status` 4xx: the caller's fault; 5xx: ours, logged with its
+ * cause.
+ */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: string

@@ -17,8 +17,8 @@ const areas: Record<string, readonly string[]> = {
 }
 
 /**
- * Within a part: its rooms, from the roof down. A room imports only rooms that stand below it, types too. A room is a folder or a file of
- * the part; what is not named stands on the roof. Rooms on one line do not know each other.
+ * Within a part: its rooms, from the roof down. A room imports only rooms that stand below it, types too. A room is a
+ * folder or a file of the part; what is not named stands on the roof. Rooms on one line do not know each other.
  */
 const floors: Record<string, readonly (readonly string[])[]> = {}
 
@@ -108,7 +108,10 @@ const linesMatching = (file: string, pattern: RegExp) =>
     .filter((line) => pattern.test(line))
     .map((line) => `${file}: ${line.trim()}`)
 
-/** Of a file: the deepest room that it stands in, `base/` for a folder, `app.ts` for a file; the part itself when none is named. */
+/**
+ * Of a file: the deepest room that it stands in, `base/` for a folder, `app.ts` for a file; the part itself when none
+ * is named.
+ */
 const roomOf = (file: string, part: string, rooms: readonly string[]): string =>
   rooms
     .filter((room) => file === `${part}/${room}` || file.startsWith(`${part}/${room.replace(/\/?$/, '/')}`))
