@@ -20,17 +20,15 @@ export interface Envelope {
 }
 
 const version = 1
-const keyIdOf = (key: Uint8Array) => sha256(key).subarray(0, 4)
 
 /** Keys are 32 bytes. `previous` can only be read. */
 export const createEnvelope = (keys: { current: Uint8Array; previous?: Uint8Array | undefined }): Envelope => {
-  const readable = [keys.current, keys.previous]
-    .filter((key) => key !== undefined)
-    .map((key) => {
-      if (key.length !== 32) throw new TypeError('A key-encryption key must be 32 bytes.')
-      return { id: keyIdOf(key), key }
-    })
-  const current = readable[0]!
+  const readableKey = (key: Uint8Array) => {
+    if (key.length !== 32) throw new TypeError('A key-encryption key must be 32 bytes.')
+    return { id: sha256(key).subarray(0, 4), key }
+  }
+  const current = readableKey(keys.current)
+  const readable = keys.previous === undefined ? [current] : [current, readableKey(keys.previous)]
 
   return {
     seal(plaintext, context) {

@@ -40,13 +40,12 @@ const parseNatsUrl = (value: string): NatsServers | string => {
   )
   if (logins.size > 1) return 'must have the same credentials for every server'
 
-  const [first] = urls
-  const { username, password } = urls.find((url) => url.username !== '') ?? first!
-  const decoded = decode(username, password)
+  const login = urls.find((url) => url.username !== '')
+  const decoded = login ? decode(login.username, login.password) : {}
   if (decoded === undefined) return 'must have its credentials percent-encoded'
   return {
     addresses: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
-    tls: first!.protocol === 'tls:',
+    tls: urls.some(({ protocol }) => protocol === 'tls:'),
     credentials: decoded,
   }
 }

@@ -43,7 +43,7 @@ export class AppError extends Error {
 export const problemsOf =
   <Table extends ProblemTable>(table: Table) =>
   (code: keyof Table & string, details?: ProblemDetails): AppError =>
-    new AppError(code, table[code]!, details)
+    new AppError(code, table[code] as Table[keyof Table], details)
 
 /** A problem document (RFC 9457) of the gateway. `instance` is the request id. */
 export const problemJson = (error: AppError, instance: string) => ({
