@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Logger } from '../platform/logger.ts'
-import { requestIdHeader, sendError } from './oauth/answers.ts'
-import { type Cors, openPreflight, openToAll } from './oauth/cors.ts'
-import { OAuthError } from './problems.ts'
+import { OAuthError } from './base/errors/problems.ts'
+import { requestIdHeader, sendError } from './protocol/answers.ts'
+import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
 import { newTokenId } from './tokens/access-token.ts'
 
 export type Endpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => void | Promise<void>

@@ -1,4 +1,4 @@
-import { exchangeGrantType } from '../grants/exchange/request.ts'
+import { exchangeGrantType } from '../protocol/grants/token-exchange/request.ts'
 import type { AccessTokenClaims } from '../tokens/access-token.ts'
 import type { ScriptKind } from './claims-script.ts'
 import type { ContextFacts } from './context-store.ts'

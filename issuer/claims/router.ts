@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type Database, queryOf } from '../../platform/database.ts'
-import { changesOf } from '../management/change.ts'
-import type { Mutate } from '../management/mutate.ts'
-import { type Route, route } from '../management/route.ts'
-import { jsonObject } from '../management/schemas.ts'
-import { problem } from '../problems.ts'
+import { changesOf } from '../base/change.ts'
+import { problem } from '../base/errors/problems.ts'
+import type { Mutate } from '../base/mutate.ts'
+import { type Route, route } from '../base/route.ts'
+import { jsonObject } from '../base/schemas.ts'
 import { checkResult } from './claims-result.ts'
 import {
   type ClaimsScript,
@@ -17,8 +17,8 @@ import {
   scriptKinds,
 } from './claims-script.ts'
 import type { ClaimsScriptStore, StoredScript } from './claims-script-store.ts'
-import type { ClaimsSandbox, ScriptCall } from './sandbox.ts'
-import type { ScriptOutcome } from './sandbox-messages.ts'
+import type { ScriptOutcome } from './sandbox/messages.ts'
+import type { ClaimsSandbox, ScriptCall } from './sandbox/sandbox.ts'
 
 export interface ClaimsRouteDependencies {
   database: Pick<Database, 'query'>

@@ -3,8 +3,8 @@ import { type Clock, systemClock } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { parseJwt } from '../../platform/jwt/parse.ts'
 import { type VerifiedClaims, verifyJwt } from '../../platform/jwt/verify.ts'
-import { signingAlgorithmNames } from '../keys/signing-algorithms.ts'
-import type { SigningKeys } from '../keys/signing-keys.ts'
+import { signingAlgorithmNames } from './keys/signing-algorithms.ts'
+import type { SigningKeys } from './keys/signing-keys.ts'
 
 /** RFC 8693 §4.1. The outermost object is who acts now. */
 export interface Act {

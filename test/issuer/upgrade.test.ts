@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { managementScopes } from '../../issuer/management/authorization.ts'
+import { managementScopes } from '../../issuer/base/authorization.ts'
 import { migrations } from '../../migrations/index.ts'
 import { migrate } from '../../platform/database.ts'
 import { sha256 } from '../../platform/secret.ts'

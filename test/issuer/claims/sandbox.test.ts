@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkResult } from '../../../issuer/claims/claims-result.ts'
-import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '../../../issuer/claims/sandbox.ts'
+import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '../../../issuer/claims/sandbox/sandbox.ts'
 import { claimsScript } from '../../support/claims-script.ts'
 
 /** What a script can do in its sandbox: nothing that anybody else would notice. */

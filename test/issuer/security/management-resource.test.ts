@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bootstrap } from '../../../issuer/bootstrap.ts'
+import { bootstrap } from '../../../issuer/maintenance/bootstrap.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 

@@ -1,0 +1,117 @@
+import type { Knex } from 'knex'
+import type { z } from 'zod'
+import type { EventRequest } from '../../events/outbox.ts'
+import type { ManagementScope } from './authorization.ts'
+import type { ProblemCode } from './errors/problems.ts'
+
+export type { ManagementScope } from './authorization.ts'
+
+/**
+ * A Management API operation as data. One definition gives the route, its authorization, its validation, the `request` member of its
+ * events and its entry in the OpenAPI document; `router.ts` of each resource exports an array of them and `api/mount.ts` lists those.
+ */
+export interface Route<
+  Params extends z.ZodType = z.ZodType,
+  QueryString extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/api`, parameters as `:name`. It is the `matchedRoute` of events. */
+  path: string
+  /** Unique, camelCase, a verb first: `createUser`. */
+  operationId: string
+  summary: string
+  /** The finer scope that suffices besides `all` (and `read` for GET, unless `secret`). */
+  scope: ManagementScope
+  /** A GET whose answer holds secrets or digests is not for holders of `read`. */
+  secret?: boolean
+  params?: Params
+  query?: QueryString
+  /** An absent body is parsed as `{}`. */
+  body?: Body
+  /** The status of success, which is also what events report. */
+  status: number
+  /** It answers 201 instead when it makes something new. */
+  mayCreate?: boolean
+  /** The body of success; absent when there is none. */
+  response?: z.ZodType
+  /** Instead of `response`: a value of each line, when the handler answers `lines`. */
+  lines?: z.ZodType
+  /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
+  paged?: 'always' | 'optional'
+  /**
+   * What `Idempotency-Key` does to this POST. `together` (default): the kept answer is part of the transaction of the change. `apart`:
+   * the handler needs its change committed while it still runs, so the answer is kept a moment later. `none`: the header is ignored.
+   */
+  idempotency?: 'together' | 'apart' | 'none'
+  /** The problems that callers meet here, besides those of every route. */
+  problems?: readonly ProblemCode[]
+  /** Of those, what is answered with another status than the problem table's. */
+  problemStatuses?: Readonly<Partial<Record<ProblemCode, number>>>
+  handle(
+    context: RouteContext<z.output<Params>, z.output<QueryString>, z.output<Body>>,
+  ): Promise<RouteResult> | Promise<void>
+}
+
+export interface RouteContext<Params, QueryString, Body> extends OperationContext {
+  params: Params
+  query: QueryString
+  body: Body
+  /** Present when the route is `paged` and the caller asked for a page (always, for `paged: 'always'`). */
+  page?: Page
+}
+
+/** What an operation needs to know of the call that started it; every `RouteContext` is one. `mutate` takes it. */
+export interface OperationContext {
+  operationId: string
+  caller: Caller
+  /** What events say of the request that caused them. */
+  request: EventRequest
+  /** The names of the body's members, for the audit trail; values may be secret. */
+  fields: readonly string[]
+  /** The transaction that the change becomes part of, when its answer is kept with it (`idempotency.ts`). `mutate` joins it. */
+  joined?: JoinedTransaction
+}
+
+export interface JoinedTransaction {
+  trx: Knex.Transaction
+  afterCommit(work: () => void): void
+}
+
+export interface Page {
+  page: number
+  pageSize: number
+  limit: number
+  offset: number
+}
+
+/** Who calls the Management API: the verified access token. */
+export interface Caller {
+  /** `sub`: the application of a machine-to-machine token. */
+  subject: string
+  clientId: string
+  scopes: ReadonlySet<string>
+}
+
+/** `status` overrides the route's (a PUT that may create). */
+export interface RouteResult {
+  body?: unknown
+  /** Instead of a body: values that are streamed as lines of JSON (`application/x-ndjson`), as fast as the caller reads. */
+  lines?: AsyncIterable<unknown>
+  total?: number
+  status?: number
+  headers?: Record<string, string>
+}
+
+/** Whether `Idempotency-Key` means something to the route. */
+export const takesKey = ({ method, idempotency }: Pick<Route, 'method' | 'idempotency'>): boolean =>
+  method === 'POST' && idempotency !== 'none'
+
+/** Infers the types of `handle` from the schemas beside it. */
+export const route = <
+  Params extends z.ZodType = z.ZodType<Record<string, never>>,
+  QueryString extends z.ZodType = z.ZodType<Record<string, never>>,
+  Body extends z.ZodType = z.ZodType<Record<string, never>>,
+>(
+  definition: Route<Params, QueryString, Body>,
+): Route => definition as unknown as Route
