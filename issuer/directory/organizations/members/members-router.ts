@@ -100,8 +100,8 @@ export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberK
       problems: ['entity.relation_foreign_key_not_found', ...misfits[kind]],
       problemStatuses: relatedStatus,
       async handle(context) {
-        const sent = context.body[idsName]!
-        const answer = { [idsName]: sent }
+        const sent = context.body[idsName] ?? []
+        const answer = kind === 'user' ? { userIds: sent } : { applicationIds: sent }
         await members.add(context, kind, context.params.id, [...new Set(sent)], answer)
         return { body: answer }
       },
