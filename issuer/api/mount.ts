@@ -18,11 +18,13 @@ import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from '../base/route.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
+import { membersRoutes } from '../directory/organizations/members/members-router.ts'
 import { organizationRolesRoutes } from '../directory/organizations/roles/router.ts'
 import { organizationsRoutes } from '../directory/organizations/router.ts'
 import { organizationScopesRoutes } from '../directory/organizations/scopes/router.ts'
 import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/router.ts'
 import { resourcesRoutes } from '../directory/resources/router.ts'
+import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import { createPasswordHasher } from '../directory/users/password.ts'
@@ -41,7 +43,9 @@ const routers = [
   resourcesRoutes,
   rolesRoutes,
   applicationsRoutes,
+  roleAssignmentsRoutes,
   organizationsRoutes,
+  membersRoutes,
   organizationRolesRoutes,
   organizationScopesRoutes,
   logsRoutes,

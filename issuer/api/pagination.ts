@@ -1,5 +1,5 @@
 import { problem } from '../base/errors/problems.ts'
-import type { Page } from '../base/route.ts'
+import type { Page } from '../base/lists/list-store.ts'
 
 const defaultPageSize = 20
 const maxPageSize = 100

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { ManagementScope } from './authorization.ts'
 import type { ProblemCode } from './errors/problems.ts'
+import type { Page } from './lists/list-store.ts'
 
 export type { ManagementScope } from './authorization.ts'
 
@@ -76,13 +77,6 @@ export interface OperationContext {
 export interface JoinedTransaction {
   trx: Knex.Transaction
   afterCommit(work: () => void): void
-}
-
-export interface Page {
-  page: number
-  pageSize: number
-  limit: number
-  offset: number
 }
 
 /** Who calls the Management API: the verified access token. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
-import type { Endpoint } from '../app.ts'
+import type { Endpoint } from './answers.ts'
 import { isRegisteredOrigin } from './cors-store.ts'
 
 /**

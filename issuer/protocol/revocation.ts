@@ -5,6 +5,7 @@ import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { insertLog } from '../base/audit/log-store.ts'
+import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import { revokeOpaqueToken } from '../tokens/opaque-token-store.ts'
@@ -14,7 +15,6 @@ import { sessionEnded, sessionRevocation } from '../tokens/sessions/sessions.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthenticatedClient, AuthenticateRequest } from './clients/registered-client.ts'
 import { formEndpoint, requiredToken } from './form-endpoint.ts'
-import type { RequestOrigin } from './grants/grant.ts'
 
 export interface RevocationDependencies {
   database: Pick<Database, 'transaction'>

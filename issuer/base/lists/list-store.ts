@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import type { Page } from '../route.ts'
 import type { Search, SearchCondition } from './search.ts'
 
 /** Adds the conditions of a search; `columns` says where each field of the record stands. */
@@ -96,6 +95,14 @@ const addCondition = (
 
 /** A pattern that matches this text alone: `%`, `_` and `\` mean themselves. */
 const literalPattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+
+/** The part of a list that a caller asked for. */
+export interface Page {
+  page: number
+  pageSize: number
+  limit: number
+  offset: number
+}
 
 export interface Listed<Row> {
   rows: Row[]

@@ -1,7 +1,13 @@
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten-core'
-import { maxResultBytes } from '../claims-result.ts'
 import { describeError, showValue } from './engine-code.ts'
-import { beyondCpu, type CallMessage, type CallResult, type SandboxLimits, type ScriptOutcome } from './messages.ts'
+import {
+  beyondCpu,
+  type CallMessage,
+  type CallResult,
+  maxResultBytes,
+  type SandboxLimits,
+  type ScriptOutcome,
+} from './messages.ts'
 import { type Redact, redactor } from './redact.ts'
 import { lengthOf, type OfferFetch, offerFetch, type ScriptFetch } from './script-fetch.ts'
 

@@ -12,6 +12,9 @@ export interface SandboxLimits {
   fetches: number
 }
 
+/** Of what a script returns, as JSON. */
+export const maxResultBytes = 16_384
+
 /** What a thread is given to begin with. */
 export interface ThreadStart {
   module: WebAssembly.Module

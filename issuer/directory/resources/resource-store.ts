@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed } from '../../base/lists/list-store.ts'
-import type { Page } from '../../base/route.ts'
 import type { ResourceRow } from './resource.ts'
 
 export type ResourceColumns = Pick<ResourceRow, 'name' | 'indicator' | 'access_token_ttl'>

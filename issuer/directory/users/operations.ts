@@ -23,12 +23,16 @@ import {
   updateUser,
 } from './user-store.ts'
 
+export interface UserDependencies extends ManagementDependencies {
+  passwords: PasswordHasher
+}
+
 /** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
 export const userOperations = ({
   database: { knex },
   mutate,
   passwords,
-}: Pick<ManagementDependencies, 'database' | 'mutate' | 'passwords'>) => {
+}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords'>) => {
   /** Locks the user, lets `changes` say what becomes different, and records it if anything does. Answers the row as it then is. */
   const change = (
     context: OperationContext,

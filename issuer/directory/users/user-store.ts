@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
 import {
   isAnsweredByText,
   keptCount,
@@ -9,7 +10,6 @@ import {
   textMatches,
 } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
-import type { Page } from '../../base/route.ts'
 import type { UserRow } from './user.ts'
 
 /** A column per member of `UserRow` that callers may set. */

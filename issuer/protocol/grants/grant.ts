@@ -1,4 +1,5 @@
 import type { Database } from '../../../platform/database.ts'
+import type { RequestOrigin } from '../../base/client-address.ts'
 import type { ScriptVersions } from '../../claims/claims-script-store.ts'
 import type { AccessTokenClaims } from '../../tokens/access-token.ts'
 import type { Client } from '../clients/client.ts'
@@ -58,11 +59,6 @@ export interface TokenRequest extends AskedTarget {
   target(options: { required: false }): Promise<Resource | undefined>
   origin: RequestOrigin
   now: Date
-}
-
-export interface RequestOrigin {
-  ip: string
-  userAgent: string | undefined
 }
 
 export interface PreparedToken {

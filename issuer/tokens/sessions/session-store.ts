@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed } from '../../base/lists/list-store.ts'
-import type { Page } from '../../base/route.ts'
 import type { ActorVia } from './session.ts'
 
 /** A row of `impersonation_sessions`. */

@@ -49,8 +49,13 @@ const kinds = {
   },
 } as const
 
+export const membersRoutes = (dependencies: ManagementDependencies): Route[] => [
+  ...routesOf(dependencies, 'user'),
+  ...routesOf(dependencies, 'application'),
+]
+
 /** The members of organizations of one kind, their roles there, and from the other side the organizations they belong to. */
-export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberKind): Route[] => {
+const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route[] => {
   const { knex } = dependencies.database
   const organizations = organizationOperations(dependencies)
   const members = memberOperations(dependencies)

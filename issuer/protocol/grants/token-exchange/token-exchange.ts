@@ -5,6 +5,7 @@ import type { CustomClaims, ScriptClaims } from '../../../claims/claims.ts'
 import type { LastUse } from '../../../directory/personal-access-tokens/last-use.ts'
 import { isGood } from '../../../directory/personal-access-tokens/personal-access-token-store.ts'
 import type { AccessTokenVerifier } from '../../../tokens/access-token.ts'
+import { grantTypes } from '../../../tokens/grant-types.ts'
 import type { ImpersonationPolicy } from '../../../tokens/subject-tokens/impersonation-policy.ts'
 import { isPublic } from '../../clients/client.ts'
 import { type AskedTarget, type Grant, grant } from '../grant.ts'
@@ -17,7 +18,7 @@ import { consumeSubjectToken, type Redeemer, recordExchange, subjectTokenStatus 
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
-import { type ExchangeRequest, exchangeGrantType, readExchangeRequest } from './request.ts'
+import { type ExchangeRequest, readExchangeRequest } from './request.ts'
 import { checkSubject, type PresentedSubject, presentSubject, storedSubject } from './subject.ts'
 
 export interface ExchangeDependencies {
@@ -102,7 +103,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   }
 
   return grant<ExchangeRequest, PreparedExchange, Ahead>({
-    type: exchangeGrantType,
+    type: grantTypes.tokenExchange,
     // Absent means allowed, but never for third-party applications.
     allows: ({ isThirdParty, allowTokenExchange }) => !isThirdParty && allowTokenExchange !== false,
     forbidden(client, origin) {

@@ -5,7 +5,6 @@ import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { carriedByApplications, carriedByRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
 import { lockApplications } from '../applications/application-store.ts'
-import { lockUserIds } from '../users/user-store.ts'
 import {
   assignMissingRoles,
   assignRoles,
@@ -13,10 +12,11 @@ import {
   holdersOf,
   roleIdsOf,
   unassignRoles,
-} from './assignment-store.ts'
-import { unknownRole } from './operations.ts'
-import type { RoleRow, RoleType } from './role.ts'
-import { lockRoles } from './role-store.ts'
+} from '../roles/assignment-store.ts'
+import { unknownRole } from '../roles/operations.ts'
+import type { RoleRow, RoleType } from '../roles/role.ts'
+import { lockRoles } from '../roles/role-store.ts'
+import { lockUserIds } from '../users/user-store.ts'
 
 interface Kind {
   roleType: RoleType
