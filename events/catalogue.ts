@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { EntityKind } from './outbox.ts'
 
 /**
- * Every event type there is, as a row: what kind of thing it is about (its order is the order of that entity's changes), what its
- * `data` holds, and when it occurs. Payloads are checked against `data` in tests, not when they are recorded.
+ * Every event type there is, as a row: what kind of thing it is about (its order is the order of that entity's
+ * changes), what its `data` holds, and when it occurs. Payloads are checked against `data` in tests, not when they are
+ * recorded.
  */
 export interface EventType {
   type: string
@@ -238,15 +239,18 @@ export const eventTypeOf = (name: string): string | undefined => {
   return eventTypes.has(type) ? type : undefined
 }
 
-/** The wildcards that cover a type, whether or not the type allows it: `User.Data.*`, `User.*` and `*` for `User.Data.Updated`. */
+/**
+ * The wildcards that cover a type, whether or not the type allows it: `User.Data.*`, `User.*` and `*` for
+ * `User.Data.Updated`.
+ */
 const wildcardsOf = (type: string): string[] => {
   const words = type.split('.')
   return ['*', ...words.slice(1).map((_, index) => `${words.slice(0, index + 1).join('.')}.*`)]
 }
 
 /**
- * What a hook may be registered for: a type, or a wildcard (`*`, `User.*`) that covers at least one type that does not have to be named.
- * Undefined for anything else.
+ * What a hook may be registered for: a type, or a wildcard (`*`, `User.*`) that covers at least one type that does not
+ * have to be named. Undefined for anything else.
  */
 export const eventPatternOf = (name: string): string | undefined =>
   eventTypeOf(name) ?? (typesMatching([name]).length > 0 ? name : undefined)

@@ -187,7 +187,10 @@ const paramsOf = (route: string, id: string): Record<string, string> =>
     [...route.matchAll(/:(\w+)/g)].map(([, name]) => [name, name === 'resourceId' ? scope.resourceId : id]),
   )
 
-/** The bytes of a test event, as `recordEvent` would store them, with `test: true`. Throws TypeError for an unknown type. */
+/**
+ * The bytes of a test event, as `recordEvent` would store them, with `test: true`. Throws TypeError for an unknown
+ * type.
+ */
 export const testPayload = (
   type: string,
   { id, correlationId, createdAt: now }: { id: string; correlationId: string; createdAt: Date },

@@ -18,7 +18,10 @@ export interface IssuerEndpoints {
   management: RequestListener
 }
 
-/** One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request another half. */
+/**
+ * One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request
+ * another half.
+ */
 export const createIssuerApp = (
   endpoints: IssuerEndpoints,
   { cors, logger }: { cors: Cors; logger: Logger },

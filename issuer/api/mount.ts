@@ -35,7 +35,9 @@ import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { type InputIssue, parseInput } from './parse-input.ts'
 
-/** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
+/**
+ * The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them.
+ */
 const routers = [
   usersRoutes,
   identitiesRoutes,
@@ -71,7 +73,10 @@ export interface ManagementApiOptions extends AuthenticateOptions {
 
 const requestIdHeader = 'Logto-Core-Request-Id'
 
-/** The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing outside the handlers. */
+/**
+ * The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing
+ * outside the handlers.
+ */
 export const createManagementApi = (options: ManagementApiOptions): Express => {
   const app = express()
   app.disable('x-powered-by')

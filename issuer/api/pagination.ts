@@ -15,7 +15,10 @@ const numberOf = (text: unknown, fallback: number, most: number): number => {
   })
 }
 
-/** `page` (from 1, default 1) and `page_size` (default 20, at most 100). With `optional`, nothing when neither is given: the whole list. */
+/**
+ * `page` (from 1, default 1) and `page_size` (default 20, at most 100). With `optional`, nothing when neither is given:
+ * the whole list.
+ */
 export const pageOf = (query: QueryString, paged: 'always' | 'optional'): Page | undefined => {
   const { page, page_size: pageSize } = query
   if (paged === 'optional' && page === undefined && pageSize === undefined) return undefined

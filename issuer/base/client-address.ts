@@ -8,8 +8,9 @@ export interface RequestOrigin {
 }
 
 /**
- * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of `X-Forwarded-For` from the right
- * that is not one. `trustedProxies` are addresses or CIDR networks; anything else in the list throws `TypeError`.
+ * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of
+ * `X-Forwarded-For` from the right that is not one. `trustedProxies` are addresses or CIDR networks; anything else in
+ * the list throws `TypeError`.
  */
 export const createClientAddress = (trustedProxies: readonly string[]): ((request: IncomingMessage) => string) => {
   const trusted = new BlockList()

@@ -8,7 +8,10 @@ export type CheckedResult =
 
 const maxResultDepth = 8
 
-/** Claims that only the issuer sets, and those whose meaning others rely on (RFC 7519 §4.1, RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1). */
+/**
+ * Claims that only the issuer sets, and those whose meaning others rely on (RFC 7519 §4.1, RFC 8693 §4, RFC 9068 §2.2,
+ * RFC 7800 §3.1).
+ */
 export const reservedClaims: ReadonlySet<string> = new Set([
   'iss',
   'sub',

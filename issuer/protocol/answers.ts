@@ -48,7 +48,9 @@ const errorBody = ({ error, message, reason }: OAuthError) => {
   }
 }
 
-/** What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it. */
+/**
+ * What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it.
+ */
 const unforeseen = (cause: unknown, requestId: string): OAuthError =>
   isDatabaseUnavailable(cause)
     ? new OAuthError('temporarily_unavailable', 'This cannot be done at this moment.', {

@@ -27,9 +27,9 @@ export interface RevocationDependencies {
 }
 
 /**
- * `POST /oidc/token/revocation` (RFC 7009): a client gives up an access token of its own, opaque or JWT. An impersonation session has one
- * token, so it ends with it. What is not a token of this client's is answered 200 all the same, without effect: the answer tells nothing
- * about it. When nothing could be stored: 503, the token still counts.
+ * `POST /oidc/token/revocation` (RFC 7009): a client gives up an access token of its own, opaque or JWT. An
+ * impersonation session has one token, so it ends with it. What is not a token of this client's is answered 200 all the
+ * same, without effect: the answer tells nothing about it. When nothing could be stored: 503, the token still counts.
  */
 export const createRevocationEndpoint = (dependencies: RevocationDependencies) => {
   const { database, authenticate, verifier, events, originOf, logger } = dependencies

@@ -1,7 +1,10 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
 
-/** One row of the audit trail: who did what, to whom, through which client, and what came of it. Never a secret or a token. */
+/**
+ * One row of the audit trail: who did what, to whom, through which client, and what came of it. Never a secret or a
+ * token.
+ */
 export interface AuditEntry {
   /** `ExchangeTokenBy.TokenExchange`, `Management.createUser`, … */
   key: string

@@ -27,7 +27,10 @@ const organizationBranding = z
   .partial()
 export type OrganizationBranding = z.output<typeof organizationBranding>
 
-/** As the Management API answers and events tell. `isMfaRequired`, `color`, `branding` and `customCss` are kept for those who read them. */
+/**
+ * As the Management API answers and events tell. `isMfaRequired`, `color`, `branding` and `customCss` are kept for
+ * those who read them.
+ */
 export const organization = z.strictObject({
   tenantId,
   id,

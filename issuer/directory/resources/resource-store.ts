@@ -39,8 +39,9 @@ export const listResources = (knex: Knex, page: Page | undefined): Promise<Liste
   )
 
 /**
- * Makes this resource the default one, or no longer. There is one at most: whoever sets it waits here, because taking it from the
- * resource that has it and giving it to another are two statements, between which somebody else could give it away too.
+ * Makes this resource the default one, or no longer. There is one at most: whoever sets it waits here, because taking
+ * it from the resource that has it and giving it to another are two statements, between which somebody else could give
+ * it away too.
  */
 export const setDefaultResource = async (
   trx: Knex,

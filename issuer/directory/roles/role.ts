@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { id, ids, tenantId } from '../../base/schemas.ts'
 
-/** A role as the database holds it. A user role can be held by users, a machine-to-machine role by applications of that type. */
+/**
+ * A role as the database holds it. A user role can be held by users, a machine-to-machine role by applications of that
+ * type.
+ */
 export interface RoleRow {
   id: string
   name: string

@@ -10,7 +10,9 @@ import type { Audience } from '../requests/resource.ts'
 import { type Grant, grant, type TokenRequest } from './grant.ts'
 import { enterOrganization } from './organization.ts'
 
-/** RFC 6749 §4.4: a machine-to-machine application gets a token for itself, with what its roles hold on the resource. */
+/**
+ * RFC 6749 §4.4: a machine-to-machine application gets a token for itself, with what its roles hold on the resource.
+ */
 export const clientCredentialsGrant = ({
   database,
   audit,

@@ -79,7 +79,9 @@ export const sessionRevocation = ({ id: value, expiresAt }: SessionRow): NewRevo
   expiresAt,
 })
 
-/** What follows from sessions that were ended in this transaction: their events, then their revocations with `others`. */
+/**
+ * What follows from sessions that were ended in this transaction: their events, then their revocations with `others`.
+ */
 export const recordEnded = async (
   { trx, record }: Mutation,
   ended: readonly SessionRow[],

@@ -91,7 +91,10 @@ export const isMember = async (knex: Knex, kind: MemberKind, organizationId: str
   )
 }
 
-/** Those of `ids` that are members; they stay so until the transaction ends, and whoever changes their roles takes turns here. */
+/**
+ * Those of `ids` that are members; they stay so until the transaction ends, and whoever changes their roles takes turns
+ * here.
+ */
 export const lockMembers = async (
   trx: Knex,
   kind: MemberKind,
@@ -165,8 +168,8 @@ interface Memberships {
 }
 
 /**
- * First the page, from the index alone unless there is a search (joined from the left, `records` is not read then); then what belongs to
- * its rows. In one statement the roles of all members before the page would be gathered too.
+ * First the page, from the index alone unless there is a search (joined from the left, `records` is not read then);
+ * then what belongs to its rows. In one statement the roles of all members before the page would be gathered too.
  */
 const listMemberships = async <Row>(
   knex: Knex,

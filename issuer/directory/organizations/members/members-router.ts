@@ -54,7 +54,10 @@ export const membersRoutes = (dependencies: ManagementDependencies): Route[] => 
   ...routesOf(dependencies, 'application'),
 ]
 
-/** The members of organizations of one kind, their roles there, and from the other side the organizations they belong to. */
+/**
+ * The members of organizations of one kind, their roles there, and from the other side the organizations they belong
+ * to.
+ */
 const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route[] => {
   const { knex } = dependencies.database
   const organizations = organizationOperations(dependencies)

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { id, ids, tenantId } from '../../../base/schemas.ts'
 import { type RoleType, roleType } from '../../roles/role.ts'
 
-/** A role inside organizations as the database holds it: the same in every organization, held in each by other members. */
+/**
+ * A role inside organizations as the database holds it: the same in every organization, held in each by other members.
+ */
 export interface OrganizationRoleRow {
   id: string
   name: string

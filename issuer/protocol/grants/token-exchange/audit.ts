@@ -50,8 +50,9 @@ export const issuedEntry = (
 ): AuditEntry => entryOf(attempt, 'Success', issued)
 
 /**
- * The row of a refused exchange: there is no session then, so it also says why the subject token had been asked for. Undefined for what
- * anybody can send without knowing anything, a public client's id and nonsense: such rows would only bury the others.
+ * The row of a refused exchange: there is no session then, so it also says why the subject token had been asked for.
+ * Undefined for what anybody can send without knowing anything, a public client's id and nonsense: such rows would only
+ * bury the others.
  */
 export const refusedEntry = (attempt: ExchangeAttempt, error: OAuthError): AuditEntry | undefined => {
   const { request, facts } = attempt
