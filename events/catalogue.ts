@@ -12,7 +12,9 @@ import {
   user,
 } from './records.ts'
 
-/** An event type: what kind of thing it is about (its order is the order of that entity's changes) and what it holds. */
+/**
+ * An event type: what kind of thing it is about (its order is the order of that entity's changes) and what it holds.
+ */
 export interface EventType<
   Type extends string = string,
   Kind extends EntityKind = EntityKind,

@@ -9,15 +9,18 @@ export const eventTypeOf = (name: string): string | undefined => {
   return eventTypes.has(type) ? type : undefined
 }
 
-/** The wildcards that cover a type, whether or not the type allows it: `User.Data.*`, `User.*` and `*` for `User.Data.Updated`. */
+/**
+ * The wildcards that cover a type, whether or not the type allows it: `User.Data.*`, `User.*` and `*` for
+ * `User.Data.Updated`.
+ */
 const wildcardsOf = (type: string): string[] => {
   const words = type.split('.')
   return ['*', ...words.slice(1).map((_, index) => `${words.slice(0, index + 1).join('.')}.*`)]
 }
 
 /**
- * What a hook may be registered for: a type, or a wildcard (`*`, `User.*`) that covers at least one type that does not have to be named.
- * Undefined for anything else.
+ * What a hook may be registered for: a type, or a wildcard (`*`, `User.*`) that covers at least one type that does not
+ * have to be named. Undefined for anything else.
  */
 export const eventPatternOf = (name: string): string | undefined =>
   eventTypeOf(name) ?? (typesMatching([name]).length > 0 ? name : undefined)

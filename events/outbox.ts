@@ -2,7 +2,10 @@ import { queryOf, statement, type Transaction } from '../platform/database.ts'
 import { uuidv7 } from '../platform/ids.ts'
 import type { EventContent } from './catalogue.ts'
 
-/** What an event tells of the HTTP request that caused it; built by the router. `path` and `matchedRoute` are below `/api`. */
+/**
+ * What an event tells of the HTTP request that caused it; built by the router. `path` and `matchedRoute` are below
+ * `/api`.
+ */
 export interface EventRequest {
   ip: string
   userAgent: string | undefined
@@ -38,9 +41,10 @@ const insert = statement(
 )
 
 /**
- * Records that something happened, in the transaction that made it happen: both stand or neither does. Takes the next version of the
- * entity (gap-free; the row stays locked until commit) and stores the bytes that receivers will get. One round trip. Wake the
- * publisher after the commit. Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity.
+ * Records that something happened, in the transaction that made it happen: both stand or neither does. Takes the next
+ * version of the entity (gap-free; the row stays locked until commit) and stores the bytes that receivers will get. One
+ * round trip. Wake the publisher after the commit. Throws TypeError for a type that is not in the catalogue or belongs
+ * to another kind of entity.
  */
 export const recordEvent = async (
   transaction: Transaction,
@@ -70,8 +74,8 @@ export const firstEventColumns = {
 } as const
 
 /**
- * `recordEvent` as part of a bigger statement, for paths where a round trip counts, and for entities that begin with it: table
- * expressions to stand after `WITH`, which record the event of each row of `from` as the first of its entity.
+ * `recordEvent` as part of a bigger statement, for paths where a round trip counts, and for entities that begin with
+ * it: table expressions to stand after `WITH`, which record the event of each row of `from` as the first of its entity.
  */
 export const firstEvents = (from: string): string => `
    entity AS (

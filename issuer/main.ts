@@ -47,7 +47,7 @@ import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { keysRoutes } from './tokens/keys/router.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
-import { requireLive } from './tokens/revocations/require-active.ts'
+import { requireActive } from './tokens/revocations/require-active.ts'
 import { revocationChannel } from './tokens/revocations/revocation-store.ts'
 import { impersonationSessionsRoutes } from './tokens/sessions/router.ts'
 import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
@@ -135,15 +135,15 @@ const openSandbox = ({ config, logger, metrics }: IssuerOptions, onStop: OnStop)
   const { workers, fetch = claimsFetchDefaults } = config.claims ?? {}
   const claimsFetch = fetch.hosts.length > 0 ? createClaimsFetch(fetch) : undefined
   if (claimsFetch) onStop('requests of scripts', () => claimsFetch.close())
-  const apart = metrics.counter(
+  const penalties = metrics.counter(
     'surrogate_claims_served_apart_total',
     'Times that a client came to be served apart because its scripts are slow or go beyond limits.',
   )
   const sandbox = createClaimsSandbox({
     workers,
     fetch: claimsFetch?.fetch,
-    onApart(clientId) {
-      apart.inc()
+    onPenalty(clientId) {
+      penalties.inc()
       logger.warn({ clientId }, 'custom claims scripts of a client are slow or go beyond limits: it is served apart')
     },
     onThreadEnd: (reason) => logger.warn({ reason }, 'a thread of the custom claims sandbox ended'),
@@ -220,7 +220,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       ...claimsRoutes({ database, mutate, store: claimsScripts, sandbox }),
       ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
     ],
-    verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),
+    verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,
     clientAddress,

@@ -11,7 +11,10 @@ export interface ManagementClaims {
   aud?: string | readonly string[] | undefined
 }
 
-/** Verifies signature, `iss`, `exp` and `typ`. Rejects with `JwtError`, or `AppError`/`OAuthError` of status 4xx, when the token is not valid; anything else is our fault. */
+/**
+ * Verifies signature, `iss`, `exp` and `typ`. Rejects with `JwtError`, or `AppError`/`OAuthError` of status 4xx, when
+ * the token is not valid; anything else is our fault.
+ */
 export type VerifyManagementToken = (token: string) => Promise<ManagementClaims>
 
 export interface AuthenticateOptions {

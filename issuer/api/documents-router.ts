@@ -8,8 +8,8 @@ import type { Route } from '../base/route.ts'
 import { openApiDocument } from './openapi.ts'
 
 /**
- * What `/api` answers without an access token: that it runs, what it offers (OpenAPI, AsyncAPI), and a page to read that. None of it
- * depends on anything but the code, so it is made once and cached by whoever likes.
+ * What `/api` answers without an access token: that it runs, what it offers (OpenAPI, AsyncAPI), and a page to read
+ * that. None of it depends on anything but the code, so it is made once and cached by whoever likes.
  */
 export const createDocumentsRouter = (options: { routes: readonly Route[]; baseUrl: string }): Router => {
   const router = express.Router({ caseSensitive: true, strict: true })

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * Answers with one line of JSON per value, as fast as the caller reads and no faster: what is in memory does not grow with their number.
- * Throws what the source throws; when the answer had begun by then, the caller of this breaks the connection, so that nobody takes a part
- * for the whole.
+ * Answers with one line of JSON per value, as fast as the caller reads and no faster: what is in memory does not grow
+ * with their number. Throws what the source throws; when the answer had begun by then, the caller of this breaks the
+ * connection, so that nobody takes a part for the whole.
  */
 export const sendJsonLines = async (response: ServerResponse, values: AsyncIterable<unknown>): Promise<void> => {
   for await (const value of values) {

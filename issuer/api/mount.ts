@@ -18,11 +18,13 @@ import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from '../base/route.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
+import { membersRoutes } from '../directory/organizations/members/members-router.ts'
 import { organizationRolesRoutes } from '../directory/organizations/roles/router.ts'
 import { organizationsRoutes } from '../directory/organizations/router.ts'
 import { organizationScopesRoutes } from '../directory/organizations/scopes/router.ts'
 import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/router.ts'
 import { resourcesRoutes } from '../directory/resources/router.ts'
+import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import { createPasswordHasher } from '../directory/users/password.ts'
@@ -33,7 +35,9 @@ import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { type InputIssue, parseInput } from './parse-input.ts'
 
-/** The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them. */
+/**
+ * The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them.
+ */
 const routers = [
   usersRoutes,
   identitiesRoutes,
@@ -41,7 +45,9 @@ const routers = [
   resourcesRoutes,
   rolesRoutes,
   applicationsRoutes,
+  roleAssignmentsRoutes,
   organizationsRoutes,
+  membersRoutes,
   organizationRolesRoutes,
   organizationScopesRoutes,
   logsRoutes,
@@ -67,7 +73,10 @@ export interface ManagementApiOptions extends AuthenticateOptions {
 
 const requestIdHeader = 'Logto-Core-Request-Id'
 
-/** The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing outside the handlers. */
+/**
+ * The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing
+ * outside the handlers.
+ */
 export const createManagementApi = (options: ManagementApiOptions): Express => {
   const app = express()
   app.disable('x-powered-by')

@@ -8,8 +8,8 @@ import { records } from './openapi/records.ts'
 import { eventComponents, webhooks } from './openapi/webhooks.ts'
 
 /**
- * The OpenAPI 3.1 document of the Management API, made from the objects that serve it: paths, parameters, bodies, answers, scopes and
- * problems cannot be other than what the server does.
+ * The OpenAPI 3.1 document of the Management API, made from the objects that serve it: paths, parameters, bodies,
+ * answers, scopes and problems cannot be other than what the server does.
  */
 export const openApiDocument = ({ routes, baseUrl }: { routes: readonly Route[]; baseUrl: string }): SchemaObject => ({
   openapi: '3.1.1',

@@ -1,5 +1,5 @@
 import { problem } from '../base/errors/problems.ts'
-import type { Page } from '../base/route.ts'
+import type { Page } from '../base/lists/list-store.ts'
 
 const defaultPageSize = 20
 const maxPageSize = 100
@@ -15,7 +15,10 @@ const numberOf = (text: unknown, fallback: number, most: number): number => {
   })
 }
 
-/** `page` (from 1, default 1) and `page_size` (default 20, at most 100). With `optional`, nothing when neither is given: the whole list. */
+/**
+ * `page` (from 1, default 1) and `page_size` (default 20, at most 100). With `optional`, nothing when neither is given:
+ * the whole list.
+ */
 export const pageOf = (query: QueryString, paged: 'always' | 'optional'): Page | undefined => {
   const { page, page_size: pageSize } = query
   if (paged === 'optional' && page === undefined && pageSize === undefined) return undefined

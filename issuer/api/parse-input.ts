@@ -15,8 +15,8 @@ export interface InputIssue {
 }
 
 /**
- * Parses input at the edge. Throws `AppError` with the issues (50 at most) in `data` and the first in `detail`; `codeOf` says its code by the
- * issues, by default `guard.invalid_input` (400).
+ * Parses input at the edge. Throws `AppError` with the issues (50 at most) in `data` and the first in `detail`;
+ * `codeOf` says its code by the issues, by default `guard.invalid_input` (400).
  */
 export const parseInput = <Schema extends z.ZodType>(
   schema: Schema,

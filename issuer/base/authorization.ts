@@ -2,8 +2,8 @@ import { problem } from './errors/problems.ts'
 import type { Caller, Route } from './route.ts'
 
 /**
- * The permissions of the Management API resource and what each allows. A route names the one that fits it (`scope`); `all` fits every
- * route, and `read` every GET whose answer holds no credential.
+ * The permissions of the Management API resource and what each allows. A route names the one that fits it (`scope`);
+ * `all` fits every route, and `read` every GET whose answer holds no credential.
  */
 export const managementScopes = {
   all: 'Default scope for Management API, allows all permissions.',
@@ -22,8 +22,8 @@ export const managementScopes = {
 export type ManagementScope = keyof typeof managementScopes
 
 /**
- * The names of the role that every start gives all of the Management API (`bootstrap.ts`), in new databases and in those of older versions:
- * whoever could take such a name would be given that too.
+ * The names of the role that every start gives all of the Management API (`bootstrap.ts`), in new databases and in
+ * those of older versions: whoever could take such a name would be given that too.
  */
 export const managementRoleNames = { current: 'Logto Management API access', older: 'Management API access' } as const
 
@@ -49,12 +49,13 @@ export const authorize = (route: Pick<Route, 'method' | 'scope' | 'secret'>, cal
 }
 
 /**
- * Nobody climbs: a caller without `all` may not create, change, delete, assign or issue secrets for an application, role or permission
- * that carries a management scope the caller lacks. `carried` reads the management scopes concerned; it is not asked for holders of `all`.
+ * No escalation of privilege: a caller without `all` may not create, change, delete, assign or issue secrets for an
+ * application, role or permission that carries a management scope the caller lacks. `concerned` reads the management
+ * scopes concerned; it is not asked for holders of `all`.
  */
-export const refuseClimbing = async (caller: Caller, carried: () => Promise<string[]>): Promise<void> => {
+export const refuseEscalation = async (caller: Caller, concerned: () => Promise<string[]>): Promise<void> => {
   if (caller.scopes.has('all')) return
-  const lacking = (await carried()).filter((scope) => !caller.scopes.has(scope))
+  const lacking = (await concerned()).filter((scope) => !caller.scopes.has(scope))
   if (lacking.length === 0) return
   const names = [...new Set(lacking)].sort()
   throw problem('auth.forbidden', {

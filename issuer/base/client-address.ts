@@ -1,9 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
+/** Where a request comes from, as the audit trail and events say it. */
+export interface RequestOrigin {
+  ip: string
+  userAgent: string | undefined
+}
+
 /**
- * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of `X-Forwarded-For` from the right
- * that is not one. `trustedProxies` are addresses or CIDR networks; anything else in the list throws `TypeError`.
+ * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of
+ * `X-Forwarded-For` from the right that is not one. `trustedProxies` are addresses or CIDR networks; anything else in
+ * the list throws `TypeError`.
  */
 export const createClientAddress = (trustedProxies: readonly string[]): ((request: IncomingMessage) => string) => {
   const trusted = new BlockList()

@@ -10,8 +10,8 @@ export interface KeptAnswer {
 /** What `sealed` is bound to. */
 export const idempotencyContext = (id: string): string => `idempotency:${id}`
 
-// Ends with the transaction, whatever becomes of the process. Two keys that meet in 32 bits at the same moment would only have one told to
-// come again.
+// Ends with the transaction, whatever becomes of the process. Two keys that meet in 32 bits at the same moment would
+// only have one told to come again.
 const lock = statement(
   'idempotency-lock',
   `SELECT pg_try_advisory_xact_lock(7305178, ('x' || left($1, 8))::bit(32)::int) AS mine`,

@@ -10,14 +10,16 @@ import { claimKey, findAnswer, idempotencyContext, insertAnswer, type KeptAnswer
 import type { OperationContext, Route, RouteResult } from './route.ts'
 
 /**
- * `Idempotency-Key`: whoever does not know whether a POST was carried out sends it again under the same key, and gets the answer of the
- * first time. The answer is committed with the change itself, so there is no moment at which one exists without the other; a lock that
- * dies with its connection tells the second of two that the first is still running.
+ * `Idempotency-Key`: whoever does not know whether a POST was carried out sends it again under the same key, and gets
+ * the answer of the first time. The answer is committed with the change itself, so there is no moment at which one
+ * exists without the other; a lock that dies with its connection tells the second of two that the first is still
+ * running.
  */
 export interface Idempotency {
   /**
-   * Runs `handle`, or answers what it answered before. Throws 409 `idempotency.in_progress`, and 422 `idempotency.mismatch` when the key
-   * stands for another request. Refusals (4xx) are kept like successes; our own failures (5xx) are not.
+   * Runs `handle`, or answers what it answered before. Throws 409 `idempotency.in_progress`, and 422
+   * `idempotency.mismatch` when the key stands for another request. Refusals (4xx) are kept like successes; our own
+   * failures (5xx) are not.
    */
   run<Context extends OperationContext>(
     call: IdempotentCall<Context>,
@@ -33,7 +35,8 @@ export interface IdempotentCall<Context extends OperationContext> {
   body: unknown
 }
 
-// Each holds a connection of knex' pool (10) and its handler may ask for another one, so they must not be able to hold all.
+// Each holds a connection of knex' pool (10) and its handler may ask for another one, so they must not be able to hold
+// all.
 const concurrency = 4
 const maxWaiting = 500
 
@@ -69,8 +72,8 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
           const kept = await findAnswer(query, id)
           if (kept !== undefined) return { result: replay(kept, request) }
           const joined = { trx, afterCommit: (work: () => void) => void afterCommit.push(work) }
-          const isTogether = route.idempotency !== 'apart'
-          const outcome = await settled(() => handle(isTogether ? { ...context, joined } : context))
+          const isAtomic = route.idempotency !== 'deferred'
+          const outcome = await settled(() => handle(isAtomic ? { ...context, joined } : context))
           await insertAnswer(query, keep(id, request, ...answerOf(outcome, route)))
           return outcome
         })

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /**
- * The names of the management scopes that roles, applications and permissions carry; what `refuseClimbing` compares with the caller's.
- * Those of an alias that is not configured at present count too: it may be again.
+ * The names of the management scopes that roles, applications and permissions carry; what `refuseEscalation` compares
+ * with the caller's. Those of an alias that is not configured at present count too: it may be again.
  */
 const managementScopes = (knex: Knex, indicators: readonly string[]): Knex.QueryBuilder =>
   knex('scopes')
@@ -13,17 +13,21 @@ const managementScopes = (knex: Knex, indicators: readonly string[]): Knex.Query
 const names = async (query: Knex.QueryBuilder): Promise<string[]> =>
   (await query).map(({ name }: { name: string }) => name)
 
-export const carriedByScopes = (knex: Knex, indicators: readonly string[], scopeIds: readonly string[]) =>
+export const managementScopesAmong = (knex: Knex, indicators: readonly string[], scopeIds: readonly string[]) =>
   names(managementScopes(knex, indicators).whereIn('scopes.id', scopeIds))
 
-export const carriedByRoles = (knex: Knex, indicators: readonly string[], roleIds: readonly string[]) =>
+export const managementScopesOfRoles = (knex: Knex, indicators: readonly string[], roleIds: readonly string[]) =>
   names(
     managementScopes(knex, indicators)
       .join('role_scopes', 'role_scopes.scope_id', 'scopes.id')
       .whereIn('role_scopes.role_id', roleIds),
   )
 
-export const carriedByApplications = (knex: Knex, indicators: readonly string[], applicationIds: readonly string[]) =>
+export const managementScopesOfApplications = (
+  knex: Knex,
+  indicators: readonly string[],
+  applicationIds: readonly string[],
+) =>
   names(
     managementScopes(knex, indicators)
       .join('role_scopes', 'role_scopes.scope_id', 'scopes.id')

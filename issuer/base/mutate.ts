@@ -12,7 +12,10 @@ export interface Mutation {
   trx: Knex.Transaction
   /** Records an event of this request; the publisher is woken after the commit. */
   record(event: EventContent): Promise<void>
-  /** What the audit row says besides, where path and events do not tell: whom the change is about, and particulars. Never a secret. */
+  /**
+   * What the audit row says besides, where path and events do not tell: whom the change is about, and particulars.
+   * Never a secret.
+   */
   note(about: AuditNote): void
 }
 
@@ -37,8 +40,9 @@ const deadlockAttempts = 4
 const pauseMs = () => randomInt(10, 60)
 
 /**
- * Runs `work` in a transaction (its own, or the one that `context` is joined to), writes the audit row beside it, commits, and wakes the publisher when there is something to publish.
- * A violated constraint becomes its problem (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
+ * Runs `work` in a transaction (its own, or the one that `context` is joined to), writes the audit row beside it,
+ * commits, and wakes the publisher when there is something to publish. A violated constraint becomes its problem
+ * (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
  */
 export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
   const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {

@@ -5,7 +5,8 @@ import { problem } from './errors/problems.ts'
 
 /**
  * The JSON of a request body; an absent body is `{}`. Read after authentication, so that strangers cannot make us read.
- * Throws 400 `guard.invalid_json` and `guard.invalid_input`, 413 `guard.body_too_large`, 415 `guard.unsupported_media_type`.
+ * Throws 400 `guard.invalid_json` and `guard.invalid_input`, 413 `guard.body_too_large`, 415
+ * `guard.unsupported_media_type`.
  */
 export const readJson = async (request: IncomingMessage): Promise<unknown> => {
   const bytes = await readBytes(request)
@@ -55,12 +56,13 @@ const parseJson = (bytes: Uint8Array): unknown => {
   }
 }
 
-// Postgres keeps each digit of a number, so that `1e308`, five characters, would be 309 when it is read. Beyond `1e308` is Infinity.
+// Postgres keeps each digit of a number, so that `1e308`, five characters, would be 309 when it is read. Beyond `1e308`
+// is Infinity.
 const isStorable = (number: number) => number === 0 || (Math.abs(number) <= 1e100 && Math.abs(number) >= 1e-100)
 
 /**
- * Throws 400 when a text somewhere in `value` holds NUL or an unpaired surrogate, which Postgres cannot store, when a number is
- * extreme, or when it nests too deep.
+ * Throws 400 when a text somewhere in `value` holds NUL or an unpaired surrogate, which Postgres cannot store, when a
+ * number is extreme, or when it nests too deep.
  */
 export const refuseUnstorable = (value: unknown, path: string, depth = 0): void => {
   if (typeof value === 'number' && !isStorable(value)) {

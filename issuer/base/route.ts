@@ -3,12 +3,14 @@ import type { z } from 'zod'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { ManagementScope } from './authorization.ts'
 import type { ProblemCode } from './errors/problems.ts'
+import type { Page } from './lists/list-store.ts'
 
 export type { ManagementScope } from './authorization.ts'
 
 /**
- * A Management API operation as data. One definition gives the route, its authorization, its validation, the `request` member of its
- * events and its entry in the OpenAPI document; `router.ts` of each resource exports an array of them and `api/mount.ts` lists those.
+ * A Management API operation as data. One definition gives the route, its authorization, its validation, the `request`
+ * member of its events and its entry in the OpenAPI document; `router.ts` of each resource exports an array of them and
+ * `api/mount.ts` lists those.
  */
 export interface Route<
   Params extends z.ZodType = z.ZodType,
@@ -40,10 +42,11 @@ export interface Route<
   /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
   paged?: 'always' | 'optional'
   /**
-   * What `Idempotency-Key` does to this POST. `together` (default): the kept answer is part of the transaction of the change. `apart`:
-   * the handler needs its change committed while it still runs, so the answer is kept a moment later. `none`: the header is ignored.
+   * What `Idempotency-Key` does to this POST. `atomic` (default): the kept answer is part of the transaction of the
+   * change. `deferred`: the handler needs its change committed while it still runs, so the answer is kept a moment
+   * later. `none`: the header is ignored.
    */
-  idempotency?: 'together' | 'apart' | 'none'
+  idempotency?: 'atomic' | 'deferred' | 'none'
   /** The problems that callers meet here, besides those of every route. */
   problems?: readonly ProblemCode[]
   /** Of those, what is answered with another status than the problem table's. */
@@ -69,20 +72,16 @@ export interface OperationContext {
   request: EventRequest
   /** The names of the body's members, for the audit trail; values may be secret. */
   fields: readonly string[]
-  /** The transaction that the change becomes part of, when its answer is kept with it (`idempotency.ts`). `mutate` joins it. */
+  /**
+   * The transaction that the change becomes part of, when its answer is kept with it (`idempotency.ts`). `mutate` joins
+   * it.
+   */
   joined?: JoinedTransaction
 }
 
 export interface JoinedTransaction {
   trx: Knex.Transaction
   afterCommit(work: () => void): void
-}
-
-export interface Page {
-  page: number
-  pageSize: number
-  limit: number
-  offset: number
 }
 
 /** Who calls the Management API: the verified access token. */
@@ -96,7 +95,9 @@ export interface Caller {
 /** `status` overrides the route's (a PUT that may create). */
 export interface RouteResult {
   body?: unknown
-  /** Instead of a body: values that are streamed as lines of JSON (`application/x-ndjson`), as fast as the caller reads. */
+  /**
+   * Instead of a body: values that are streamed as lines of JSON (`application/x-ndjson`), as fast as the caller reads.
+   */
   lines?: AsyncIterable<unknown>
   total?: number
   status?: number

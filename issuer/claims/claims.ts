@@ -12,12 +12,14 @@ import { redactor } from './sandbox/redact.ts'
 import type { ClaimsSandbox } from './sandbox/sandbox.ts'
 
 /**
- * Custom claims of access tokens. Asked before anything is used up, so that a token that its script refuses costs nobody anything.
+ * Custom claims of access tokens. Asked before anything is used up, so that a token that its script refuses costs
+ * nobody anything.
  */
 export interface CustomClaims {
   /**
-   * The claims that the script adds; undefined when there is none for such tokens, which costs nothing. Throws `access_denied` when it
-   * refuses the token, `invalid_request` when it fails and the token must not be issued without it, 503 when it cannot be run now.
+   * The claims that the script adds; undefined when there is none for such tokens, which costs nothing. Throws
+   * `access_denied` when it refuses the token, `invalid_request` when it fails and the token must not be issued without
+   * it, 503 when it cannot be run now.
    */
   of(versions: ScriptVersions, token: () => ScriptedToken): Promise<ScriptClaims> | undefined
 }

@@ -36,7 +36,9 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
     return resultOf(outcome)
   }
 
-  /** A script that cannot even be read would refuse every token. Also what it does outside of its function is done here. */
+  /**
+   * A script that cannot even be read would refuse every token. Also what it does outside of its function is done here.
+   */
   const requireUsable = async (value: Pick<ClaimsScript, 'script' | 'environmentVariables'>, clientId: string) => {
     const { script, environmentVariables = {} } = value
     await trial({ script, input: undefined, environmentVariables }, clientId)
@@ -176,7 +178,9 @@ const missing = (tokenType: string) =>
 const broken = (message: string, failure: string) =>
   problem('jwt_customizer.general', { detail: message, data: { message, failure } })
 
-/** The JSON of what was returned. The operator is told why there is none, without the values of environment variables. */
+/**
+ * The JSON of what was returned. The operator is told why there is none, without the values of environment variables.
+ */
 const resultOf = (outcome: ScriptOutcome): string | undefined => {
   if ('returned' in outcome) return outcome.returned
   if ('denied' in outcome) {

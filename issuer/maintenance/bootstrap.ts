@@ -28,16 +28,19 @@ export interface BootstrapCredentials {
   clientSecret: string
 }
 
-/** In a new database the Management API has the ids and names that existing clients know; in one of an older version it keeps its own. */
+/**
+ * In a new database the Management API has the ids and names that existing clients know; in one of an older version it
+ * keeps its own.
+ */
 const seedResourceId = 'management-api'
 const seedScopeIds = { all: 'management-api-all' }
 const currentNames = { resource: 'Logto Management API', role: managementRoleNames.current }
 const olderNames = { resource: 'Management API', role: managementRoleNames.older }
 
 /**
- * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds `all`, and one
- * application with that role. Safe to run at every start of every instance; returns credentials only when it made them up. Throws
- * `StartupError` when one of these names belongs to something else.
+ * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds
+ * `all`, and one application with that role. Safe to run at every start of every instance; returns credentials only
+ * when it made them up. Throws `StartupError` when one of these names belongs to something else.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentials | undefined> =>
   options.database.transaction(async (query) => {

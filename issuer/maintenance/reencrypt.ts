@@ -17,8 +17,9 @@ export interface Reencryption {
 const rounds = 3
 
 /**
- * Brings everything that is sealed under the current key-encryption key. One value at a time and only if it is still the one that was
- * read, so that it may run beside issuers and relays that know both keys, may be interrupted, and goes on where it was.
+ * Brings everything that is sealed under the current key-encryption key. One value at a time and only if it is still
+ * the one that was read, so that it may run beside issuers and relays that know both keys, may be interrupted, and goes
+ * on where it was.
  */
 export const reencrypt = async (options: {
   database: Pick<Database, 'query'>

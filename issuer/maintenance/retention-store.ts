@@ -28,7 +28,8 @@ export type RemovableKind = keyof typeof removals
 const lock = statement('retention-lock', `SELECT pg_try_advisory_xact_lock(7305175) AS mine`)
 
 /**
- * Removes up to `batch` rows that have been kept for `keepMs`; a short transaction of its own. Undefined: another instance is at it.
+ * Removes up to `batch` rows that have been kept for `keepMs`; a short transaction of its own. Undefined: another
+ * instance is at it.
  */
 export const removeOld = (
   database: Pick<Database, 'transaction'>,

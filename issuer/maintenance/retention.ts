@@ -6,12 +6,18 @@ import { type RemovableKind, removeOld } from './retention-store.ts'
 
 const day = 86_400_000
 
-/** Kept no longer than they mean something: used assertions until they expire, buckets until they are full again. Not settings. */
+/**
+ * Kept no longer than they mean something: used assertions until they expire, buckets until they are full again. Not
+ * settings.
+ */
 const fixed = { clientAssertions: 0, rateLimits: 120_000 }
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>
 
-/** How long each kind of row is kept, in ms: after its expiry, or after it was made where it does not expire. Events: the relay's. */
+/**
+ * How long each kind of row is kept, in ms: after its expiry, or after it was made where it does not expire. Events:
+ * the relay's.
+ */
 export const retentionDefaults = {
   subjectTokens: 7 * day,
   opaqueTokens: day,

@@ -1,8 +1,10 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import { OAuthError } from '../base/errors/problems.ts'
+
+export type Endpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => void | Promise<void>
 
 /** How the protocol endpoints answer: JSON that no cache keeps, and every error in the form of RFC 6749 §5.2. */
 
@@ -46,7 +48,9 @@ const errorBody = ({ error, message, reason }: OAuthError) => {
   }
 }
 
-/** What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it. */
+/**
+ * What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it.
+ */
 const unforeseen = (cause: unknown, requestId: string): OAuthError =>
   isDatabaseUnavailable(cause)
     ? new OAuthError('temporarily_unavailable', 'This cannot be done at this moment.', {

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
-import type { Endpoint } from '../app.ts'
+import type { Endpoint } from './answers.ts'
 import { isRegisteredOrigin } from './cors-store.ts'
 
 /**
- * Which pages may read our answers (Fetch standard, CORS). Public documents: all. Endpoints that a browser application calls: pages of an
- * origin that some application is registered with, by `customClientMetadata.corsAllowedOrigins` or a redirect URI. No answer depends on
- * cookies, so credentials are never allowed. Everything else says nothing, and so no page may read it.
+ * Which pages may read our answers (Fetch standard, CORS). Public documents: all. Endpoints that a browser application
+ * calls: pages of an origin that some application is registered with, by `customClientMetadata.corsAllowedOrigins` or a
+ * redirect URI. No answer depends on cookies, so credentials are never allowed. Everything else says nothing, and so no
+ * page may read it.
  */
 export interface Cors {
   /** Wraps an endpoint that pages of registered origins may call. */

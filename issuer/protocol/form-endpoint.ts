@@ -13,7 +13,9 @@ export interface FormEndpointOptions {
   refused?: (error: string) => void
 }
 
-/** A POST of form parameters that is answered with JSON: what the endpoints beside the token endpoint have in common. */
+/**
+ * A POST of form parameters that is answered with JSON: what the endpoints beside the token endpoint have in common.
+ */
 export const formEndpoint =
   (
     { logger, failure, refused }: FormEndpointOptions,

@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
-import { findJwtStanding, findOpaqueToken } from '../tokens/revocations/active-token-store.ts'
+import { findJwtState, findOpaqueToken } from '../tokens/revocations/active-token-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { isPublic } from './clients/client.ts'
 import type { AuthenticatedClient, AuthenticateRequest } from './clients/registered-client.ts'
@@ -26,9 +26,10 @@ export interface IntrospectionDependencies {
 const inactive: Introspection = { active: false }
 
 /**
- * `POST /oidc/token/introspection`: whether an access token counts now, and what it says. For confidential clients: about tokens they
- * were issued, tokens for a resource they hold a permission on, and, with the management permission `revocations`, all. Revocation,
- * the end of a session and suspension show at once. One round trip besides client authentication.
+ * `POST /oidc/token/introspection`: whether an access token counts now, and what it says. For confidential clients:
+ * about tokens they were issued, tokens for a resource they hold a permission on, and, with the management permission
+ * `revocations`, all. Revocation, the end of a session and suspension show at once. One round trip besides client
+ * authentication.
  */
 export const createIntrospectionEndpoint = (dependencies: IntrospectionDependencies) => {
   const { database, authenticate, verifier, issuer, logger, metrics } = dependencies
@@ -40,10 +41,10 @@ export const createIntrospectionEndpoint = (dependencies: IntrospectionDependenc
       throw error
     })
     if (!claims) return inactive
-    const { live, callerHoldsPermission } = await findJwtStanding(database.query, claims, caller.id)
+    const { active, callerHoldsPermission } = await findJwtState(database.query, claims, caller.id)
     const mayKnow = claims.client_id === caller.id || caller.mayReadRevocations || callerHoldsPermission
     // Last, so that no claim takes their place.
-    return live && mayKnow ? { ...claims, active: true, token_type: 'Bearer' } : inactive
+    return active && mayKnow ? { ...claims, active, token_type: 'Bearer' } : inactive
   }
 
   const introspectOpaque = async (token: string, caller: AuthenticatedClient): Promise<Introspection> => {

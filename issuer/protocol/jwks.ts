@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SigningKeys } from '../tokens/keys/signing-keys.ts'
 
-/** `GET /oidc/jwks`: every key that verifies a living token, and those about to sign. Clients may keep it for five minutes, less when it may be old. */
+/**
+ * `GET /oidc/jwks`: every key that verifies a living token, and those about to sign. Clients may keep it for five
+ * minutes, less when it may be old.
+ */
 export const createJwksEndpoint =
   ({ keys }: { keys: SigningKeys }) =>
   (request: IncomingMessage, response: ServerResponse): void => {

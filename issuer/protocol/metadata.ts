@@ -5,7 +5,9 @@ import { claimsByScope } from './userinfo-claims.ts'
 
 const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
-/** What this server can do, for clients to discover (RFC 8414, OpenID Connect Discovery 1.0). Only what works is told. */
+/**
+ * What this server can do, for clients to discover (RFC 8414, OpenID Connect Discovery 1.0). Only what works is told.
+ */
 const metadata = ({ issuer, grants }: { issuer: string; grants: Grants }) => ({
   issuer,
   token_endpoint: `${issuer}/token`,

@@ -34,7 +34,10 @@ const readQuery = (url: string) => {
 
 const noParameters: ReadonlyMap<string, string> = new Map()
 
-/** `GET /oidc/revocations?since=<seq>&wait=<s>`: the feed, for clients that hold the management permission `revocations`. */
+/**
+ * `GET /oidc/revocations?since=<seq>&wait=<s>`: the feed, for clients that hold the management permission
+ * `revocations`.
+ */
 export const createFeedEndpoint =
   ({ feed, authenticate, logger }: { feed: RevocationFeed; authenticate: AuthenticateRequest; logger: Logger }) =>
   async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {

@@ -5,6 +5,7 @@ import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { insertLog } from '../base/audit/log-store.ts'
+import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import { revokeOpaqueToken } from '../tokens/opaque-token-store.ts'
@@ -14,7 +15,6 @@ import { sessionEnded, sessionRevocation } from '../tokens/sessions/sessions.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthenticatedClient, AuthenticateRequest } from './clients/registered-client.ts'
 import { formEndpoint, requiredToken } from './form-endpoint.ts'
-import type { RequestOrigin } from './grants/grant.ts'
 
 export interface RevocationDependencies {
   database: Pick<Database, 'transaction'>
@@ -27,9 +27,9 @@ export interface RevocationDependencies {
 }
 
 /**
- * `POST /oidc/token/revocation` (RFC 7009): a client gives up an access token of its own, opaque or JWT. An impersonation session has one
- * token, so it ends with it. What is not a token of this client's is answered 200 all the same, without effect: the answer tells nothing
- * about it. When nothing could be stored: 503, the token still counts.
+ * `POST /oidc/token/revocation` (RFC 7009): a client gives up an access token of its own, opaque or JWT. An
+ * impersonation session has one token, so it ends with it. What is not a token of this client's is answered 200 all the
+ * same, without effect: the answer tells nothing about it. When nothing could be stored: 503, the token still counts.
  */
 export const createRevocationEndpoint = (dependencies: RevocationDependencies) => {
   const { database, authenticate, verifier, events, originOf, logger } = dependencies

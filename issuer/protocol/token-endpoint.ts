@@ -4,6 +4,7 @@ import type { Database } from '../../platform/database.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { Limits } from '../base/rate-limits/rate-limits.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
@@ -11,7 +12,7 @@ import { issueTime } from '../tokens/revocations/issue-time.ts'
 import { sendError, sendJson } from './answers.ts'
 import type { AuthenticateClient } from './clients/authenticate-client.ts'
 import { findTokenRequestFacts } from './clients/token-request-store.ts'
-import type { AskedTarget, PreparedToken, RequestOrigin, TokenRequest } from './grants/grant.ts'
+import type { PreparedToken, RequestedTarget, TokenRequest } from './grants/grant.ts'
 import type { Grants } from './grants.ts'
 import { type Parameters, parseParameters, refuseParametersInUrl } from './requests/parameters.ts'
 import { readBody } from './requests/request-body.ts'
@@ -47,7 +48,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     const scopes = parseScope(parameters.get('scope'))
     const organizationId = parameters.get('organization_id')
     const resource = resourceOf(parameters)
-    const asked: AskedTarget = {
+    const asked: RequestedTarget = {
       resource,
       useDefaultResource: organizationId === undefined && !isOidcOnly(scopes),
       scopes,
@@ -55,7 +56,8 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     const wanted = readGrant(parameters)
     let ahead: Promise<unknown> | undefined
     const facts = await authenticateClient(request, parameters, (clientId) => {
-      // In the same turn as the client's own facts. Should it fail, and the client be refused, nobody is waiting for it.
+      // In the same turn as the client's own facts. Should it fail, and the client be refused, nobody is waiting for
+      // it.
       if (!wanted.refusal) ahead = wanted.grant?.readAhead?.(wanted.input, asked)
       ahead?.catch(() => {})
       return findTokenRequestFacts(database.query, { clientId, ...asked })
@@ -97,7 +99,9 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     return resource === organizationsResource && parameters.has('organization_id') ? undefined : resource
   }
 
-  /** The grant that is asked for, with its own parameters. What is wrong with them is told once it is known who asks. */
+  /**
+   * The grant that is asked for, with its own parameters. What is wrong with them is told once it is known who asks.
+   */
   const readGrant = (parameters: Parameters) => {
     const grantType = parameters.get('grant_type')
     const grant = grantType === undefined ? undefined : grants.get(grantType)

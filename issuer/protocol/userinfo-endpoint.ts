@@ -11,8 +11,8 @@ import { userinfoClaims } from './userinfo-claims.ts'
 import { findUserinfo } from './userinfo-store.ts'
 
 /**
- * `GET|POST /oidc/me`: who the user of an access token is, as far as its scopes tell (OpenID Connect Core §5.3). For opaque tokens with
- * `openid`: a JWT is for the API it names, so it opens nothing here.
+ * `GET|POST /oidc/me`: who the user of an access token is, as far as its scopes tell (OpenID Connect Core §5.3). For
+ * opaque tokens with `openid`: a JWT is for the API it names, so it opens nothing here.
  */
 export const createUserinfoEndpoint =
   ({ query, logger }: { query: Query; logger: Logger }) =>

@@ -12,7 +12,10 @@ export interface Act {
   act?: Act
 }
 
-/** The claims of an access token for a resource (RFC 9068 §2.2); times in seconds. `mint` adds `iss` and `jti` stands in the audit trail. */
+/**
+ * The claims of an access token for a resource (RFC 9068 §2.2); times in seconds. `mint` adds `iss` and `jti` stands in
+ * the audit trail.
+ */
 export interface AccessTokenClaims {
   jti: string
   sub: string
@@ -69,7 +72,9 @@ export interface AccessTokenVerifier {
   verify(token: string, options: { audience: readonly string[] | undefined }): Promise<VerifiedClaims>
 }
 
-/** Verifies this issuer's own JWT access tokens: those of the Management API's callers and those presented for exchange. */
+/**
+ * Verifies this issuer's own JWT access tokens: those of the Management API's callers and those presented for exchange.
+ */
 export const createAccessTokenVerifier = ({
   keys,
   issuer,

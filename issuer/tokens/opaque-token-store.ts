@@ -3,7 +3,10 @@ import { queryOf, statement, type Transaction } from '../../platform/database.ts
 const removeOfUser = statement('opaque-tokens-remove-of-user', `DELETE FROM opaque_tokens WHERE user_id = $1`)
 const removeOfClient = statement('opaque-tokens-remove-of-client', `DELETE FROM opaque_tokens WHERE client_id = $1`)
 
-/** Deletes the opaque tokens for a user or of a client. Those others hold with that user in their `act` chain count no more all the same. */
+/**
+ * Deletes the opaque tokens for a user or of a client. Those others hold with that user in their `act` chain count no
+ * more all the same.
+ */
 export const removeOpaqueTokens = async (
   transaction: Transaction,
   owner: { userId: string } | { clientId: string },

@@ -11,7 +11,10 @@ import { startTestIssuer } from '../support/issuer.ts'
 const indicators = ['http://management.test/api', 'https://default.logto.app/api']
 const secret = 'the secret of the first start'
 
-/** Before the ids and names of the Management API were those that existing clients know: as that version's first start left it. */
+/**
+ * Before the ids and names of the Management API were those that existing clients know: as that version's first start
+ * left it.
+ */
 const filledByOlderVersion = async () => {
   const steps = migrations.findIndex(({ name }) => name === '0025-hook-event')
   const old = await createTestDatabase({ schema: migrations.slice(0, steps) })

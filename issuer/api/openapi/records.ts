@@ -15,7 +15,10 @@ import { user } from '../../directory/users/user.ts'
 import { keyRecord } from '../../tokens/keys/key-record.ts'
 import type { NamedSchemas } from './json-schema.ts'
 
-/** The records that have a name of their own in the OpenAPI document. A record that is missing here is described where it occurs. */
+/**
+ * The records that have a name of their own in the OpenAPI document. A record that is missing here is described where
+ * it occurs.
+ */
 export const records: NamedSchemas = {
   Application: application,
   ApplicationSecret: applicationSecret,

@@ -2,8 +2,8 @@ import { isDatabaseUnavailable } from '../../../platform/database-unavailable.ts
 import { type ProblemCode, problem } from './problems.ts'
 
 /**
- * What a violated constraint means to the caller. Operations check first for the better message; these rows decide between writers that
- * checked at the same time. Names are those of `migrations/`.
+ * What a violated constraint means to the caller. Operations check first for the better message; these rows decide
+ * between writers that checked at the same time. Names are those of `migrations/`.
  */
 const constraints: Record<string, ProblemCode> = {
   users_username_key: 'user.username_already_in_use',
@@ -35,7 +35,10 @@ const postgresError = (error: unknown): { code: string; constraint: string | und
   return { code: String(error.code), constraint: 'constraint' in error ? String(error.constraint) : undefined }
 }
 
-/** The problem behind a database error, or the error itself when it is neither the caller's doing nor a database that cannot serve now. */
+/**
+ * The problem behind a database error, or the error itself when it is neither the caller's doing nor a database that
+ * cannot serve now.
+ */
 export const constraintError = (error: unknown): unknown => {
   if (isDatabaseUnavailable(error))
     return problem('server.unavailable', { headers: { 'Retry-After': '5' }, cause: error })

@@ -1,8 +1,8 @@
 import { type ProblemTable, problemsOf } from '../../../platform/problem.ts'
 
 /**
- * Every error that a caller of the Management API may see: `code → status, title`. Codes follow its convention (`area.what`) and are
- * stable; `docs/errors.md` has them too, and a test keeps the two in step.
+ * Every error that a caller of the Management API may see: `code → status, title`. Codes follow its convention
+ * (`area.what`) and are stable; `docs/errors.md` has them too, and a test keeps the two in step.
  */
 export const problems = {
   // Requests

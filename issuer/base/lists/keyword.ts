@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { Search } from './search.ts'
 
-/** What the lists about organizations are searched with: `q`, a text that one of the fields contains, in any case. Empty: everything. */
+/**
+ * What the lists about organizations are searched with: `q`, a text that one of the fields contains, in any case.
+ * Empty: everything.
+ */
 export const keyword = z.string().max(256).optional()
 
 export const keywordQuery = z.object({ q: keyword })

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import type { Page } from '../route.ts'
 import type { Search, SearchCondition } from './search.ts'
 
 /** Adds the conditions of a search; `columns` says where each field of the record stands. */
@@ -28,7 +27,10 @@ const addConditions = (
   }
 }
 
-/** A table that holds all searched fields of a record as one text in lower case, a line each, so that one index serves every search. */
+/**
+ * A table that holds all searched fields of a record as one text in lower case, a line each, so that one index serves
+ * every search.
+ */
 export interface SearchText {
   table: string
   /** The id of the record. */
@@ -40,7 +42,10 @@ export interface SearchText {
   folded: readonly string[]
 }
 
-/** `matching` for a record `id` that has a search text: found by the text first, then by the fields, where the text does not say it all. */
+/**
+ * `matching` for a record `id` that has a search text: found by the text first, then by the fields, where the text does
+ * not say it all.
+ */
 export const matchingText = (query: Knex.QueryBuilder, search: Search, id: string, text: SearchText): void => {
   const { columns, folded } = text
   const isIndexed = ({ mode, fields }: SearchCondition) =>
@@ -97,6 +102,14 @@ const addCondition = (
 /** A pattern that matches this text alone: `%`, `_` and `\` mean themselves. */
 const literalPattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
+/** The part of a list that a caller asked for. */
+export interface Page {
+  page: number
+  pageSize: number
+  limit: number
+  offset: number
+}
+
 export interface Listed<Row> {
   rows: Row[]
   total: number
@@ -105,11 +118,14 @@ export interface Listed<Row> {
 /** What makes far pages of a long list cheap. */
 export interface ListFacts {
   /**
-   * The columns of the order and the last of them, which is the id. With it a page finds its ids first, and reads and makes up no rows but
-   * its own. Without it the query has its own order.
+   * The columns of the order and the last of them, which is the id. With it a page finds its ids first, and reads and
+   * makes up no rows but its own. Without it the query has its own order.
    */
   order?: readonly { column: string; order: 'asc' | 'desc' }[]
-  /** The number of all rows, where it can be had for less than counting them. A page nearer to the end is then looked for from there. */
+  /**
+   * The number of all rows, where it can be had for less than counting them. A page nearer to the end is then looked
+   * for from there.
+   */
   total?: (() => Promise<number>) | undefined
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * The search parameters that existing clients send: `search=%text%` over all fields of the record, `search.<field>=…` over one; `mode` and
- * `mode.<field>` = like (default; SQL's `%` and `_`) or exact; `joint` = or (default) or and; `isCaseSensitive` = false by default.
- * A repeated parameter means any of its values.
+ * The search parameters that existing clients send: `search=%text%` over all fields of the record, `search.<field>=…`
+ * over one; `mode` and `mode.<field>` = like (default; SQL's `%` and `_`) or exact; `joint` = or (default) or and;
+ * `isCaseSensitive` = false by default. A repeated parameter means any of its values.
  */
 export interface Search {
   joint: 'and' | 'or'
@@ -69,8 +69,8 @@ const endsWithEscape = (pattern: string) => /(?<!\\)(?:\\\\)*\\$/.test(pattern)
 const list = (value: unknown) => (value === undefined ? [] : [value].flat()).filter((item) => typeof item === 'string')
 
 /**
- * The query of a list: the parameters in `shape`, and `search` made of those above. An unknown search field is refused: ignoring it would
- * answer with everything.
+ * The query of a list: the parameters in `shape`, and `search` made of those above. An unknown search field is refused:
+ * ignoring it would answer with everything.
  */
 export const listQuery = <Shape extends z.ZodRawShape>(fields: readonly string[], shape: Shape) =>
   z

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Whose address it is, as far as limits go: an IPv4 address itself, of an IPv6 address its /64 network, which is what one subscriber gets
- * (RFC 6177): counted one by one they would never run out.
+ * Whose address it is, as far as limits go: an IPv4 address itself, of an IPv6 address its /64 network, which is what
+ * one subscriber gets (RFC 6177): counted one by one they would never run out.
  */
 export const addressKey = (written: string): string => {
   // An IPv4 address in IPv6 form is still one address.

@@ -4,13 +4,16 @@ import { sha256 } from '../../../platform/secret.ts'
 import { leaseTokens } from './bucket-store.ts'
 
 /**
- * Token buckets that all instances share. An instance leases a tenth of a bucket at a time from its row and spends that from memory, so
- * most uses cost no round trip; what an idle instance holds back is at most that tenth, for a minute.
+ * Token buckets that all instances share. An instance leases a tenth of a bucket at a time from its row and spends that
+ * from memory, so most uses cost no round trip; what an idle instance holds back is at most that tenth, for a minute.
  */
 export interface RateLimiter {
   /** Takes one token. Resolves to 0, or to the seconds until there is another, at least 1. */
   take(key: string): Promise<number>
-  /** The seconds until there is a token, when this instance knows that there is none now; else 0. Takes nothing, asks nobody. */
+  /**
+   * The seconds until there is a token, when this instance knows that there is none now; else 0. Takes nothing, asks
+   * nobody.
+   */
   wait(key: string): number
 }
 

@@ -33,18 +33,23 @@ export const rateLimitSettings = {
   RATE_LIMIT_MANAGEMENT: perMinute.optional(),
 }
 
-/** The limits of the issuer as its endpoints use them. A request that succeeds costs nothing where no limit is set for it. */
+/**
+ * The limits of the issuer as its endpoints use them. A request that succeeds costs nothing where no limit is set for
+ * it.
+ */
 export interface Limits {
   /**
-   * Throws 429 while too many authentications from this address have failed, before anything is looked up; not for a client that has
-   * authenticated from there before, so that one program with a wrong secret does not stop its neighbours behind the same address.
+   * Throws 429 while too many authentications from this address have failed, before anything is looked up; not for a
+   * client that has authenticated from there before, so that one program with a wrong secret does not stop its
+   * neighbours behind the same address.
    */
   refuseGuessing(address: string, clientId: string | undefined): void
   /** This client has authenticated from this address. */
   countSuccess(address: string, clientId: string): void
   /**
-   * Counts a failed authentication and throws 429 when it is one too many for the address or for the client it named. A client is not
-   * kept out by what others send in its name: with its right secret it is let in all the same, since nobody guesses 256 random bits.
+   * Counts a failed authentication and throws 429 when it is one too many for the address or for the client it named. A
+   * client is not kept out by what others send in its name: with its right secret it is let in all the same, since
+   * nobody guesses 256 random bits.
    */
   countFailure(address: string, clientId: string | undefined): Promise<void>
   /** Throws 429 when the address asks for too many tokens. */

@@ -1,13 +1,20 @@
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten-core'
-import { maxResultBytes } from '../claims-result.ts'
 import { describeError, showValue } from './engine-code.ts'
-import { beyondCpu, type CallMessage, type CallResult, type SandboxLimits, type ScriptOutcome } from './messages.ts'
+import {
+  beyondCpu,
+  type CallMessage,
+  type CallResult,
+  maxResultBytes,
+  type SandboxLimits,
+  type ScriptOutcome,
+} from './messages.ts'
 import { type Redact, redactor } from './redact.ts'
 import { lengthOf, type OfferFetch, offerFetch, type ScriptFetch } from './script-fetch.ts'
 
 /**
- * One call of a script in a JavaScript engine of its own, made for this call and thrown away after it: nothing that a script leaves behind
- * is there in the next. It holds the language, `console` and, where the operator allows it, `fetch`; no object of the host.
+ * One call of a script in a JavaScript engine of its own, made for this call and thrown away after it: nothing that a
+ * script leaves behind is there in the next. It holds the language, `console` and, where the operator allows it,
+ * `fetch`; no object of the host.
  */
 export interface SandboxCall {
   /** Never rejects. Once only. */
@@ -35,8 +42,9 @@ const beyondMemory: ScriptOutcome = { failed: 'memory', message: 'It took more m
 const tooLong: ScriptOutcome = { failed: 'result', message: `It returned more than ${maxResultBytes} bytes of JSON.` }
 
 /**
- * Made ahead of the call, since most of what a call takes is making its engine. What is read from the engine after the script has begun
- * was taken out of it before (`parse`, `stringify`) or may be changed by the script, which then only lies to itself.
+ * Made ahead of the call, since most of what a call takes is making its engine. What is read from the engine after the
+ * script has begun was taken out of it before (`parse`, `stringify`) or may be changed by the script, which then only
+ * lies to itself.
  */
 export const prepareCall = (
   engine: QuickJSWASMModule,

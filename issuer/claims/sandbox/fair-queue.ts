@@ -1,6 +1,6 @@
 /**
- * Waiting calls of many owners: whoever waits takes turns, however many calls somebody else has waiting. Bounded in number and in size,
- * for all together and for each owner.
+ * Waiting calls of many owners: whoever waits takes turns, however many calls somebody else has waiting. Bounded in
+ * number and in size, for all together and for each owner.
  */
 export interface FairQueue<Item> {
   /** False when it is full. */

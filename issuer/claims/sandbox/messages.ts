@@ -12,6 +12,9 @@ export interface SandboxLimits {
   fetches: number
 }
 
+/** Of what a script returns, as JSON. */
+export const maxResultBytes = 16_384
+
 /** What a thread is given to begin with. */
 export interface ThreadStart {
   module: WebAssembly.Module
@@ -65,8 +68,9 @@ export type ScriptOutcome =
   | { failed: ScriptFailure; message: string }
 
 /**
- * `error`: the script threw, or cannot be read. `result`: what it returned is no JSON. `cpu`, `wall`, `memory`: it went beyond a limit.
- * `unsettled`: it waits for something that never comes. `stopped`: its thread ended, not through its fault. `busy`: it was not begun.
+ * `error`: the script threw, or cannot be read. `result`: what it returned is no JSON. `cpu`, `wall`, `memory`: it went
+ * beyond a limit. `unsettled`: it waits for something that never comes. `stopped`: its thread ended, not through its
+ * fault. `busy`: it was not begun.
  */
 export type ScriptFailure = 'error' | 'result' | 'cpu' | 'wall' | 'memory' | 'unsettled' | 'stopped' | 'busy'
 

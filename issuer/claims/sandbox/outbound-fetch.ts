@@ -7,8 +7,8 @@ import { readWhole } from '../../../platform/read-whole.ts'
 import type { FetchedAnswer, FetchRequest } from './messages.ts'
 
 /**
- * What scripts reach by `fetch`: hosts that the operator names, at addresses that are allowed when the connection is made. Bounded in
- * time and size; redirects are answers; no cookies, no credentials but those the script sends.
+ * What scripts reach by `fetch`: hosts that the operator names, at addresses that are allowed when the connection is
+ * made. Bounded in time and size; redirects are answers; no cookies, no credentials but those the script sends.
  */
 export interface ClaimsFetch {
   /** Rejects with a message for the script. */

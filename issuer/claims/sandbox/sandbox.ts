@@ -3,14 +3,15 @@ import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import type { Worker } from 'node:worker_threads'
 import type { CallMessage, CallResult, FetchedAnswer, FetchRequest, SandboxLimits } from './messages.ts'
-import { createStanding, slowShare, weightOf } from './penalties.ts'
-import { createLane, type LaneOptions, refusal, type Task } from './thread-pool.ts'
+import { createPenalties, slowShare, weightOf } from './penalties.ts'
+import { createThreadPool, refusal, type Task, type ThreadPoolOptions } from './thread-pool.ts'
 import { startWorker } from './worker.ts'
 
 /**
- * Runs scripts in threads of their own, each call in a JavaScript engine (QuickJS in WebAssembly) made for it. A call that goes beyond a
- * limit is ended, with its thread where nothing else helps. An owner whose calls do that, or take long, is served apart for a while: one
- * call at a time, by threads that step back, and with a rest after each call that had to be ended, so that it slows down nobody else.
+ * Runs scripts in threads of their own, each call in a JavaScript engine (QuickJS in WebAssembly) made for it. A call
+ * that goes beyond a limit is ended, with its thread where nothing else helps. An owner whose calls do that, or take
+ * long, is penalized for a while: one call at a time, by threads that step back, and with a rest after each call that
+ * had to be ended, so that it slows down nobody else.
  */
 export interface ClaimsSandbox {
   /** Never rejects: what went wrong is an outcome. */
@@ -29,12 +30,15 @@ export interface ScriptCall extends CallMessage {
 }
 
 export interface SandboxOptions {
-  /** Threads for everybody; half as many, at least one, are for owners served apart and for trials. Default: one less than there are processors, 2 to 4. */
+  /**
+   * Threads for everybody; half as many, at least one, are for penalized owners and for trials. Default: one less than
+   * there are processors, 2 to 4.
+   */
   workers?: number | undefined
   /** Calls waiting, at most. Default 2 000. */
   queue?: number
   /** How long a call waits for its turn, in ms. Default 10 000. */
-  patienceMs?: number
+  waitTimeoutMs?: number
   limits?: Partial<SandboxLimits>
   /** Processor time from which on a call is slow, in ms. Default a quarter of what it may take. */
   slowMs?: number
@@ -45,8 +49,8 @@ export interface SandboxOptions {
   onThreadEnd?: (reason: string) => void
   /** Told of each thread when it is ready, to watch it. */
   onThread?: (worker: Worker) => void
-  /** An owner is served apart from now on. */
-  onApart?: (owner: string) => void
+  /** An owner is penalized from now on. */
+  onPenalty?: (owner: string) => void
 }
 
 export const defaultLimits: SandboxLimits = {
@@ -58,18 +62,21 @@ export const defaultLimits: SandboxLimits = {
 }
 
 const callsPerInstance = 1_000
-const queueOfOwnerApart = 32
-/** Of 0 to 19: how far the threads apart step back for others that want the processor; on a busy machine this makes them about ten times slower. */
-const apartNice = 10
+const penaltyQueue = 32
+/**
+ * Of 0 to 19: how far their threads step back for others that want the processor; on a busy machine this makes them
+ * about ten times slower.
+ */
+const penaltyNice = 10
 /** So their calls may take longer by the clock. */
-const apartWall = 4
+const penaltyWallFactor = 4
 /** Who tries out a script that runs away does not wait as long for the next try. */
 const trialShare = 0.3
 /** While calls wait for answers, other threads take their place; this many to one, at most. */
 const threadsPerWorker = 4
 
 export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox => {
-  const { queue = 2_000, patienceMs = 10_000, callsPerThread = 10_000, fetch, onThread, onThreadEnd } = options
+  const { queue = 2_000, waitTimeoutMs = 10_000, callsPerThread = 10_000, fetch, onThread, onThreadEnd } = options
   const workers = options.workers ?? Math.min(4, Math.max(2, availableParallelism() - 1))
   const limits = {
     ...defaultLimits,
@@ -78,16 +85,16 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
     ...options.limits,
   }
   const slowMs = options.slowMs ?? limits.cpuMs / 4
-  const standing = createStanding({ slowMs, now: () => performance.now() })
+  const penalties = createPenalties({ slowMs, now: () => performance.now() })
   let module: Promise<WebAssembly.Module> | undefined
 
-  const lane = (
+  const pool = (
     nice: number,
     limits: SandboxLimits,
     wanted: number,
-    own: Pick<LaneOptions<ScriptCall>, 'queueOfOwner' | 'restAfter'>,
+    own: Pick<ThreadPoolOptions<ScriptCall>, 'queueOfOwner' | 'cooldownAfter'>,
   ) =>
-    createLane<ScriptCall>({
+    createThreadPool<ScriptCall>({
       wanted,
       most: fetch ? wanted * threadsPerWorker : wanted,
       queue,
@@ -101,25 +108,25 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
       ...own,
     })
 
-  const restAfter = ({ call }: Task<ScriptCall>, result: CallResult): number => {
+  const cooldownAfter = ({ call }: Task<ScriptCall>, result: CallResult): number => {
     if (weightOf(result) === 0) return 0
     // Throwing away what it left takes time too.
     return Math.max(result.cpuMs, slowMs) / (call.isTrial ? trialShare : slowShare)
   }
 
-  const main = lane(0, limits, workers, { queueOfOwner: queue })
-  const patient = { ...limits, wallMs: apartWall * limits.wallMs }
-  const apart = lane(apartNice, patient, Math.ceil(workers / 2), { queueOfOwner: queueOfOwnerApart, restAfter })
+  const mainPool = pool(0, limits, workers, { queueOfOwner: queue })
+  const patient = { ...limits, wallMs: penaltyWallFactor * limits.wallMs }
+  const penaltyPool = pool(penaltyNice, patient, Math.ceil(workers / 2), { queueOfOwner: penaltyQueue, cooldownAfter })
 
-  const note = ({ owner, isTrial }: ScriptCall, result: CallResult) => {
-    if (isTrial || !standing.note(owner, result)) return
-    options.onApart?.(owner)
+  const record = ({ owner, isTrial }: ScriptCall, result: CallResult) => {
+    if (isTrial || !penalties.record(owner, result)) return
+    options.onPenalty?.(owner)
     // What waits already goes where it will be served from now on.
-    for (const task of main.takeAll(owner)) apart.add(task)
+    for (const task of mainPool.takeAll(owner)) penaltyPool.add(task)
   }
 
   return {
-    start: main.start,
+    start: mainPool.start,
     run: (call) =>
       new Promise((resolve) => {
         const task: Task<ScriptCall> = {
@@ -128,18 +135,18 @@ export const createClaimsSandbox = (options: SandboxOptions = {}): ClaimsSandbox
           size: call.script.length + (call.input?.length ?? 0),
           finish(result) {
             clearTimeout(giveUp)
-            note(call, result)
+            record(call, result)
             resolve(result)
           },
         }
         const giveUp = setTimeout(() => {
-          if (main.remove(task) || apart.remove(task)) task.finish(refusal)
-        }, patienceMs)
-        const into = call.isTrial || standing.isApart(call.owner) ? apart : main
+          if (mainPool.remove(task) || penaltyPool.remove(task)) task.finish(refusal)
+        }, waitTimeoutMs)
+        const into = call.isTrial || penalties.isPenalized(call.owner) ? penaltyPool : mainPool
         into.add(task)
       }),
     async close() {
-      await Promise.all([main.close(), apart.close()])
+      await Promise.all([mainPool.close(), penaltyPool.close()])
     },
   }
 }

@@ -4,7 +4,7 @@ import type { CallMessage, CallResult, ScriptOutcome } from './messages.ts'
 import type { SandboxWorker, WorkerOptions } from './worker.ts'
 
 /** Threads, and the calls that wait for one. */
-export interface Lane<Call extends CallMessage> {
+export interface ThreadPool<Call extends CallMessage> {
   /** Starts the threads, unless they run; a call does so too. */
   start(): Promise<void>
   add(task: Task<Call>): void
@@ -24,7 +24,7 @@ export interface Task<Call extends CallMessage> {
   finish(result: CallResult): void
 }
 
-export interface LaneOptions<Call extends CallMessage> {
+export interface ThreadPoolOptions<Call extends CallMessage> {
   /** Threads that work. */
   wanted: number
   /** Together with those whose calls wait for answers. */
@@ -35,7 +35,7 @@ export interface LaneOptions<Call extends CallMessage> {
   /** Calls after which a thread gets a successor. */
   callsPerThread: number
   /** Absent: the calls of an owner run beside each other. Else one at a time, this long after one another, in ms. */
-  restAfter?: (task: Task<Call>, result: CallResult) => number
+  cooldownAfter?: (task: Task<Call>, result: CallResult) => number
   startWorker(hooks: Pick<WorkerOptions, 'onAsking' | 'onEnd'>): Promise<SandboxWorker>
   onThreadEnd: ((reason: string) => void) | undefined
 }
@@ -46,8 +46,8 @@ const slowestRestart = 5_000
 
 const stopped = (message: string): ScriptOutcome => ({ failed: 'stopped', message })
 
-export const createLane = <Call extends CallMessage>(options: LaneOptions<Call>): Lane<Call> => {
-  const { wanted, most, callsPerThread, restAfter, onThreadEnd } = options
+export const createThreadPool = <Call extends CallMessage>(options: ThreadPoolOptions<Call>): ThreadPool<Call> => {
+  const { wanted, most, callsPerThread, cooldownAfter, onThreadEnd } = options
   interface Thread {
     worker: SandboxWorker
     calls: number
@@ -74,10 +74,10 @@ export const createLane = <Call extends CallMessage>(options: LaneOptions<Call>)
   }
 
   const run = async (thread: Thread, task: Task<Call>) => {
-    if (restAfter) queue.pause(task.owner)
+    if (cooldownAfter) queue.pause(task.owner)
     const result = await thread.worker.run(task.call)
     task.finish(result)
-    if (restAfter) rest(task, restAfter(task, result))
+    if (cooldownAfter) rest(task, cooldownAfter(task, result))
     if (!threads.has(thread)) return
     if (++thread.calls < callsPerThread) idle.push(thread)
     else retire(thread)

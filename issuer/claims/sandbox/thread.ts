@@ -11,7 +11,10 @@ import { prepareCall, type SandboxCall } from './call.ts'
 import type { CallMessage, FetchedAnswer, FromThread, ThreadStart, ToThread } from './messages.ts'
 import type { ScriptFetch } from './script-fetch.ts'
 
-/** The thread side of `sandbox.ts`: one call after another, the next one's engine made as soon as the last one is thrown away. */
+/**
+ * The thread side of `sandbox.ts`: one call after another, the next one's engine made as soon as the last one is thrown
+ * away.
+ */
 
 const { module, limits, nice, callsPerInstance, offersFetch } = workerData as ThreadStart
 const say = (message: FromThread): void => parentPort!.postMessage(message)
@@ -27,7 +30,10 @@ const newInstance = (): Promise<QuickJSWASMModule> =>
     newVariant(variant, { wasmModule: module, wasmMemory: new WebAssembly.Memory(pages) as never }),
   )
 
-/** Limits that leave memory behind which the instance would keep, or an engine that was stopped at no place of its choice. */
+/**
+ * Limits that leave memory behind which the instance would keep, or an engine that was stopped at no place of its
+ * choice.
+ */
 const spoiling = new Set(['cpu', 'memory'])
 
 let engine = await newInstance()

@@ -13,7 +13,10 @@ import {
   type ToThread,
 } from './messages.ts'
 
-/** A thread of the sandbox, seen from outside: it runs one call after another. One that misses its deadline takes the thread with it. */
+/**
+ * A thread of the sandbox, seen from outside: it runs one call after another. One that misses its deadline takes the
+ * thread with it.
+ */
 export interface SandboxWorker {
   /** Rejects when the thread did not start. */
   ready: Promise<void>
@@ -97,11 +100,15 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
 
   const endOverdue = (call: Running) => {
     const outcome: ScriptOutcome = { failed: 'wall', message: `It took more than ${wallMs} ms.` }
-    // What the thread has said by now is heard first: it may be this one that was late. How much was processor time is not known.
+    // What the thread has said by now is heard first: it may be this one that was late. How much was processor time is
+    // not known.
     setImmediate(endFor, call, outcome, wallMs)
   }
 
-  /** The engine looks at the clock between its steps; one step, such as the search of a text in another, can take for ever. */
+  /**
+   * The engine looks at the clock between its steps; one step, such as the search of a text in another, can take for
+   * ever.
+   */
   const check = async (call: Running) => {
     const now = await cpuOf(worker)
     if (now === undefined || running !== call) return

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
-import type { Page } from '../../base/route.ts'
 import type { ApplicationRow, ApplicationType } from './application.ts'
 
 export type ApplicationColumns = Omit<ApplicationRow, 'id' | 'created_at'>

@@ -24,8 +24,9 @@ export const confidentialTypes: ReadonlySet<ApplicationType> = new Set(['Traditi
 /** Never run as code in a browser, never read from a disk. */
 const harmfulSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:'])
 
-// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2), which every parser reads alike: no
-// white space, no backslash, host names in ASCII. A custom scheme is for native applications (`operations.ts`).
+// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2), which every
+// parser reads alike: no white space, no backslash, host names in ASCII. A custom scheme is for native applications
+// (`operations.ts`).
 const redirectUri = z
   .string()
   .max(2048, { abort: true })

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
 import { newId } from '../../../platform/ids.ts'
-import { refuseClimbing } from '../../base/authorization.ts'
+import { refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { problem } from '../../base/errors/problems.ts'
-import { carriedByApplications } from '../../base/management-scope-store.ts'
+import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
 import { endClientAccess } from '../../tokens/sessions/end-access.ts'
@@ -30,7 +30,10 @@ import {
 import { defaultSecretName } from './secret.ts'
 import { storeSecret } from './secret-operations.ts'
 
-/** Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles: `roles/assignments.ts`. */
+/**
+ * Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles:
+ * `roles/assignments.ts`.
+ */
 export const applicationOperations = ({
   database: { knex },
   mutate,
@@ -40,7 +43,7 @@ export const applicationOperations = ({
   const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownApplication) => {
     const row = await lockApplication(trx, id)
     if (row === undefined) throw unknown(id)
-    await refuseClimbing(caller, () => carriedByApplications(trx, indicators, [id]))
+    await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [id]))
     return row
   }
 
@@ -63,7 +66,7 @@ export const applicationOperations = ({
     async get(id: string): Promise<Application & { isAdmin: boolean }> {
       const row = await findApplication(knex, id)
       if (row === undefined) throw unknownApplication(id)
-      const carried = await carriedByApplications(knex, indicators, [id])
+      const carried = await managementScopesOfApplications(knex, indicators, [id])
       return { ...toApplication(row), isAdmin: carried.includes('all') }
     },
 

@@ -2,10 +2,7 @@ import { z } from 'zod'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
-import { id, ids, jsonObject, someIds } from '../../base/schemas.ts'
-import { assignmentOperations } from '../roles/assignments.ts'
-import { role, roleSearchFields, toRole } from '../roles/role.ts'
-import { listRoles } from '../roles/role-store.ts'
+import { id, jsonObject } from '../../base/schemas.ts'
 import {
   application,
   applicationDetails,
@@ -32,7 +29,6 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
   const { knex } = dependencies.database
   const applications = applicationOperations(dependencies)
   const secrets = secretOperations(dependencies)
-  const assignments = assignmentOperations(dependencies)
 
   return [
     route({
@@ -174,78 +170,6 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],
       handle: (context) => secrets.delete(context, context.params.id, context.params.name),
-    }),
-    route({
-      method: 'GET',
-      path: '/applications/:id/roles',
-      operationId: 'listApplicationRoles',
-      summary: 'Lists the roles of a machine-to-machine application.',
-      scope: 'rbac',
-      params,
-      query: listQuery(roleSearchFields, {}),
-      paged: 'optional',
-      status: 200,
-      response: z.array(role),
-      problems: ['entity.not_exists_with_id', 'application.invalid_type'],
-      async handle({ params: { id }, query, page }) {
-        await applications.requireMachineToMachine(id)
-        const { rows, total } = await listRoles(knex, { ...query, applicationId: id }, page)
-        return { body: rows.map(toRole), total }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/applications/:id/roles',
-      operationId: 'addApplicationRoles',
-      summary: 'Gives a machine-to-machine application roles; those that it has are left alone.',
-      scope: 'rbac',
-      params,
-      body: z.object({ roleIds: someIds }),
-      status: 201,
-      response: z.strictObject({ roleIds: z.array(id), addedRoleIds: z.array(id) }),
-      problems: [
-        'entity.not_found',
-        'entity.not_exists_with_id',
-        'application.invalid_type',
-        'application.invalid_role_type',
-      ],
-      async handle(context) {
-        const { roleIds } = context.body
-        const addedRoleIds = await assignments.addRoles(context, 'application', context.params.id, roleIds)
-        return { body: { roleIds, addedRoleIds } }
-      },
-    }),
-    route({
-      method: 'PUT',
-      path: '/applications/:id/roles',
-      operationId: 'replaceApplicationRoles',
-      summary: 'Gives a machine-to-machine application exactly these roles.',
-      scope: 'rbac',
-      params,
-      body: z.object({ roleIds: ids }),
-      status: 200,
-      response: z.strictObject({ roleIds: z.array(id) }),
-      problems: [
-        'entity.not_found',
-        'entity.not_exists_with_id',
-        'application.invalid_type',
-        'application.invalid_role_type',
-      ],
-      async handle(context) {
-        await assignments.setRoles(context, 'application', context.params.id, context.body.roleIds)
-        return { body: { roleIds: context.body.roleIds } }
-      },
-    }),
-    route({
-      method: 'DELETE',
-      path: '/applications/:id/roles/:roleId',
-      operationId: 'deleteApplicationRole',
-      summary: 'Takes a role from an application.',
-      scope: 'rbac',
-      params: params.extend({ roleId: id }),
-      status: 204,
-      problems: ['entity.not_found'],
-      handle: (context) => assignments.remove(context, 'application', context.params.id, context.params.roleId),
     }),
   ]
 }

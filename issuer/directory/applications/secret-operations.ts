@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { randomAlphanumerics } from '../../../platform/ids.ts'
 import { sha256 } from '../../../platform/secret.ts'
-import { refuseClimbing } from '../../base/authorization.ts'
+import { refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { problem } from '../../base/errors/problems.ts'
-import { carriedByApplications } from '../../base/management-scope-store.ts'
+import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
 import { endClientAccess } from '../../tokens/sessions/end-access.ts'
 import { confidentialTypes } from './application.ts'
@@ -13,7 +13,10 @@ import { findApplication, lockApplication } from './application-store.ts'
 import { type ApplicationSecret, type NewSecret, type SecretPatch, secretLength, toSecret } from './secret.ts'
 import { deleteSecret, insertSecret, listSecrets, lockSecret, updateSecret } from './secret-store.ts'
 
-/** Makes a secret of at least 256 random bits and keeps its SHA-256; the answer is the only place where its value ever stands. */
+/**
+ * Makes a secret of at least 256 random bits and keeps its SHA-256; the answer is the only place where its value ever
+ * stands.
+ */
 export const storeSecret = async (
   trx: Knex,
   applicationId: string,
@@ -39,7 +42,7 @@ export const secretOperations = ({
   const lockFor = async (trx: Knex, caller: Caller, applicationId: string) => {
     const row = await lockApplication(trx, applicationId)
     if (row === undefined) throw unknown(applicationId)
-    await refuseClimbing(caller, () => carriedByApplications(trx, indicators, [applicationId]))
+    await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [applicationId]))
     return row
   }
 
@@ -78,7 +81,9 @@ export const secretOperations = ({
       })
     },
 
-    /** Whoever knew the secret has nothing left: the application's tokens end with it, unless it had expired by itself. */
+    /**
+     * Whoever knew the secret has nothing left: the application's tokens end with it, unless it had expired by itself.
+     */
     delete: (context: OperationContext, applicationId: string, secretName: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
         await lockFor(trx, context.caller, applicationId)

@@ -4,9 +4,10 @@ import type { Query } from '../../../platform/database.ts'
 import { problem } from '../../base/errors/problems.ts'
 
 /**
- * The events of the ledger for readers that keep a cursor. Numbers are given out before their transactions commit, so a later number can be
- * seen before an earlier one: a reader that went by what it sees would miss the late one for ever. So it is shown only what lies below a mark
- * that is settled: every transaction that was writing to the outbox when the mark was the last number has ended since.
+ * The events of the ledger for readers that keep a cursor. Numbers are given out before their transactions commit, so a
+ * later number can become visible before an earlier one, and a reader that went by what it sees would miss the late
+ * one. Events are therefore shown only up to a high-water mark: a number is one once every transaction that was writing
+ * to the outbox when it was the last number has ended.
  */
 export interface EventFeed {
   read(request: FeedRequest): Promise<FeedPage>
@@ -34,45 +35,47 @@ export interface FeedPage {
 
 const maxBytes = 4_000_000
 /** While readers wait, in ms. */
-const lookEveryMs = 200
-/** A look that finds writers is repeated this soon, and for at most this long before the answer does without what they write. In ms. */
-const settleEveryMs = 10
-const settleMs = 250
+const pollEveryMs = 200
+/** While transactions write, the mark is looked for this often, and for at most `markTimeoutMs`; in ms. */
+const markEveryMs = 10
+const markTimeoutMs = 250
 
 export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
   const closing = new AbortController()
-  let settled = 0
+  let highWaterMark = 0
   let pending: { seq: number; writers: Set<string> } | undefined
-  let looking: Promise<number> | undefined
+  let advancing: Promise<number> | undefined
 
-  /** Moves the mark; answers the last number that was given out when it looked. The order of the two questions matters. */
-  const lookNow = async (): Promise<number> => {
+  /**
+   * Moves the mark; answers the last number that was given out when it looked. The order of the two questions matters.
+   */
+  const advanceNow = async (): Promise<number> => {
     const seq = await lastSeqGiven(query)
     const writers = await writersNow(query)
     if (writers.size === 0) {
-      settled = Math.max(settled, seq)
+      highWaterMark = Math.max(highWaterMark, seq)
       pending = undefined
       return seq
     }
     if (pending) for (const writer of pending.writers) if (!writers.has(writer)) pending.writers.delete(writer)
     if (pending && pending.writers.size > 0) return seq
-    if (pending) settled = Math.max(settled, pending.seq)
+    if (pending) highWaterMark = Math.max(highWaterMark, pending.seq)
     pending = { seq, writers }
     return seq
   }
-  const look = (): Promise<number> => {
-    looking ??= lookNow().finally(() => {
-      looking = undefined
+  const advance = (): Promise<number> => {
+    advancing ??= advanceNow().finally(() => {
+      advancing = undefined
     })
-    return looking
+    return advancing
   }
 
-  const settle = async (): Promise<void> => {
-    const until = performance.now() + settleMs
-    const wanted = await look()
-    while (settled < wanted && performance.now() < until && !closing.signal.aborted) {
-      await delay(settleEveryMs)
-      await look()
+  const awaitMark = async (): Promise<void> => {
+    const until = performance.now() + markTimeoutMs
+    const wanted = await advance()
+    while (highWaterMark < wanted && performance.now() < until && !closing.signal.aborted) {
+      await delay(markEveryMs)
+      await advance()
     }
   }
 
@@ -93,8 +96,8 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
       const until = performance.now() + request.waitMs
       let cursor = await start(request)
       for (;;) {
-        await settle()
-        const upTo = settled
+        await awaitMark()
+        const upTo = highWaterMark
         const { types, organizationIds, limit } = request
         const rows =
           upTo > cursor ? await readFeed(query, { after: cursor, upTo, types, organizationIds, limit, maxBytes }) : []
@@ -106,7 +109,7 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
         const left = until - performance.now()
         if (last || left <= 0 || closing.signal.aborted)
           return { payloads: rows.map(({ payload }) => payload), cursor, more }
-        await delay(Math.min(lookEveryMs, left), undefined, { signal: closing.signal }).catch(() => {})
+        await delay(Math.min(pollEveryMs, left), undefined, { signal: closing.signal }).catch(() => {})
       }
     },
     close: () => closing.abort(),

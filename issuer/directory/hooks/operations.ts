@@ -116,7 +116,10 @@ const isOurs = (url: string, baseUrl: string): boolean => {
   return portOf(target) === portOf(own) || (target.port === '' && own.port === '')
 }
 
-/** What a hook shall listen to, in either of the two ways to say it; undefined when nothing is said. Throws 400 for an empty list. */
+/**
+ * What a hook shall listen to, in either of the two ways to say it; undefined when nothing is said. Throws 400 for an
+ * empty list.
+ */
 const namedEvents = ({ events, event }: HookPatch): Pick<HookColumns, 'events' | 'event'> | undefined => {
   if (events?.length === 0) throw problem('hook.missing_events')
   if (events) return { events, event: null }

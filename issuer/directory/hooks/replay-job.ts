@@ -4,7 +4,10 @@ import type { Database } from '../../../platform/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import { createWakeUp, pause } from '../../../platform/wake-up.ts'
 
-/** Works on the replays that callers asked for, those that another instance left unfinished included; several instances share them. */
+/**
+ * Works on the replays that callers asked for, those that another instance left unfinished included; several instances
+ * share them.
+ */
 export interface ReplayJob {
   /** There is a new one. */
   wake(): void

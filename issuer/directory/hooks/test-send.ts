@@ -37,8 +37,8 @@ const lookEveryMs = 50
 const relayWaitMs = 2_000
 
 /**
- * Sends made-up events to a hook's endpoint and says what came of it. The issuer opens no connection to customers' URLs: it commits test
- * deliveries, and a relay sends each of them once.
+ * Sends made-up events to a hook's endpoint and says what came of it. The issuer opens no connection to customers'
+ * URLs: it commits test deliveries, and a relay sends each of them once.
  */
 export const createTestSend = (dependencies: TestSendDependencies) => {
   const { database, mutate, envelope, hooks, waitMs = 20_000 } = dependencies

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { findLog, listLogs } from '../../base/audit/log-store.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, timestampText } from '../../base/schemas.ts'
 import { log, toLog } from './log.ts'
+import { findLog, listLogs } from './log-store.ts'
 
 export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Route[] => [
   route({

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../base/lists/keyword.ts'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
-import type { Page } from '../../base/route.ts'
 import type { FeaturedOrganizationRow, OrganizationRow } from './organization.ts'
 
 export type OrganizationColumns = Omit<OrganizationRow, 'id' | 'created_at'>

@@ -4,7 +4,6 @@ import { keyword } from '../../base/lists/keyword.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
-import { memberRoutes } from './members/members-router.ts'
 import { organizationOperations } from './operations.ts'
 import {
   featuredOrganization,
@@ -90,7 +89,5 @@ export const organizationsRoutes = (dependencies: ManagementDependencies): Route
       problems: ['entity.not_found'],
       handle: (context) => organizations.delete(context, context.params.id),
     }),
-    ...memberRoutes(dependencies, 'user'),
-    ...memberRoutes(dependencies, 'application'),
   ]
 }

@@ -37,8 +37,8 @@ export interface PersonalIssueRow {
 }
 
 /**
- * Deletes it, and the opaque tokens that came from it; answers the JWTs, which are left to revoke. Undefined when the user has none of that
- * name. Locked first: an exchange that is under way is then either among those or refused.
+ * Deletes it, and the opaque tokens that came from it; answers the JWTs, which are left to revoke. Undefined when the
+ * user has none of that name. Locked first: an exchange that is under way is then either among those or refused.
  */
 export const deletePersonalAccessToken = async (
   trx: Knex,

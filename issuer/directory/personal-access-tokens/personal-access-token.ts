@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { id, tenantId, timestamp } from '../../base/schemas.ts'
 
-/** A named token with which a user's scripts call APIs: exchanged for an access token, never itself one. Its value is shown once. */
+/**
+ * A named token with which a user's scripts call APIs: exchanged for an access token, never itself one. Its value is
+ * shown once.
+ */
 export interface PersonalAccessTokenRow {
   user_id: string
   name: string

@@ -2,8 +2,8 @@ import { newId } from '../../../platform/ids.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { problem } from '../../base/errors/problems.ts'
-import type { Listed } from '../../base/lists/list-store.ts'
-import type { OperationContext, Page } from '../../base/route.ts'
+import type { Listed, Page } from '../../base/lists/list-store.ts'
+import type { OperationContext } from '../../base/route.ts'
 import {
   type NewResource,
   type Resource,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed } from '../../base/lists/list-store.ts'
-import type { Page } from '../../base/route.ts'
 import type { ResourceRow } from './resource.ts'
 
 export type ResourceColumns = Pick<ResourceRow, 'name' | 'indicator' | 'access_token_ttl'>
@@ -39,8 +39,9 @@ export const listResources = (knex: Knex, page: Page | undefined): Promise<Liste
   )
 
 /**
- * Makes this resource the default one, or no longer. There is one at most: whoever sets it waits here, because taking it from the
- * resource that has it and giving it to another are two statements, between which somebody else could give it away too.
+ * Makes this resource the default one, or no longer. There is one at most: whoever sets it waits here, because taking
+ * it from the resource that has it and giving it to another are two statements, between which somebody else could give
+ * it away too.
  */
 export const setDefaultResource = async (
   trx: Knex,

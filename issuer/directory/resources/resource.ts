@@ -3,7 +3,9 @@ import { isIndicator } from '../../base/indicator.ts'
 import { id, tenantId } from '../../base/schemas.ts'
 import { type Scope, scope } from './scope.ts'
 
-/** An API resource as the database holds it. `indicator` is what tokens carry as `aud` (RFC 8707 §2); it never changes. */
+/**
+ * An API resource as the database holds it. `indicator` is what tokens carry as `aud` (RFC 8707 §2); it never changes.
+ */
 export interface ResourceRow {
   id: string
   name: string

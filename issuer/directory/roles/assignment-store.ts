@@ -1,7 +1,10 @@
 import type { Knex } from 'knex'
 import type { RoleType } from './role.ts'
 
-/** Who has which role: users through `user_roles`, applications through `application_roles`. The two tables are used alike. */
+/**
+ * Who has which role: users through `user_roles`, applications through `application_roles`. The two tables are used
+ * alike.
+ */
 const holders = {
   user: { table: 'user_roles', column: 'user_id' },
   application: { table: 'application_roles', column: 'application_id' },

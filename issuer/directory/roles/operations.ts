@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { newId } from '../../../platform/ids.ts'
-import { managementRoleNames, refuseClimbing } from '../../base/authorization.ts'
+import { managementRoleNames, refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { problem } from '../../base/errors/problems.ts'
-import { carriedByRoles, carriedByScopes } from '../../base/management-scope-store.ts'
+import { managementScopesAmong, managementScopesOfRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
 import { type Scope, type ScopeRow, toScope } from '../resources/scope.ts'
 import { lockScopes } from '../resources/scope-store.ts'
@@ -12,22 +12,25 @@ import { type NewRole, type Role, type RolePatch, type RoleType, toRole } from '
 import { addScopes, listScopesOfRole, removeScope } from './role-scope-store.ts'
 import { deleteRole, findRole, insertRole, lockRole, type RoleColumns, updateRole } from './role-store.ts'
 
-/** Every change of a role and of the permissions it carries, with its events. Who has a role: `assignments.ts`. */
+/** Every change of a role and of the permissions it carries, with its events. Who has a role: `role-assignments/`. */
 export const roleOperations = ({
   database: { knex },
   mutate,
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
-  const refuseClimbingBy = (trx: Knex, caller: Caller, roleId: string) =>
-    refuseClimbing(caller, () => carriedByRoles(trx, indicators, [roleId]))
+  const refuseEscalationBy = (trx: Knex, caller: Caller, roleId: string) =>
+    refuseEscalation(caller, () => managementScopesOfRoles(trx, indicators, [roleId]))
 
-  /** The permissions that are to stand on a role, which cannot vanish meanwhile. Throws 404, 403 and, for a user role, 400. */
+  /**
+   * The permissions that are to stand on a role, which cannot vanish meanwhile. Throws 404, 403 and, for a user role,
+   * 400.
+   */
   const acceptScopes = async (trx: Knex, caller: Caller, type: RoleType, scopeIds: readonly string[]) => {
     const rows = await lockScopes(trx, scopeIds)
     const unknown = scopeIds.filter((id) => !rows.some((row) => row.id === id))
     if (unknown.length > 0) throw problem('entity.not_exists_with_id', { data: { id: unknown[0], ids: unknown } })
-    const ofManagement = await carriedByScopes(trx, indicators, scopeIds)
-    await refuseClimbing(caller, async () => ofManagement)
+    const ofManagement = await managementScopesAmong(trx, indicators, scopeIds)
+    await refuseEscalation(caller, async () => ofManagement)
     if (type === 'User' && ofManagement.length > 0) {
       throw problem('role.management_api_scopes_not_assignable_to_user_role')
     }
@@ -68,7 +71,7 @@ export const roleOperations = ({
       return mutate(context, async ({ trx, record }) => {
         const row = await lockRole(trx, id)
         if (row === undefined) throw problem('entity.not_exists', { data: { id } })
-        await refuseClimbingBy(trx, context.caller, id)
+        await refuseEscalationBy(trx, context.caller, id)
         const columns = { name: patch.name, description: patch.description, is_default: patch.isDefault }
         const changes = changesOf<RoleColumns>(row, columns as Partial<RoleColumns>)
         if (changes === undefined) return toRole(row)
@@ -81,7 +84,7 @@ export const roleOperations = ({
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
         if ((await lockRole(trx, id)) === undefined) throw problem('entity.not_found', { data: { id } })
-        await refuseClimbingBy(trx, context.caller, id)
+        await refuseEscalationBy(trx, context.caller, id)
         await deleteRole(trx, id)
         await record({ type: 'Role.Deleted', entity: { kind: 'role', id }, data: null })
       }),
@@ -91,7 +94,7 @@ export const roleOperations = ({
       mutate(context, async ({ trx, record }) => {
         const row = await lockRole(trx, id)
         if (row === undefined) throw unknownRole(id)
-        await refuseClimbingBy(trx, context.caller, id)
+        await refuseEscalationBy(trx, context.caller, id)
         await acceptScopes(trx, context.caller, row.type, scopeIds)
         await addScopes(trx, id, scopeIds)
         const data = (await listScopesOfRole(trx, id)).map(toScope)
@@ -102,7 +105,7 @@ export const roleOperations = ({
     removeScope: (context: OperationContext, id: string, scopeId: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
         if ((await lockRole(trx, id)) === undefined) throw unknownRole(id)
-        await refuseClimbingBy(trx, context.caller, id)
+        await refuseEscalationBy(trx, context.caller, id)
         const removed = await removeScope(trx, id, scopeId)
         if (removed === 0) throw problem('entity.not_found', { data: { id: scopeId } })
         await record({ type: 'Role.Scopes.Updated', entity: { kind: 'role', id }, data: null, extras: { roleId: id } })

@@ -4,7 +4,10 @@ import { id, ids } from '../../base/schemas.ts'
 
 export { role, roleType }
 
-/** A role as the database holds it. A user role can be held by users, a machine-to-machine role by applications of that type. */
+/**
+ * A role as the database holds it. A user role can be held by users, a machine-to-machine role by applications of that
+ * type.
+ */
 export interface RoleRow {
   id: string
   name: string

@@ -3,13 +3,8 @@ import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { listQuery } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, someIds } from '../../base/schemas.ts'
-import { application, applicationSearchFields, toApplication } from '../applications/application.ts'
-import { listApplications } from '../applications/application-store.ts'
 import { resource, toResource } from '../resources/resource.ts'
 import { scope, scopeSearchFields, toScope } from '../resources/scope.ts'
-import { toUser, user, userSearchFields } from '../users/user.ts'
-import { listUsers } from '../users/user-store.ts'
-import { assignmentOperations } from './assignments.ts'
 import { roleOperations } from './operations.ts'
 import { listedRole, newRole, role, rolePatch, roleSearchFields, roleType, toListedRole } from './role.ts'
 import { pageScopesOfRole } from './role-scope-store.ts'
@@ -20,7 +15,6 @@ const params = z.object({ id })
 export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
   const { knex } = dependencies.database
   const roles = roleOperations(dependencies)
-  const assignments = assignmentOperations(dependencies)
 
   return [
     route({
@@ -140,95 +134,6 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],
       handle: (context) => roles.removeScope(context, context.params.id, context.params.scopeId),
-    }),
-    route({
-      method: 'GET',
-      path: '/roles/:id/users',
-      operationId: 'listRoleUsers',
-      summary: 'Lists the users who have a role.',
-      scope: 'rbac',
-      params,
-      query: listQuery(userSearchFields, {}),
-      paged: 'always',
-      status: 200,
-      response: z.array(user),
-      problems: ['entity.not_exists_with_id'],
-      async handle({ params: { id }, query, page }) {
-        await roles.get(id)
-        const { rows, total } = await listUsers(knex, { ...query, roleId: id }, page)
-        return { body: rows.map(toUser), total }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/roles/:id/users',
-      operationId: 'addRoleUsers',
-      summary: 'Gives a role to users.',
-      scope: 'rbac',
-      params,
-      body: z.object({ userIds: someIds }),
-      status: 201,
-      problems: ['entity.not_exists_with_id', 'entity.not_found', 'role.user_exists', 'entity.db_constraint_violated'],
-      handle: (context) => assignments.addHolders(context, 'user', context.params.id, context.body.userIds),
-    }),
-    route({
-      method: 'DELETE',
-      path: '/roles/:id/users/:userId',
-      operationId: 'deleteRoleUser',
-      summary: 'Takes a role from a user.',
-      scope: 'rbac',
-      params: params.extend({ userId: id }),
-      status: 204,
-      problems: ['entity.not_found'],
-      handle: (context) => assignments.remove(context, 'user', context.params.userId, context.params.id),
-    }),
-    route({
-      method: 'GET',
-      path: '/roles/:id/applications',
-      operationId: 'listRoleApplications',
-      summary: 'Lists the applications that have a role.',
-      scope: 'rbac',
-      params,
-      query: listQuery(applicationSearchFields, {}),
-      paged: 'always',
-      status: 200,
-      response: z.array(application),
-      problems: ['entity.not_exists_with_id'],
-      async handle({ params: { id }, query, page }) {
-        await roles.get(id)
-        const { rows, total } = await listApplications(knex, { ...query, roleId: id }, page)
-        return { body: rows.map(toApplication), total }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/roles/:id/applications',
-      operationId: 'addRoleApplications',
-      summary: 'Gives a role to machine-to-machine applications.',
-      scope: 'rbac',
-      params,
-      body: z.object({ applicationIds: someIds }),
-      status: 201,
-      problems: [
-        'entity.not_exists_with_id',
-        'entity.not_found',
-        'role.application_exists',
-        'entity.db_constraint_violated',
-        'application.invalid_type',
-      ],
-      handle: (context) =>
-        assignments.addHolders(context, 'application', context.params.id, context.body.applicationIds),
-    }),
-    route({
-      method: 'DELETE',
-      path: '/roles/:id/applications/:applicationId',
-      operationId: 'deleteRoleApplication',
-      summary: 'Takes a role from an application.',
-      scope: 'rbac',
-      params: params.extend({ applicationId: id }),
-      status: 204,
-      problems: ['entity.not_found'],
-      handle: (context) => assignments.remove(context, 'application', context.params.applicationId, context.params.id),
     }),
   ]
 }

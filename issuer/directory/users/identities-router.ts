@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { type Identity, identities, identity, identityAt, listedIdentities } from './identity.ts'
 import { identityOperations, unknownIdentity } from './identity-operations.ts'
+import type { UserDependencies } from './operations.ts'
 import { userOperations } from './operations.ts'
 import { user } from './user.ts'
 
@@ -15,7 +15,7 @@ const atNewTarget = params.extend({
 })
 
 /** Who users are elsewhere: the identities that federation will look them up by. */
-export const identitiesRoutes = (dependencies: ManagementDependencies): Route[] => {
+export const identitiesRoutes = (dependencies: UserDependencies): Route[] => {
   const users = userOperations(dependencies)
   const operations = identityOperations(dependencies)
 

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { id, jsonObject } from '../../base/schemas.ts'
 import type { User } from './user.ts'
 
-/** Who a user is elsewhere: `userId` at a provider (`target`, as `github`), with whatever else is known of the account there. */
+/**
+ * Who a user is elsewhere: `userId` at a provider (`target`, as `github`), with whatever else is known of the account
+ * there.
+ */
 export const identity = z.object({ userId: id, details: jsonObject.optional() })
 export type Identity = z.output<typeof identity>
 

@@ -24,13 +24,20 @@ import {
   updateUser,
 } from './user-store.ts'
 
+export interface UserDependencies extends ManagementDependencies {
+  passwords: PasswordHasher
+}
+
 /** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
 export const userOperations = ({
   database: { knex },
   mutate,
   passwords,
-}: Pick<ManagementDependencies, 'database' | 'mutate' | 'passwords'>) => {
-  /** Locks the user, lets `changes` say what becomes different, and records it if anything does. Answers the row as it then is. */
+}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords'>) => {
+  /**
+   * Locks the user, lets `changes` say what becomes different, and records it if anything does. Answers the row as it
+   * then is.
+   */
   const change = (
     context: OperationContext,
     userId: string,
@@ -122,8 +129,8 @@ export const userOperations = ({
     },
 
     /**
-     * Throws 422 `session.invalid_credentials` unless it is the user's password. A digest from elsewhere is replaced by ours now that the
-     * password is known; when there is no time for that, at its next use.
+     * Throws 422 `session.invalid_credentials` unless it is the user's password. A digest from elsewhere is replaced by
+     * ours now that the password is known; when there is no time for that, at its next use.
      */
     async verifyPassword(context: OperationContext, userId: string, password: string): Promise<void> {
       const row = await findUser(knex, userId)
@@ -168,13 +175,16 @@ const unlessBusy = (error: unknown): undefined => {
   throw error
 }
 
-/** The number that is sent in the form in which it is kept. What an older version has stored in another form may be sent as it is. */
+/**
+ * The number that is sent in the form in which it is kept. What an older version has stored in another form may be sent
+ * as it is.
+ */
 const phoneColumn = (row: UserRow, digits: string | null | undefined): UserColumns =>
   digits && digits !== row.primary_phone ? { primary_phone: readPhone(digits).number } : {}
 
 /**
- * The unique constraint has refused the same number in the same form. Older versions have stored others: a user who has it in one of those
- * has it too.
+ * The unique constraint has refused the same number in the same form. Older versions have stored others: a user who has
+ * it in one of those has it too.
  */
 const refuseOtherSpellings = async (trx: Knex, userId: string, { spellings }: Phone) => {
   if (await isPhoneInUse(trx, spellings, userId)) throw problem('user.phone_already_in_use')

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import type { PasswordAlgorithm } from './user.ts'
 
 /**
- * The digests that users may bring from elsewhere, as rows: how each is read, and how a password is held against it. None of them runs
- * for more than some seconds or takes more than 256 MB: a digest names its own cost, and whoever imports one must not be able to take
- * the machine.
+ * The digests that users may bring from elsewhere, as rows: how each is read, and how a password is held against it.
+ * None of them runs for more than some seconds or takes more than 256 MB: a digest names its own cost, and whoever
+ * imports one must not be able to take the machine.
  */
 interface DigestKind {
   /** Of this algorithm, well-formed, and within our bounds. */

@@ -15,7 +15,10 @@ export interface PasswordHasher {
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1, algorithm: 2 satisfies Algorithm.Argon2id }
 const currentForm = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$`
 
-/** False for a digest that is to be replaced as soon as its password is known: of another algorithm, or with other parameters. */
+/**
+ * False for a digest that is to be replaced as soon as its password is known: of another algorithm, or with other
+ * parameters.
+ */
 export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean =>
   algorithm === 'Argon2id' && digest.startsWith(currentForm)
 
@@ -23,8 +26,8 @@ export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean 
 const poolThreads = 3
 
 /**
- * Hashes and verifies in libuv's threads, at most `concurrency` at a time: a burst of passwords must not starve the rest, nor fill the
- * memory.
+ * Hashes and verifies in libuv's threads, at most `concurrency` at a time: a burst of passwords must not starve the
+ * rest, nor fill the memory.
  */
 export const createPasswordHasher = ({
   concurrency = Math.min(availableParallelism() * 2, poolThreads),

@@ -9,8 +9,9 @@ export interface Phone {
 }
 
 /**
- * Reads a number with its country code, in digits; what is dialled before a number at home, mostly a 0, may stand behind the country code.
- * A length that the country gives out will do: new ranges are in use before a list of them is up to date. Throws 422 `user.invalid_phone`.
+ * Reads a number with its country code, in digits; what is dialled before a number at home, mostly a 0, may stand
+ * behind the country code. A length that the country gives out will do: new ranges are in use before a list of them is
+ * up to date. Throws 422 `user.invalid_phone`.
  */
 export const readPhone = (digits: string): Phone => {
   const parsed = parse(digits)
@@ -33,7 +34,10 @@ const maxDigits = 15
 /** More than a country's ways of writing a number ever take. */
 const maxReadings = 5
 
-/** Undefined for what is no number. The result is read as itself: `6100412345678` is first `610412345678`, and that is `61412345678`. */
+/**
+ * Undefined for what is no number. The result is read as itself: `6100412345678` is first `610412345678`, and that is
+ * `61412345678`.
+ */
 const parse = (digits: string) => {
   let text = digits
   for (let reading = 0; reading < maxReadings; reading++) {

@@ -1,13 +1,9 @@
 import { z } from 'zod'
 import { authorize } from '../../base/authorization.ts'
-import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
 import { type Caller, type Route, route } from '../../base/route.ts'
-import { id, ids, jsonObject, someIds } from '../../base/schemas.ts'
-import { assignmentOperations } from '../roles/assignments.ts'
-import { role, roleSearchFields, toRole } from '../roles/role.ts'
-import { listRoles } from '../roles/role-store.ts'
-import { userOperations } from './operations.ts'
+import { id, jsonObject } from '../../base/schemas.ts'
+import { type UserDependencies, userOperations } from './operations.ts'
 import {
   listedUser,
   newUser,
@@ -24,7 +20,6 @@ import {
 import { listUsers } from './user-store.ts'
 
 const params = z.object({ userId: id })
-const roleIds = z.object({ roleIds: ids })
 const collisions = [
   'user.username_already_in_use',
   'user.email_already_in_use',
@@ -36,10 +31,9 @@ const collisions = [
 /** Digests are not for holders of `read`. */
 const requireDigests = (caller: Caller) => authorize({ method: 'GET', scope: 'users', secret: true }, caller)
 
-export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
+export const usersRoutes = (dependencies: UserDependencies): Route[] => {
   const { knex } = dependencies.database
   const users = userOperations(dependencies)
-  const assignments = assignmentOperations(dependencies)
 
   return [
     route({
@@ -224,68 +218,6 @@ export const usersRoutes = (dependencies: ManagementDependencies): Route[] => {
       handle: async (context) => ({
         body: await users.setSuspended(context, context.params.userId, context.body.isSuspended),
       }),
-    }),
-    route({
-      method: 'GET',
-      path: '/users/:userId/roles',
-      operationId: 'listUserRoles',
-      summary: 'Lists the roles of a user.',
-      scope: 'rbac',
-      params,
-      query: listQuery(roleSearchFields, {}),
-      paged: 'always',
-      status: 200,
-      response: z.array(role),
-      problems: ['entity.not_found'],
-      async handle({ params: { userId }, query, page }) {
-        await users.get(userId)
-        const { rows, total } = await listRoles(knex, { ...query, userId }, page)
-        return { body: rows.map(toRole), total }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/users/:userId/roles',
-      operationId: 'addUserRoles',
-      summary: 'Gives a user roles; those that the user has are left alone.',
-      scope: 'rbac',
-      params,
-      body: z.object({ roleIds: someIds }),
-      status: 201,
-      response: z.strictObject({ roleIds: z.array(id), addedRoleIds: z.array(id) }),
-      problems: ['entity.not_found', 'entity.not_exists_with_id', 'user.invalid_role_type'],
-      async handle(context) {
-        const { roleIds } = context.body
-        const addedRoleIds = await assignments.addRoles(context, 'user', context.params.userId, roleIds)
-        return { body: { roleIds, addedRoleIds } }
-      },
-    }),
-    route({
-      method: 'PUT',
-      path: '/users/:userId/roles',
-      operationId: 'replaceUserRoles',
-      summary: 'Gives a user exactly these roles.',
-      scope: 'rbac',
-      params,
-      body: roleIds,
-      status: 200,
-      response: z.strictObject({ roleIds: z.array(id) }),
-      problems: ['entity.not_found', 'entity.not_exists_with_id', 'user.invalid_role_type'],
-      async handle(context) {
-        await assignments.setRoles(context, 'user', context.params.userId, context.body.roleIds)
-        return { body: { roleIds: context.body.roleIds } }
-      },
-    }),
-    route({
-      method: 'DELETE',
-      path: '/users/:userId/roles/:roleId',
-      operationId: 'deleteUserRole',
-      summary: 'Takes a role from a user.',
-      scope: 'rbac',
-      params: params.extend({ roleId: id }),
-      status: 204,
-      problems: ['entity.not_found'],
-      handle: (context) => assignments.remove(context, 'user', context.params.userId, context.params.roleId),
     }),
   ]
 }

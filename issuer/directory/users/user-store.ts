@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
 import {
   isAnsweredByText,
   keptCount,
@@ -9,7 +10,6 @@ import {
   textMatches,
 } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
-import type { Page } from '../../base/route.ts'
 import type { UserRow } from './user.ts'
 
 /** A column per member of `UserRow` that callers may set. */
@@ -50,7 +50,10 @@ export const updateUser = async (trx: Knex, id: string, columns: UserColumns): P
 export const isPhoneInUse = async (trx: Knex, numbers: readonly string[], userId: string): Promise<boolean> =>
   (await trx<UserRow>('users').whereIn('primary_phone', numbers).whereNot({ id: userId }).first('id')) !== undefined
 
-/** Replaces the digest that was read. False: it was changed meanwhile, by its owner or another upgrade, and what is there now stays. */
+/**
+ * Replaces the digest that was read. False: it was changed meanwhile, by its owner or another upgrade, and what is
+ * there now stays.
+ */
 export const replaceDigest = async (
   trx: Knex,
   id: string,
@@ -113,7 +116,10 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
   return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
 }
 
-/** Those who hold a role or belong to an organization are users, each once: who is left when they go need not be counted. */
+/**
+ * Those who hold a role or belong to an organization are users, each once: who is left when they go need not be
+ * counted.
+ */
 const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
   const left = [
     ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),

@@ -30,10 +30,14 @@ export type PasswordAlgorithm = (typeof passwordAlgorithms)[number]
 
 export type UserProfile = z.output<typeof userProfile>
 
-/** A user as the Management API answers and events tell; nothing of the password but whether there is one. Times in ms. */
+/**
+ * A user as the Management API answers and events tell; nothing of the password but whether there is one. Times in ms.
+ */
 export type User = z.output<typeof user>
 
-/** A user in a list, with the digest of the password when the caller asks for that. Null for a user without a password. */
+/**
+ * A user in a list, with the digest of the password when the caller asks for that. Null for a user without a password.
+ */
 export const listedUser = user.extend({
   passwordDigest: z.string().nullable().optional(),
   passwordAlgorithm: z.enum(passwordAlgorithms).nullable().optional(),

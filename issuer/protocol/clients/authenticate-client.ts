@@ -9,9 +9,9 @@ import { type ClientCredentials, checkClient, invalidClient, readClientCredentia
 import type { TokenRequestFacts } from './token-request-store.ts'
 
 /**
- * Who calls, proven, at every endpoint that authenticates clients: read the credentials → look the client up → check its proof → use up
- * what proves only once. `find` reads the client and whatever else the endpoint needs to know, in one round trip. Failures are counted;
- * throws `invalid_client`, `invalid_request` for two proofs at once, or 429.
+ * Who calls, proven, at every endpoint that authenticates clients: read the credentials → look the client up → check
+ * its proof → use up what proves only once. `find` reads the client and whatever else the endpoint needs to know, in
+ * one round trip. Failures are counted; throws `invalid_client`, `invalid_request` for two proofs at once, or 429.
  */
 export type AuthenticateClient = (
   request: IncomingMessage,

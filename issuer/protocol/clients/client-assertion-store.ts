@@ -6,7 +6,10 @@ const insert = statement(
   `INSERT INTO client_assertions (digest, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING true AS first`,
 )
 
-/** Uses an assertion up. False when it was used before, here or by another instance. Kept until `expiresAt`, when it is refused anyway. */
+/**
+ * Uses an assertion up. False when it was used before, here or by another instance. Kept until `expiresAt`, when it is
+ * refused anyway.
+ */
 export const useAssertion = async (
   query: Query,
   { clientId, jti, expiresAt }: { clientId: string; jti: string; expiresAt: Date },

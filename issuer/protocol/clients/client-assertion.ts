@@ -6,7 +6,10 @@ import { importJwks, type VerificationKey } from '../../../platform/jwt/keys.ts'
 import { type ParsedJwt, parseJwt } from '../../../platform/jwt/parse.ts'
 import { verifySignature } from '../../../platform/jwt/verify.ts'
 
-/** `private_key_jwt`: a client proves who it is with a JWT that it signed itself (RFC 7523 §2.2, §3; OpenID Connect Core §9). */
+/**
+ * `private_key_jwt`: a client proves who it is with a JWT that it signed itself (RFC 7523 §2.2, §3; OpenID Connect Core
+ * §9).
+ */
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** Asymmetric ones only. */
@@ -77,7 +80,10 @@ const checkTimes = ({ exp, nbf, iat }: Readonly<Record<string, unknown>>, now: n
   return exp
 }
 
-/** Exactly one audience: an assertion that somebody else could use too is one somebody else could have got (CVE-2025-27370). */
+/**
+ * Exactly one audience: an assertion that somebody else could use too is one somebody else could have got
+ * (CVE-2025-27370).
+ */
 const checkAudience = (aud: unknown, audiences: readonly string[]) => {
   const [only, ...others] = [aud].flat()
   if (others.length > 0 || !audiences.includes(only as string))
@@ -85,9 +91,9 @@ const checkAudience = (aud: unknown, audiences: readonly string[]) => {
 }
 
 /**
- * Verifies an assertion of the client `clientId` with its registered keys: signature first, then `iss` = `sub` = the client, `aud` one of
- * `audiences` and nothing else, `exp` at most five minutes ahead, `jti`. Whether it was used before is for the database to say.
- * Throws `JwtError`.
+ * Verifies an assertion of the client `clientId` with its registered keys: signature first, then `iss` = `sub` = the
+ * client, `aud` one of `audiences` and nothing else, `exp` at most five minutes ahead, `jti`. Whether it was used
+ * before is for the database to say. Throws `JwtError`.
  */
 export const verifyAssertion = (
   assertion: ParsedJwt,

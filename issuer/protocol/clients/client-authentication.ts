@@ -8,12 +8,16 @@ import { type Client, isPublic } from './client.ts'
 import { type Assertion, assertionType, readAssertion, verifyAssertion } from './client-assertion.ts'
 
 /**
- * Who the client says it is and how it proves it: `client_secret_basic`, `client_secret_post`, `private_key_jwt`, or nothing for public
- * clients (RFC 6749 §2.3, RFC 7523). Unknown client, wrong proof and missing proof give one and the same answer after the same work.
+ * Who the client says it is and how it proves it: `client_secret_basic`, `client_secret_post`, `private_key_jwt`, or
+ * nothing for public clients (RFC 6749 §2.3, RFC 7523). Unknown client, wrong proof and missing proof give one and the
+ * same answer after the same work.
  */
 export interface ClientCredentials {
   clientId: string
-  /** What the sent secret may be: as sent, and form-decoded (RFC 6749 §2.3.1; many clients do not encode). Empty: none was sent. */
+  /**
+   * What the sent secret may be: as sent, and form-decoded (RFC 6749 §2.3.1; many clients do not encode). Empty: none
+   * was sent.
+   */
   secrets: readonly string[]
   /** Sent instead of a secret; not verified yet. */
   assertion?: ParsedJwt
@@ -88,7 +92,10 @@ const assertionCredentials = (authorization: string | undefined, parameters: Par
   return { clientId, secrets: [], assertion }
 }
 
-/** Reads the credentials of a request. Throws `invalid_client` when no client is named, `invalid_request` for two methods at once. */
+/**
+ * Reads the credentials of a request. Throws `invalid_client` when no client is named, `invalid_request` for two
+ * methods at once.
+ */
 export const readClientCredentials = (authorization: string | undefined, parameters: Parameters): ClientCredentials => {
   if (parameters.has('client_assertion') || parameters.has('client_assertion_type')) {
     return assertionCredentials(authorization, parameters)
@@ -133,8 +140,8 @@ const isProven = (
 }
 
 /**
- * Returns when the proof holds; an assertion it holds by must still be used up, which only the database can do once (`useAssertion`).
- * Throws the one `invalid_client`.
+ * Returns when the proof holds; an assertion it holds by must still be used up, which only the database can do once
+ * (`useAssertion`). Throws the one `invalid_client`.
  */
 export const checkClient = (
   credentials: ClientCredentials,

@@ -8,18 +8,25 @@ import type { Client } from './client.ts'
 import type { ClientProofs } from './client-authentication.ts'
 
 /**
- * A condition: one of these roles carries the scope. `roles` selects ids. They are probed in the index one by one, as an array, so that the
- * cost follows the roles somebody holds, never the roles there are; as a join the planner may start with every role that has the scope.
+ * A condition: one of these roles carries the scope. `roles` selects ids. They are probed in the index one by one, as
+ * an array, so that the cost follows the roles somebody holds, never the roles there are; as a join the planner may
+ * start with every role that has the scope.
  */
 export const oneHolds = (roles: string, scopeId: string): string =>
   `EXISTS (SELECT FROM role_scopes rs WHERE rs.scope_id = ${scopeId} AND rs.role_id = ANY (ARRAY(${roles})))`
 
-/** An SQL expression: the id of the resource that a statement's `asked.resource` and `asked.use_default_resource` stand for, or NULL. */
+/**
+ * An SQL expression: the id of the resource that a statement's `asked.resource` and `asked.use_default_resource` stand
+ * for, or NULL.
+ */
 export const resourceAsked = `CASE
      WHEN asked.resource IS NOT NULL THEN (SELECT id FROM resources WHERE indicator = asked.resource)
      WHEN asked.use_default_resource THEN (SELECT id FROM resources WHERE is_default) END`
 
-/** What every token request needs to know, in one round trip: the client with what proves it, the resource, and the scopes asked for. */
+/**
+ * What every token request needs to know, in one round trip: the client with what proves it, the resource, and the
+ * scopes asked for.
+ */
 export interface TokenRequestFacts {
   client: Client & ClientProofs
   /** The resource asked for, or the default one where that applies. */
@@ -34,9 +41,9 @@ export interface TokenRequestFacts {
   claimsScripts: ScriptVersions
 }
 
-// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held is looked up from
-// the client's own roles, so the cost does not grow with the number of roles there are. The client is joined last and may be missing, so
-// that an unknown one takes the same look-ups as a wrong secret.
+// Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held
+// is looked up from the client's own roles, so the cost does not grow with the number of roles there are. The client is
+// joined last and may be missing, so that an unknown one takes the same look-ups as a wrong secret.
 const select = lookUp(
   'token-request',
   { client_id: 'text', resource: 'text', use_default_resource: 'boolean', scopes: 'text[]' },
@@ -116,6 +123,9 @@ const nearest = statement(
   `SELECT indicator FROM resources WHERE lower(indicator) = ANY ($1::text[]) ORDER BY indicator LIMIT 1`,
 )
 
-/** For the hint of an error: the registered indicator that differs from `asked` only by case, default port or final slash. */
+/**
+ * For the hint of an error: the registered indicator that differs from `asked` only by case, default port or final
+ * slash.
+ */
 export const nearestIndicator = async (query: Query, asked: string): Promise<string | undefined> =>
   (await query<{ indicator: string }>(nearest, [likelySpellings(asked)]))[0]?.indicator

@@ -5,11 +5,14 @@ import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import type { CustomClaims } from '../../claims/claims.ts'
 import { newTokenId } from '../../tokens/access-token.ts'
+import { grantTypes } from '../../tokens/grant-types.ts'
 import type { Audience } from '../requests/resource.ts'
 import { type Grant, grant, type TokenRequest } from './grant.ts'
 import { enterOrganization } from './organization.ts'
 
-/** RFC 6749 §4.4: a machine-to-machine application gets a token for itself, with what its roles hold on the resource. */
+/**
+ * RFC 6749 §4.4: a machine-to-machine application gets a token for itself, with what its roles hold on the resource.
+ */
 export const clientCredentialsGrant = ({
   database,
   audit,
@@ -46,7 +49,7 @@ export const clientCredentialsGrant = ({
   }
 
   return grant({
-    type: 'client_credentials',
+    type: grantTypes.clientCredentials,
     allows: ({ type }) => type === 'MachineToMachine',
     read: () => undefined,
     async prepare(_, request) {
@@ -88,7 +91,12 @@ const entryOf = (
   applicationId: client.id,
   payload: {
     ...origin,
-    params: { grant_type: 'client_credentials', resource, organization_id: organizationId, scope: scopes.join(' ') },
+    params: {
+      grant_type: grantTypes.clientCredentials,
+      resource,
+      organization_id: organizationId,
+      scope: scopes.join(' '),
+    },
     ...particulars,
   },
 })

@@ -6,10 +6,16 @@ import type { Audience, Resource } from '../requests/resource.ts'
 import { requireDefined } from '../requests/scope.ts'
 import type { TokenRequest } from './grant.ts'
 
-/** What a request that names an organization can have: a token for a resource, in that organization, or one for the organization itself. */
+/**
+ * What a request that names an organization can have: a token for a resource, in that organization, or one for the
+ * organization itself.
+ */
 export interface InOrganization {
   audience: Audience
-  /** Of the scopes asked for, what the member's roles in the organization carry; on a resource, beside what its other roles hold. */
+  /**
+   * Of the scopes asked for, what the member's roles in the organization carry; on a resource, beside what its other
+   * roles hold.
+   */
   granted: readonly string[]
 }
 
@@ -25,8 +31,9 @@ const strangers: Record<MemberKind, string> = {
 }
 
 /**
- * Undefined for a request that names no organization. Throws 403 `access_denied` for somebody who does not belong to it, and the same when
- * there is no such organization; then what is wrong with the resource; then `invalid_scope`. One round trip.
+ * Undefined for a request that names no organization. Throws 403 `access_denied` for somebody who does not belong to
+ * it, and the same when there is no such organization; then what is wrong with the resource; then `invalid_scope`. One
+ * round trip.
  */
 export const enterOrganization = async (
   query: Query,

@@ -12,7 +12,10 @@ export interface Resource {
 /** What a token is for: a resource, or an organization (`grants/organization.ts`). */
 export type Audience = Omit<Resource, 'id'>
 
-/** What clients that know organizations ask for instead of a resource; with `organization_id` it means the organization itself. */
+/**
+ * What clients that know organizations ask for instead of a resource; with `organization_id` it means the organization
+ * itself.
+ */
 export const organizationsResource = 'urn:logto:resource:organizations'
 
 export const unknownResource = (nearest: string | undefined): OAuthError =>

@@ -1,8 +1,8 @@
 import { OAuthError } from '../../base/errors/problems.ts'
 
 /**
- * Scope names are exact and case-sensitive; there are no wildcards. A name that is neither defined on the resource nor reserved is an
- * error; one that is defined but not granted is left out, and the answer's `scope` tells.
+ * Scope names are exact and case-sensitive; there are no wildcards. A name that is neither defined on the resource nor
+ * reserved is an error; one that is defined but not granted is left out, and the answer's `scope` tells.
  */
 
 /** Names with a meaning of their own; asking for them is never an error. */
@@ -31,7 +31,9 @@ export const parseScope = (scope: string | undefined): readonly string[] => {
   return names
 }
 
-/** True when nothing but reserved names is asked for, and at least one: such a request is for userinfo, not for an API. */
+/**
+ * True when nothing but reserved names is asked for, and at least one: such a request is for userinfo, not for an API.
+ */
 export const isOidcOnly = (requested: readonly string[]): boolean => requested.length > 0 && requested.every(isReserved)
 
 /** Throws `invalid_scope` naming what is neither defined on the resource nor reserved. */

@@ -4,8 +4,8 @@ import type { SealedKeyPair } from './key-pair.ts'
 import type { SigningAlgorithmName } from './signing-algorithms.ts'
 
 /**
- * Signing keys in the database. `next`: published, signs from `activatedAt` on. `active`: the one that signs. `retiring`: still verifies,
- * until `expiresAt`; it has no private part any more.
+ * Signing keys in the database. `next`: published, signs from `activatedAt` on. `active`: the one that signs.
+ * `retiring`: still verifies, until `expiresAt`; it has no private part any more.
  */
 export interface StoredKey {
   kid: string
@@ -53,7 +53,8 @@ export const notifyKeysChanged = async (query: Query): Promise<void> => {
   await query(notify, [])
 }
 
-// clock_timestamp, not now(): the transaction may have begun long before it got the lock, and a key counts as published from here on.
+// clock_timestamp, not now(): the transaction may have begun long before it got the lock, and a key counts as published
+// from here on.
 const insert = statement(
   'signing-keys-insert',
   `INSERT INTO signing_keys (kid, algorithm, state, public_jwk, private_jwk, created_at, activated_at)
@@ -78,7 +79,9 @@ const reschedule = statement(
    WHERE state = 'next'`,
 )
 
-/** The planned time of the next key: `graceSeconds` from now, and not before it has been published for `publishSeconds`. */
+/**
+ * The planned time of the next key: `graceSeconds` from now, and not before it has been published for `publishSeconds`.
+ */
 export const rescheduleNextKey = (query: Query, times: { publishSeconds: number; graceSeconds: number }) =>
   query(reschedule, [times.publishSeconds, times.graceSeconds])
 

@@ -1,6 +1,7 @@
 /**
- * The times of a staged rotation, in seconds. Verifiers may keep the JWKS for `maxAgeSeconds`; an instance that hears of no change reads
- * the keys every `pollSeconds`. Whoever fetched the old set at the last possible moment has fetched the new one before its key signs.
+ * The times of a staged rotation, in seconds. Verifiers may keep the JWKS for `maxAgeSeconds`; an instance that hears
+ * of no change reads the keys every `pollSeconds`. Whoever fetched the old set at the last possible moment has fetched
+ * the new one before its key signs.
  */
 export const maxAgeSeconds = 300
 export const pollSeconds = 20

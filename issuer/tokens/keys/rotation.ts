@@ -22,25 +22,35 @@ import type { SigningAlgorithmName } from './signing-algorithms.ts'
 export type ChangedBy = 'api' | 'command' | 'schedule'
 
 /**
- * Changes of the signing keys, each part of its caller's transaction. They wait for one another, and every instance hears of them at the
- * commit. Those that are asked for answer with the keys there are then, oldest first.
+ * Changes of the signing keys, each part of its caller's transaction. They wait for one another, and every instance
+ * hears of them at the commit. Those that are asked for answer with the keys there are then, oldest first.
  */
 export interface KeyRotation {
   /** Makes the first key when there is none; whether it did. */
   ensure(query: Query, algorithm: SigningAlgorithmName): Promise<boolean>
   /**
-   * Publishes the next key. It signs after `publishSeconds`, or after `graceSeconds` when that is more, and the present one retires then. A
-   * next key of the same algorithm that waits already is kept; one of another algorithm is replaced. `algorithm` defaults to the present one's.
+   * Publishes the next key. It signs after `publishSeconds`, or after `graceSeconds` when that is more, and the present
+   * one retires then. A next key of the same algorithm that waits already is kept; one of another algorithm is
+   * replaced. `algorithm` defaults to the present one's.
    */
   rotate(
     query: Query,
     options: { algorithm?: SigningAlgorithmName | undefined; graceSeconds?: number | undefined; by: ChangedBy },
   ): Promise<StoredKey[]>
-  /** For keys that have leaked: a fresh key takes the place of all others at once. No token signed so far is good afterwards. */
+  /**
+   * For keys that have leaked: a fresh key takes the place of all others at once. No token signed so far is good
+   * afterwards.
+   */
   replace(query: Query, options: { algorithm?: SigningAlgorithmName | undefined; by: ChangedBy }): Promise<StoredKey[]>
-  /** Drops a retiring key before its time. Throws `oidc.key_not_found`, `oidc.key_required`, `oidc.only_previous_key_can_be_deleted`. */
+  /**
+   * Drops a retiring key before its time. Throws `oidc.key_not_found`, `oidc.key_required`,
+   * `oidc.only_previous_key_can_be_deleted`.
+   */
   remove(query: Query, kid: string, options: { by: ChangedBy }): Promise<StoredKey[]>
-  /** Does what is due, unless somebody else is changing the keys: then undefined. Throws rather than change to a key that cannot be opened. */
+  /**
+   * Does what is due, unless somebody else is changing the keys: then undefined. Throws rather than change to a key
+   * that cannot be opened.
+   */
   advance(query: Query): Promise<Advanced | undefined>
 }
 
@@ -62,7 +72,8 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
     return pair.kid
   }
 
-  // Whoever has another key-encryption key than the issuers would make them a key that they cannot open, in place of one that they can.
+  // Whoever has another key-encryption key than the issuers would make them a key that they cannot open, in place of
+  // one that they can.
   const requireReadable = (keys: readonly StoredKey[]) => {
     for (const { kid, privateJwk } of keys) if (privateJwk) privateKeyOf({ kid, privateJwk }, envelope)
   }

@@ -50,7 +50,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       body: rotationInput,
       status: 200,
       // The keys are loaded anew once they are committed.
-      idempotency: 'apart',
+      idempotency: 'deferred',
       response: z.array(keyRecord),
       async handle(context) {
         const { signingKeyAlgorithm: named = algorithm, rotationGracePeriod: graceSeconds, now } = context.body
@@ -77,7 +77,8 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
         await reload()
       },
     }),
-    // No cookie of this issuer is signed with a key of its own. Existing clients look after such keys; they find that there are none.
+    // No cookie of this issuer is signed with a key of its own. Existing clients look after such keys; they find that
+    // there are none.
     route({
       method: 'GET',
       path: '/configs/oidc/cookie-keys',

@@ -1,7 +1,10 @@
 import { type Query, statement } from '../../../platform/database.ts'
 import { publishSeconds } from './rotation-times.ts'
 
-/** What time does to signing keys, by the clock of the database: the next one begins to sign, the one before retires and is dropped. */
+/**
+ * What time does to signing keys, by the clock of the database: the next one begins to sign, the one before retires and
+ * is dropped.
+ */
 
 const longestLife = `(SELECT max(access_token_ttl) FROM resources)`
 
@@ -24,7 +27,8 @@ const hasSuccessor = statement(
   'signing-keys-successor',
   `SELECT FROM signing_keys WHERE state = 'next' AND activated_at <= clock_timestamp()`,
 )
-// An instance that has not heard of it yet goes on signing for a moment, and verifiers let clocks differ: hence the addition.
+// An instance that has not heard of it yet goes on signing for a moment, and verifiers let clocks differ: hence the
+// addition.
 const retire = statement(
   'signing-keys-retire',
   `UPDATE signing_keys SET state = 'retiring', private_jwk = NULL, retired_at = clock_timestamp(),

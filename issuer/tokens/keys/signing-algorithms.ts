@@ -13,7 +13,8 @@ export interface SigningAlgorithm {
 
 const generate = promisify(generateKeyPair)
 
-// Signing is synchronous: 25 µs for ES256, 30 µs for EdDSA, 315 µs for RS256, less than the hop to a worker thread costs.
+// Signing is synchronous: 25 µs for ES256, 30 µs for EdDSA, 315 µs for RS256, less than the hop to a worker thread
+// costs.
 export const signingAlgorithms = {
   ES256: {
     generate: () => generate('ec', { namedCurve: 'P-256' }),

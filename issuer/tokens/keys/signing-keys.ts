@@ -39,7 +39,10 @@ export interface SigningKeysOptions {
   /** Of the first key. */
   algorithm: SigningAlgorithmName
   logger: Logger
-  /** On `signingKeysChannel`: changes of other instances are heard of at once. Without it they are found within `pollSeconds`. */
+  /**
+   * On `signingKeysChannel`: changes of other instances are heard of at once. Without it they are found within
+   * `pollSeconds`.
+   */
   notifier?: Pick<Notifier, 'onNotify'> | undefined
   /** Milliseconds that only go forward. */
   now?: () => number

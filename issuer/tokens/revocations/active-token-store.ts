@@ -1,14 +1,14 @@
 import { type Query, statement } from '../../../platform/database.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import type { Act } from '../access-token.ts'
-import { peopleOf } from '../people.ts'
+import { representedUsers } from '../represented-users.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
 
 /**
- * Whether a token still counts: nobody revoked it, its session goes on, its people are neither suspended nor deleted, its client exists.
- * Each question is one round trip.
+ * Whether a token is active (RFC 7662 §2.2): nobody revoked it, its session goes on, its people are neither suspended
+ * nor deleted, its client exists. Each question is one round trip.
  */
-const liveCondition = (token: TokenColumns): string =>
+const activeCondition = (token: TokenColumns): string =>
   `NOT ${revokedCondition(token)}
    AND (${token.sid} IS NULL OR EXISTS (SELECT FROM impersonation_sessions WHERE id = ${token.sid} AND ended_at IS NULL))
    AND NOT EXISTS (SELECT FROM unnest(${token.people}) AS person
@@ -16,42 +16,48 @@ const liveCondition = (token: TokenColumns): string =>
    AND EXISTS (SELECT FROM applications WHERE id = ${token.client})`
 
 // $1…$5: `jwtValues`.
-const jwtLive = liveCondition({
+const jwtActive = activeCondition({
   jti: '$1',
   sid: '$2::text',
   people: '$3::text[]',
   client: '$4',
   iat: 'to_timestamp($5::float8)',
 })
-const jwtValues = (claims: VerifiedClaims) => [claims.jti, claims.sid, peopleOf(claims), claims.client_id, claims.iat]
+const jwtValues = (claims: VerifiedClaims) => [
+  claims.jti,
+  claims.sid,
+  representedUsers(claims),
+  claims.client_id,
+  claims.iat,
+]
 
 const selectJwt = statement(
-  'standing-jwt',
-  `SELECT ${jwtLive} AS live,
+  'active-jwt',
+  `SELECT ${jwtActive} AS active,
      EXISTS (SELECT FROM resources r JOIN scopes s ON s.resource_id = r.id JOIN role_scopes rs ON rs.scope_id = s.id
        JOIN application_roles ar ON ar.role_id = rs.role_id
        WHERE r.indicator = ANY ($6::text[]) AND ar.application_id = $7) AS "callerHoldsPermission"`,
 )
 
-export interface JwtStanding {
-  live: boolean
+export interface JwtState {
+  active: boolean
   /** The caller holds a permission on a resource that the token is for. */
   callerHoldsPermission: boolean
 }
 
 /** Of a verified JWT of this issuer; `callerId` is the client that asks about it, if one does. */
-export const findJwtStanding = async (
+export const findJwtState = async (
   query: Query,
   claims: VerifiedClaims,
   callerId?: string | undefined,
-): Promise<JwtStanding> => {
+): Promise<JwtState> => {
   const values = [...jwtValues(claims), [claims.aud].flat(), callerId]
-  return (await query<JwtStanding>(selectJwt, values))[0]!
+  return (await query<JwtState>(selectJwt, values))[0]!
 }
 
 const selectHeld = statement(
-  'standing-held',
-  `SELECT ${jwtLive} AS live, ARRAY(
+  'active-held',
+  `SELECT ${jwtActive} AS active, ARRAY(
      SELECT s.name FROM application_roles ar JOIN role_scopes rs ON rs.role_id = ar.role_id
      JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
      WHERE ar.application_id = $4 AND r.indicator = ANY ($6::text[])) AS held`,
@@ -61,10 +67,10 @@ const selectHeld = statement(
 export const findHeldScopes = async (
   query: Query,
   claims: VerifiedClaims,
-): Promise<{ live: boolean; held: string[] }> =>
-  (await query<{ live: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))[0]!
+): Promise<{ active: boolean; held: string[] }> =>
+  (await query<{ active: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))[0]!
 
-/** A live opaque token. Times in seconds. */
+/** An active opaque token. Times in seconds. */
 export interface OpaqueToken {
   userId: string
   clientId: string
@@ -76,13 +82,13 @@ export interface OpaqueToken {
 }
 
 const selectOpaque = statement(
-  'standing-opaque',
+  'active-opaque',
   `WITH token AS (
      SELECT *, ARRAY(SELECT jsonb_path_query(act, 'strict $.**.sub') #>> '{}') || user_id::text AS people
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
    SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act,
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
-   FROM token WHERE ${liveCondition({ jti: 'NULL', sid: 'session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
+   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
 )
 
 /** The opaque token behind a digest; undefined when it does not count (any more). */

@@ -5,7 +5,10 @@ import { lastRevocation, type RevocationPage, readRevocations } from './revocati
 
 /** The list of revocations, for readers that follow it. */
 export interface RevocationFeed {
-  /** Entries after `since`; when there are none, waits up to `waitMs` for the first. Ends early, with no entries, when `signal` aborts. */
+  /**
+   * Entries after `since`; when there are none, waits up to `waitMs` for the first. Ends early, with no entries, when
+   * `signal` aborts.
+   */
   read(since: number, waitMs: number, signal: AbortSignal): Promise<RevocationPage>
   /** Answers everybody who waits. */
   close(): void
@@ -15,7 +18,10 @@ const pageSize = 1_000
 /** How often one look into the database serves all who wait, in ms, while nobody can wake us up. */
 const pollMs = 1_000
 
-/** Any number of waiting readers cost the database nothing: one connection of the instance hears of commits and wakes them all. */
+/**
+ * Any number of waiting readers cost the database nothing: one connection of the instance hears of commits and wakes
+ * them all.
+ */
 export const createRevocationFeed = ({
   database,
   notifier,

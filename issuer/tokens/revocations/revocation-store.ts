@@ -1,9 +1,9 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database.ts'
 
 /**
- * Revocations as one numbered list that anybody can follow: whoever has read up to a number has seen everything up to it. That holds
- * because a number is taken while holding one advisory lock until commit; otherwise a transaction could take 7, be slow, and commit after
- * a reader has seen 8 and gone on.
+ * Revocations as one numbered list that anybody can follow: whoever has read up to a number has seen everything up to
+ * it. That holds because a number is taken while holding one advisory lock until commit; otherwise a transaction could
+ * take 7, be slow, and commit after a reader has seen 8 and gone on.
  */
 export type NewRevocation =
   /** One token, or all tokens of a session; `expiresAt` is when the last of them ends. */
@@ -35,11 +35,12 @@ export const revocationChannel = 'surrogate_revocations'
 /** Verifiers allow clocks to differ, at most 120 s, so a revocation outlives what it revokes by this much. */
 const margin = `interval '5 minutes'`
 
-// How long a token issued just now may live. The floor covers those issued before a resource got a shorter life or was deleted.
+// How long a token issued just now may live. The floor covers those issued before a resource got a shorter life or was
+// deleted.
 const longestLife = `greatest(interval '7 days', (SELECT max(access_token_ttl) FROM resources) * interval '1 second')`
 
-// `lock` yields the row that numbering waits for. clock_timestamp, not now(): the transaction may have begun before tokens were issued
-// that it was then made to wait for.
+// `lock` yields the row that numbering waits for. clock_timestamp, not now(): the transaction may have begun before
+// tokens were issued that it was then made to wait for.
 const insert = statement(
   'revocations-insert',
   `WITH lock AS MATERIALIZED (SELECT pg_advisory_xact_lock(7305174)),
@@ -55,9 +56,9 @@ const insert = statement(
 )
 
 /**
- * Revokes in the caller's transaction, and tells every instance when it commits. Call it last: whoever revokes waits for whoever has
- * revoked and not committed yet, who must not be waiting for rows of yours. Tokens and sessions that are revoked already stay as they are;
- * answers how many entries are new.
+ * Revokes in the caller's transaction, and tells every instance when it commits. Call it last: whoever revokes waits
+ * for whoever has revoked and not committed yet, who must not be waiting for rows of yours. Tokens and sessions that
+ * are revoked already stay as they are; answers how many entries are new.
  */
 export const revoke = async (transaction: Transaction, entries: readonly NewRevocation[]): Promise<number> => {
   if (entries.length === 0) return 0
@@ -71,7 +72,8 @@ export const revoke = async (transaction: Transaction, entries: readonly NewRevo
 
 const seconds = (column: string) => `floor(extract(epoch FROM ${column}))::float8`
 
-// A reader that is ahead of the numbers has followed a database that was since restored from a backup: it gets everything.
+// A reader that is ahead of the numbers has followed a database that was since restored from a backup: it gets
+// everything.
 const page = statement(
   'revocations-page',
   `SELECT seq, kind, value, ${seconds('issued_before')} AS "issuedBefore", ${seconds('expires_at')} AS "expiresAt"
@@ -81,7 +83,10 @@ const page = statement(
    ORDER BY seq LIMIT $2`,
 )
 
-/** Unexpired entries after `since`, in order. `cursor` may be lower than `since` (see above): go on from it all the same. */
+/**
+ * Unexpired entries after `since`, in order. `cursor` may be lower than `since` (see above): go on from it all the
+ * same.
+ */
 export const readRevocations = async (query: Query, since: number, limit: number): Promise<RevocationPage> => {
   const rows = await query<Revocation>(page, [since, limit + 1])
   const entries = rows.slice(0, limit)
@@ -93,16 +98,24 @@ const last = statement('revocations-last', `SELECT COALESCE(max(seq), 0) AS seq 
 /** The highest number that has been committed and is kept. */
 export const lastRevocation = async (query: Query): Promise<number> => (await query<{ seq: number }>(last, []))[0]!.seq
 
-/** An SQL expression: the last second whose tokens are revoked for one of `values` (an array), or NULL. See `issueTime`. */
+/**
+ * An SQL expression: the last second whose tokens are revoked for one of `values` (an array), or NULL. See `issueTime`.
+ */
 export const revokedUntil = (kind: 'sub' | 'client', values: string): string =>
   `(SELECT ${seconds('max(issued_before)')} FROM revocations WHERE kind = '${kind}' AND value = ANY (${values}))`
 
-/** An SQL expression: JSON of the revocations with one of `values` (an array) as value, or NULL; see `isRevokedBy`. One look into an index. */
+/**
+ * An SQL expression: JSON of the revocations with one of `values` (an array) as value, or NULL; see `isRevokedBy`. One
+ * look into an index.
+ */
 export const revocationsOf = (values: string): string =>
   `(SELECT json_agg(json_build_object('kind', kind, 'value', value, 'issuedBefore', extract(epoch FROM issued_before)))
     FROM revocations WHERE value = ANY (${values}))`
 
-/** SQL expressions of what a token carries; `people` is an array: the subject and everybody in the `act` chain. `iat` is a timestamp. */
+/**
+ * SQL expressions of what a token carries; `people` is an array: the subject and everybody in the `act` chain. `iat` is
+ * a timestamp.
+ */
 export interface TokenColumns {
   jti: string
   sid: string

@@ -5,8 +5,8 @@ import { endSessionsOfUser } from './session-store.ts'
 import { recordEnded } from './sessions.ts'
 
 /**
- * Ends everything a user can do, and everything others do as that user, in the transaction that suspends or deletes the user, who must be
- * locked by then: no token can be issued meanwhile. Call it last (see `revoke`).
+ * Ends everything a user can do, and everything others do as that user, in the transaction that suspends or deletes the
+ * user, who must be locked by then: no token can be issued meanwhile. Call it last (see `revoke`).
  */
 export const endUserAccess = async (mutation: Mutation, userId: string, endedBy: string): Promise<void> => {
   const ended = await endSessionsOfUser(mutation.trx, userId, endedBy)

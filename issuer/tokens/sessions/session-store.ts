@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import type { Page } from '../../base/lists/list-store.ts'
 import { type Listed, listed } from '../../base/lists/list-store.ts'
-import type { Page } from '../../base/route.ts'
 import type { ActorVia } from './session.ts'
 
 /** A row of `impersonation_sessions`. */
@@ -73,8 +73,8 @@ export const listSessions = (knex: Knex, filter: SessionFilter, page: Page): Pro
   listed<SessionRow>(matching(knex, filter).select(knex.raw(columns)).orderBy(newestFirst), page)
 
 /**
- * All of them, newest first, `batch` rows in memory at a time. Each batch goes on behind the last row of the one before, so rows that come
- * or go meanwhile move nothing, and no connection is held while the reader takes its time.
+ * All of them, newest first, `batch` rows in memory at a time. Each batch goes on behind the last row of the one
+ * before, so rows that come or go meanwhile move nothing, and no connection is held while the reader takes its time.
  */
 export async function* everySession(knex: Knex, filter: SessionFilter, batch = 500): AsyncGenerator<SessionRow> {
   let last: { id: string; position: string } | undefined
@@ -117,7 +117,10 @@ const end = statement(
    SELECT ${columns} FROM ended`,
 )
 
-/** Ends the session and the opaque token it may have. Undefined when it was not open. Of parallel calls one gets the row. */
+/**
+ * Ends the session and the opaque token it may have. Undefined when it was not open. Of parallel calls one gets the
+ * row.
+ */
 export const endSession = async (
   transaction: Transaction,
   id: string,

@@ -1,6 +1,6 @@
 import type { EventRequest, NewEvent } from '../../../events/outbox.ts'
 import type { actorVias } from '../../../events/records.ts'
-import type { RequestOrigin } from '../../protocol/grants/grant.ts'
+import type { RequestOrigin } from '../../base/client-address.ts'
 
 export type ActorVia = (typeof actorVias)[number]
 

@@ -3,9 +3,10 @@ import type { EventContent } from '../../../events/catalogue.ts'
 import type { impersonation } from '../../../events/records.ts'
 import type { Database } from '../../../platform/database.ts'
 import { problem } from '../../base/errors/problems.ts'
+import type { Page } from '../../base/lists/list-store.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import type { Mutate, Mutation } from '../../base/mutate.ts'
-import type { OperationContext, Page } from '../../base/route.ts'
+import type { OperationContext } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import {
@@ -59,7 +60,9 @@ export const sessionRevocation = ({ id: value, expiresAt }: SessionRow): NewRevo
   expiresAt,
 })
 
-/** What follows from sessions that were ended in this transaction: their events, then their revocations with `others`. */
+/**
+ * What follows from sessions that were ended in this transaction: their events, then their revocations with `others`.
+ */
 export const recordEnded = async (
   { trx, record }: Mutation,
   ended: readonly SessionRow[],

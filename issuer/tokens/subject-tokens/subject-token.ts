@@ -121,7 +121,10 @@ const refusedEntry = (
   },
 })
 
-/** Throws 403 when the policy refuses, 503 when it cannot be asked. Its `scopes` and `maxTtl` count at the exchange, where it is asked again. */
+/**
+ * Throws 403 when the policy refuses, 503 when it cannot be asked. Its `scopes` and `maxTtl` count at the exchange,
+ * where it is asked again.
+ */
 const requirePermission = (
   policy: ImpersonationPolicy,
   { subject, actor, client }: MintFacts & { subject: NonNullable<MintFacts['subject']> },

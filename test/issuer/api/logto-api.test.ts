@@ -2,7 +2,10 @@ import { createManagementApi } from '@logto/api/management'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 
-/** The published client of the Management API, as its documentation says, with its own types and nothing of ours in between. */
+/**
+ * The published client of the Management API, as its documentation says, with its own types and nothing of ours in
+ * between.
+ */
 
 type Client = ReturnType<typeof createManagementApi>['apiClient']
 

@@ -89,7 +89,8 @@ test('a server that is not there, and a pool with no connection left, are unavai
   expect(await problemOf(nobody.raw('SELECT 1'))).toBe('server.unavailable')
   await nobody.destroy()
 
-  // As of a container that is being replaced. Longer than a label may be (RFC 1035 §2.3.4), so nobody is asked for its address.
+  // As of a container that is being replaced. Longer than a label may be (RFC 1035 §2.3.4), so nobody is asked for its
+  // address.
   const nameless = knexFactory({
     client: 'pg',
     connection: { host: 'x'.repeat(64), user: 'x', database: 'x' },

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ManagementTest, startManagement } from '../../support/management.ts'
 import { until } from '../../support/until.ts'
 
-/** That lists, searches and totals do not get slower with what is in the database. How fast they are: `npm run bench -- management`. */
+/**
+ * That lists, searches and totals do not get slower with what is in the database. How fast they are: `npm run bench --
+ * management`.
+ */
 
 const many = 20_000
 

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
-/** What changes through the Management API shows in the very next token, on every instance: nothing about permissions is kept in memory. */
+/**
+ * What changes through the Management API shows in the very next token, on every instance: nothing about permissions is
+ * kept in memory.
+ */
 
 let issuer: TestIssuer
 let resource: { id: string; indicator: string }
@@ -29,7 +32,10 @@ const change = async (method: string, path: string, body?: object) => {
 }
 const newScope = (name: string): Promise<{ id: string }> => made(`/resources/${resource.id}/scopes`, { name }, 201)
 
-/** What the user's exchange and the machine's own request are granted, asked of the instance that did not make the change. */
+/**
+ * What the user's exchange and the machine's own request are granted, asked of the instance that did not make the
+ * change.
+ */
 const grantedTo = {
   user: async (scope: string) => {
     const subjectToken = await issuer.subjectToken(user.id)

@@ -1,7 +1,10 @@
 import { type Query, statement } from '../../../../platform/database.ts'
 import { type MemberKind, memberTables } from './member-store.ts'
 
-/** What a member may have in an organization; asked in one round trip, and only by token requests that name an organization. */
+/**
+ * What a member may have in an organization; asked in one round trip, and only by token requests that name an
+ * organization.
+ */
 export interface OrganizationAccess {
   isMember: boolean
   /** Without a resource: of the names asked for, those that are permissions inside organizations. */
@@ -10,8 +13,8 @@ export interface OrganizationAccess {
   granted: readonly string[]
 }
 
-// Looked up from the member's own roles, so that the cost does not grow with members, roles or organizations. Roles of organizations never
-// carry permissions of the Management API; that they count for nothing here makes sure of it.
+// Looked up from the member's own roles, so that the cost does not grow with members, roles or organizations. Roles of
+// organizations never carry permissions of the Management API; that they count for nothing here makes sure of it.
 const selectFor = (kind: MemberKind) => {
   const { members, roles, column } = memberTables[kind]
   const carriedBy = (table: string, scope: string) =>

@@ -2,7 +2,8 @@ import type { Knex } from 'knex'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
 import { notFound, requireAll, unknownId, unknownRelated } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
-import type { Caller, OperationContext, Page } from '../../../base/route.ts'
+import type { Page } from '../../../base/lists/list-store.ts'
+import type { Caller, OperationContext } from '../../../base/route.ts'
 import type { RoleType } from '../../roles/role.ts'
 import { findOrganization } from '../organization-store.ts'
 import { toOrganizationRole } from '../roles/organization-role.ts'
@@ -17,7 +18,7 @@ import {
   roleIdsOfMember,
 } from './member-role-store.ts'
 import { isMember, lockMembers, type MemberKind } from './member-store.ts'
-import { refuseClimbingOf } from './members.ts'
+import { refuseEscalationOf } from './members.ts'
 
 const roleTypes: Record<MemberKind, RoleType> = { user: 'User', application: 'MachineToMachine' }
 
@@ -44,7 +45,7 @@ export const memberRoleOperations = ({
     const found = new Set((await lockMembers(trx, kind, organizationId, ids)).map(({ id }) => id))
     const others = ids.filter((id) => !found.has(id))
     if (others.length > 0) throw notAllMembers(others)
-    if (kind === 'application') await refuseClimbingOf(trx, caller, ids, indicators)
+    if (kind === 'application') await refuseEscalationOf(trx, caller, ids, indicators)
   }
 
   return {
@@ -97,8 +98,8 @@ export const memberRoleOperations = ({
 const notAllMembers = (ids: readonly string[]) => problem('organization.require_membership', { data: { ids } })
 
 /**
- * The ids of the roles, which stay as they are meanwhile: first those that were named by id, then those by name, each once. Throws 422 for
- * unknown ones and those of the wrong type.
+ * The ids of the roles, which stay as they are meanwhile: first those that were named by id, then those by name, each
+ * once. Throws 422 for unknown ones and those of the wrong type.
  */
 const acceptRoles = async (
   trx: Knex,

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
+import type { Page } from '../../../base/lists/list-store.ts'
 import { type Listed, listed, matching, matchingText } from '../../../base/lists/list-store.ts'
 import type { Search } from '../../../base/lists/search.ts'
-import type { Page } from '../../../base/route.ts'
 import type { ApplicationRow } from '../../applications/application.ts'
 import type { UserRow } from '../../users/user.ts'
 import { userSearchText } from '../../users/user-store.ts'
@@ -91,7 +91,10 @@ export const isMember = async (knex: Knex, kind: MemberKind, organizationId: str
   )
 }
 
-/** Those of `ids` that are members; they stay so until the transaction ends, and whoever changes their roles takes turns here. */
+/**
+ * Those of `ids` that are members; they stay so until the transaction ends, and whoever changes their roles takes turns
+ * here.
+ */
 export const lockMembers = async (
   trx: Knex,
   kind: MemberKind,
@@ -165,8 +168,8 @@ interface Memberships {
 }
 
 /**
- * First the page, from the index alone unless there is a search (joined from the left, `records` is not read then); then what belongs to
- * its rows. In one statement the roles of all members before the page would be gathered too.
+ * First the page, from the index alone unless there is a search (joined from the left, `records` is not read then);
+ * then what belongs to its rows. In one statement the roles of all members before the page would be gathered too.
  */
 const listMemberships = async <Row>(
   knex: Knex,

@@ -49,8 +49,16 @@ const kinds = {
   },
 } as const
 
-/** The members of organizations of one kind, their roles there, and from the other side the organizations they belong to. */
-export const memberRoutes = (dependencies: ManagementDependencies, kind: MemberKind): Route[] => {
+export const membersRoutes = (dependencies: ManagementDependencies): Route[] => [
+  ...routesOf(dependencies, 'user'),
+  ...routesOf(dependencies, 'application'),
+]
+
+/**
+ * The members of organizations of one kind, their roles there, and from the other side the organizations they belong
+ * to.
+ */
+const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route[] => {
   const { knex } = dependencies.database
   const organizations = organizationOperations(dependencies)
   const members = memberOperations(dependencies)

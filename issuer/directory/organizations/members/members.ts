@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import type { EventData } from '../../../../events/catalogue.ts'
-import { refuseClimbing } from '../../../base/authorization.ts'
+import { refuseEscalation } from '../../../base/authorization.ts'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
 import { notFound, requireAll, unknownRelated } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
-import { carriedByApplications } from '../../../base/management-scope-store.ts'
+import { managementScopesOfApplications } from '../../../base/management-scope-store.ts'
 import type { Mutation } from '../../../base/mutate.ts'
 import type { Caller, OperationContext } from '../../../base/route.ts'
 import type { ApplicationRow } from '../../applications/application.ts'
@@ -26,11 +26,14 @@ interface Change {
   removed: readonly string[]
 }
 
-/** Who belongs to which organization, for users and machine-to-machine applications alike. A change is an event of the organization. */
+/**
+ * Who belongs to which organization, for users and machine-to-machine applications alike. A change is an event of the
+ * organization.
+ */
 export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
   /**
-   * The organization, and the users or applications, which cannot vanish meanwhile. Throws 422 for unknown ones, and for applications of
-   * another type.
+   * The organization, and the users or applications, which cannot vanish meanwhile. Throws 422 for unknown ones, and
+   * for applications of another type.
    */
   const accept = async (trx: Knex, kind: MemberKind, organizationId: string, ids: readonly string[]) => {
     if ((await lockOrganization(trx, organizationId)) === undefined) throw unknownRelated([organizationId])
@@ -50,7 +53,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
       const { added, removed } = await work(mutation)
       if (added.length + removed.length === 0) return
       if (kind === 'application') {
-        await refuseClimbingOf(mutation.trx, context.caller, [...added, ...removed], indicators)
+        await refuseEscalationOf(mutation.trx, context.caller, [...added, ...removed], indicators)
       }
       const names = extrasNames[kind]
       await mutation.record({
@@ -108,9 +111,9 @@ const requireMachineToMachine = (rows: readonly ApplicationRow[]) => {
 }
 
 /** What applications belong to and may do is not changed by those who hold less of the Management API than they. */
-export const refuseClimbingOf = (
+export const refuseEscalationOf = (
   trx: Knex,
   caller: Caller,
   applicationIds: readonly string[],
   indicators: readonly string[],
-): Promise<void> => refuseClimbing(caller, () => carriedByApplications(trx, indicators, applicationIds))
+): Promise<void> => refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, applicationIds))

@@ -21,10 +21,13 @@ import {
   type OrganizationRoleColumns,
   updateOrganizationRole,
 } from './organization-role-store.ts'
-import { addCarried, listCarried } from './role-scope-store.ts'
-import { acceptCarriable } from './role-scopes.ts'
+import { acceptScopes } from './role-scope-operations.ts'
+import { addScopes, listScopes } from './role-scope-store.ts'
 
-/** Every change of an organization role, with its events. What it carries: `role-scopes.ts`; who has it: `members/member-roles.ts`. */
+/**
+ * Every change of an organization role, with its events. What it carries: `role-scope-operations.ts`; who has it:
+ * `members/member-roles.ts`.
+ */
 export const organizationRoleOperations = ({
   database: { knex },
   mutate,
@@ -41,16 +44,16 @@ export const organizationRoleOperations = ({
     { organizationScopeIds, resourceScopeIds, ...columns }: NewOrganizationRole,
   ): Promise<OrganizationRole> =>
     mutate(context, async ({ trx, record }) => {
-      await acceptCarriable(trx, 'organization', organizationScopeIds, indicators)
-      await acceptCarriable(trx, 'resource', resourceScopeIds, indicators)
+      await acceptScopes(trx, 'organization', organizationScopeIds, indicators)
+      await acceptScopes(trx, 'resource', resourceScopeIds, indicators)
       const created = toOrganizationRole(await insertOrganizationRole(trx, { id: newId(), ...columns }))
       const { id } = created
-      await addCarried(trx, 'organization', id, organizationScopeIds)
-      await addCarried(trx, 'resource', id, resourceScopeIds)
+      await addScopes(trx, 'organization', id, organizationScopeIds)
+      await addScopes(trx, 'resource', id, resourceScopeIds)
       await record({ type: 'OrganizationRole.Created', entity: entity(id), data: created })
       if (organizationScopeIds.length + resourceScopeIds.length > 0) {
-        const inOrganizations = await listCarried(trx, 'organization', id)
-        const ofResources = await listCarried(trx, 'resource', id)
+        const inOrganizations = await listScopes(trx, 'organization', id)
+        const ofResources = await listScopes(trx, 'resource', id)
         const data = [...inOrganizations.rows.map(toOrganizationScope), ...ofResources.rows.map(toScope)]
         await record({
           type: 'OrganizationRole.Scopes.Updated',

@@ -5,7 +5,9 @@ import type { RoleType } from '../../roles/role.ts'
 
 export { organizationRole }
 
-/** A role inside organizations as the database holds it: the same in every organization, held in each by other members. */
+/**
+ * A role inside organizations as the database holds it: the same in every organization, held in each by other members.
+ */
 export interface OrganizationRoleRow {
   id: string
   name: string

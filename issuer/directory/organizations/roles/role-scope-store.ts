@@ -1,13 +1,16 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
+import type { Page } from '../../../base/lists/list-store.ts'
 import { type Listed, listed, matching } from '../../../base/lists/list-store.ts'
-import type { Page } from '../../../base/route.ts'
 import type { ScopeRow } from '../../resources/scope.ts'
 import { lockScopes } from '../../resources/scope-store.ts'
 import type { OrganizationScopeRow } from '../scopes/organization-scope.ts'
 import { lockOrganizationScopes } from '../scopes/organization-scope-store.ts'
 
-/** What an organization role carries: permissions inside organizations, and permissions of API resources. The two tables are used alike. */
+/**
+ * What an organization role carries: permissions inside organizations, and permissions of API resources. The two tables
+ * are used alike.
+ */
 const kinds = {
   organization: {
     table: 'organization_role_scopes',
@@ -23,27 +26,27 @@ const kinds = {
   },
 } as const
 
-export type CarriedKind = keyof typeof kinds
-export interface CarriedRow {
+export type ScopeKind = keyof typeof kinds
+export interface ScopeRows {
   organization: OrganizationScopeRow
   resource: ScopeRow
 }
 
 /** Those of `ids` that exist; they cannot be deleted before the transaction ends. */
-export const lockCarriable = <Kind extends CarriedKind>(
+export const lockScopesOf = <Kind extends ScopeKind>(
   trx: Knex,
   kind: Kind,
   ids: readonly string[],
-): Promise<CarriedRow[Kind][]> => kinds[kind].lock(trx, ids) as Promise<CarriedRow[Kind][]>
+): Promise<ScopeRows[Kind][]> => kinds[kind].lock(trx, ids) as Promise<ScopeRows[Kind][]>
 
 /** In the order of their making. */
-export const listCarried = <Kind extends CarriedKind>(
+export const listScopes = <Kind extends ScopeKind>(
   knex: Knex,
   kind: Kind,
   roleId: string,
   q?: string | undefined,
   page?: Page | undefined,
-): Promise<Listed<CarriedRow[Kind]>> => {
+): Promise<Listed<ScopeRows[Kind]>> => {
   const { table, column, scopes } = kinds[kind]
   const query = knex(scopes)
     .join(table, `${table}.${column}`, `${scopes}.id`)
@@ -55,13 +58,13 @@ export const listCarried = <Kind extends CarriedKind>(
   return listed(query, page)
 }
 
-export const carriedIds = async (trx: Knex, kind: CarriedKind, roleId: string): Promise<string[]> => {
+export const scopeIdsOf = async (trx: Knex, kind: ScopeKind, roleId: string): Promise<string[]> => {
   const { table, column } = kinds[kind]
   return (await trx(table).where({ organization_role_id: roleId }).select({ id: column })).map(({ id }) => id as string)
 }
 
 /** Leaves out those that are there; answers how many were added. */
-export const addCarried = async (trx: Knex, kind: CarriedKind, roleId: string, ids: readonly string[]) => {
+export const addScopes = async (trx: Knex, kind: ScopeKind, roleId: string, ids: readonly string[]) => {
   if (ids.length === 0) return 0
   const { table, column } = kinds[kind]
   const added = await trx(table)
@@ -73,7 +76,7 @@ export const addCarried = async (trx: Knex, kind: CarriedKind, roleId: string, i
 }
 
 /** Answers how many were removed. */
-export const removeCarried = async (trx: Knex, kind: CarriedKind, roleId: string, ids: readonly string[]) => {
+export const removeScopes = async (trx: Knex, kind: ScopeKind, roleId: string, ids: readonly string[]) => {
   if (ids.length === 0) return 0
   const { table, column } = kinds[kind]
   return trx(table).where({ organization_role_id: roleId }).whereIn(column, ids).delete()

@@ -15,15 +15,15 @@ import {
   toListedOrganizationRole,
 } from './organization-role.ts'
 import { listOrganizationRoles } from './organization-role-store.ts'
-import { listCarried } from './role-scope-store.ts'
-import { carriedScopeOperations } from './role-scopes.ts'
+import { roleScopeOperations } from './role-scope-operations.ts'
+import { listScopes } from './role-scope-store.ts'
 
 const params = z.object({ id })
 
 export const organizationRolesRoutes = (dependencies: ManagementDependencies): Route[] => {
   const { knex } = dependencies.database
   const roles = organizationRoleOperations(dependencies)
-  const carried = carriedScopeOperations(dependencies)
+  const roleScopes = roleScopeOperations(dependencies)
 
   return [
     route({
@@ -113,7 +113,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { id }, query: { q }, page }) {
         await roles.get(id)
-        const { rows, total } = await listCarried(knex, 'organization', id, q, page)
+        const { rows, total } = await listScopes(knex, 'organization', id, q, page)
         return { body: rows.map(toOrganizationScope), total }
       },
     }),
@@ -128,7 +128,8 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       status: 201,
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found'],
       problemStatuses: relatedStatus,
-      handle: (context) => carried.add(context, 'organization', context.params.id, context.body.organizationScopeIds),
+      handle: (context) =>
+        roleScopes.add(context, 'organization', context.params.id, context.body.organizationScopeIds),
     }),
     route({
       method: 'PUT',
@@ -141,7 +142,8 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.relation_foreign_key_not_found'],
       problemStatuses: relatedStatus,
-      handle: (context) => carried.set(context, 'organization', context.params.id, context.body.organizationScopeIds),
+      handle: (context) =>
+        roleScopes.set(context, 'organization', context.params.id, context.body.organizationScopeIds),
     }),
     route({
       method: 'DELETE',
@@ -153,7 +155,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],
       handle: (context) =>
-        carried.remove(context, 'organization', context.params.id, context.params.organizationScopeId),
+        roleScopes.remove(context, 'organization', context.params.id, context.params.organizationScopeId),
     }),
     route({
       method: 'GET',
@@ -169,7 +171,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { id }, query: { q }, page }) {
         await roles.get(id)
-        const { rows, total } = await listCarried(knex, 'resource', id, q, page)
+        const { rows, total } = await listScopes(knex, 'resource', id, q, page)
         return { body: rows.map(toScope), total }
       },
     }),
@@ -188,7 +190,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
       problemStatuses: relatedStatus,
-      handle: (context) => carried.add(context, 'resource', context.params.id, context.body.scopeIds),
+      handle: (context) => roleScopes.add(context, 'resource', context.params.id, context.body.scopeIds),
     }),
     route({
       method: 'PUT',
@@ -205,7 +207,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
       problemStatuses: relatedStatus,
-      handle: (context) => carried.set(context, 'resource', context.params.id, context.body.scopeIds),
+      handle: (context) => roleScopes.set(context, 'resource', context.params.id, context.body.scopeIds),
     }),
     route({
       method: 'DELETE',
@@ -216,7 +218,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       params: params.extend({ scopeId: id }),
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],
-      handle: (context) => carried.remove(context, 'resource', context.params.id, context.params.scopeId),
+      handle: (context) => roleScopes.remove(context, 'resource', context.params.id, context.params.scopeId),
     }),
   ]
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
+import type { Page } from '../../../base/lists/list-store.ts'
 import { type Listed, listed, matching } from '../../../base/lists/list-store.ts'
-import type { Page } from '../../../base/route.ts'
 import type { OrganizationScopeRow } from './organization-scope.ts'
 
 export type OrganizationScopeColumns = Pick<OrganizationScopeRow, 'name' | 'description'>

@@ -63,7 +63,10 @@ const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Pr
   }
 }
 
-/** The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and not none. */
+/**
+ * The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
+ * not none.
+ */
 export const checkActor = (presented: PresentedActor | undefined, facts: ExchangeFacts): Actor | undefined => {
   const actor = presented && liveActor(presented, facts)
   if (facts.boundActorId !== null && facts.boundActorId !== actor?.id) throw refused('subject_token_bound')

@@ -5,7 +5,9 @@ import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { CheckedExchange } from './plan.ts'
 
-/** What the policy leaves of the scopes and of the lifetime. Throws `access_denied`, or 503 when the policy is broken. */
+/**
+ * What the policy leaves of the scopes and of the lifetime. Throws `access_denied`, or 503 when the policy is broken.
+ */
 export const askPolicy = (
   policy: ImpersonationPolicy,
   exchange: Omit<CheckedExchange, 'maxTtl'>,

@@ -1,10 +1,12 @@
 import type { AuditEntry } from '../../../base/audit/log-store.ts'
+import type { RequestOrigin } from '../../../base/client-address.ts'
 import type { OAuthError } from '../../../base/errors/problems.ts'
+import { grantTypes } from '../../../tokens/grant-types.ts'
 import { type Client, isPublic } from '../../clients/client.ts'
-import type { RequestOrigin, TokenRequest } from '../grant.ts'
+import type { TokenRequest } from '../grant.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
-import { type ExchangeRequest, exchangeGrantType } from './request.ts'
+import type { ExchangeRequest } from './request.ts'
 
 /** An exchange as far as it came: what is known of it when it is refused. */
 export interface ExchangeAttempt {
@@ -29,7 +31,7 @@ const entryOf = (
   payload: {
     ...request.origin,
     params: {
-      grant_type: exchangeGrantType,
+      grant_type: grantTypes.tokenExchange,
       subject_token_type: input.subjectTokenType,
       resource: request.resource,
       organization_id: request.organizationId,
@@ -48,8 +50,9 @@ export const issuedEntry = (
 ): AuditEntry => entryOf(attempt, 'Success', issued)
 
 /**
- * The row of a refused exchange: there is no session then, so it also says why the subject token had been asked for. Undefined for what
- * anybody can send without knowing anything, a public client's id and nonsense: such rows would only bury the others.
+ * The row of a refused exchange: there is no session then, so it also says why the subject token had been asked for.
+ * Undefined for what anybody can send without knowing anything, a public client's id and nonsense: such rows would only
+ * bury the others.
  */
 export const refusedEntry = (attempt: ExchangeAttempt, error: OAuthError): AuditEntry | undefined => {
   const { request, facts } = attempt
@@ -66,5 +69,5 @@ export const forbiddenEntry = (client: Client, origin: RequestOrigin): AuditEntr
   key,
   result: 'Error',
   applicationId: client.id,
-  payload: { ...origin, params: { grant_type: exchangeGrantType }, error: { code: 'unauthorized_client' } },
+  payload: { ...origin, params: { grant_type: grantTypes.tokenExchange }, error: { code: 'unauthorized_client' } },
 })

@@ -79,7 +79,9 @@ export interface PersonalAccessTokenFacts {
   useNoted: boolean
 }
 
-/** The kinds that decide what has to be looked up. A statement for each: what is not presented costs PostgreSQL nothing. */
+/**
+ * The kinds that decide what has to be looked up. A statement for each: what is not presented costs PostgreSQL nothing.
+ */
 interface Kinds {
   subject: PresentedSubject['kind']
   actor: PresentedActor['kind'] | 'none'
@@ -98,7 +100,10 @@ const opaqueToken = (token: string, more: string) =>
      'issuedAt', extract(epoch FROM ${token}.created_at),
      'fromPersonalAccessToken', ${token}.personal_access_token IS NOT NULL, ${more})`
 
-/** What a presented token is in SQL: its row as `from`, whom it speaks for, what is told of it, and what of it may be revoked. */
+/**
+ * What a presented token is in SQL: its row as `from`, whom it speaks for, what is told of it, and what of it may be
+ * revoked.
+ */
 interface TokenSql {
   from?: string
   userId: string

@@ -20,7 +20,8 @@ const issueColumns = {
 
 const opaqueColumns = { token_digest: 'bytea', scope: 'text', act: 'jsonb', token_expires_at: 'timestamptz' } as const
 
-// Suspending a user updates its row, so holding it shared settles who came first: that session is ended, or this one not opened.
+// Suspending a user updates its row, so holding it shared settles who came first: that session is ended, or this one
+// not opened.
 const livePeople = (locking: Locking) => `people AS MATERIALIZED (
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked UNION SELECT actor_id FROM asked)) AND NOT is_suspended
      ORDER BY id FOR SHARE ${locking})`
@@ -54,7 +55,10 @@ export type Redeemer = Pick<Database, 'query' | 'transaction'>
 /** A statement for each kind of token that is issued: most are JWTs, of which nothing is kept. */
 type Issued = 'jwt' | 'opaque'
 
-/** Requests that go out together must not wait for the row of one of them: those passed over are sent again by themselves, and then wait. */
+/**
+ * Requests that go out together must not wait for the row of one of them: those passed over are sent again by
+ * themselves, and then wait.
+ */
 type Locking = 'SKIP LOCKED' | ''
 
 interface Redeeming {
@@ -106,8 +110,9 @@ const consume = redeeming((issued, locking, name) =>
   ),
 )
 
-// Holding a personal access token settles who came first, this exchange or its deletion, which then ends what is issued here too. The
-// expired issues of a token go when new ones come; those that another exchange is removing are left to it.
+// Holding a personal access token settles who came first, this exchange or its deletion, which then ends what is issued
+// here too. The expired issues of a token go when new ones come; those that another exchange is removing are left to
+// it.
 const record = redeeming((issued, locking, name) =>
   sharedStatement(
     `exchange-record-${name}`,
@@ -180,9 +185,9 @@ const issueRow = ({ userId, clientId, actorId, opaque, audit }: Issue) => ({
 const issuedIn = ({ opaque }: Issue): Issued => (opaque ? 'opaque' : 'jwt')
 
 /**
- * Uses the subject token up and opens its session, with the audit row, the event and the opaque token if there is one: one statement, so
- * all of it or nothing. False when the token could not be used any more: of any number of parallel calls on any number of instances,
- * one succeeds.
+ * Uses the subject token up and opens its session, with the audit row, the event and the opaque token if there is one:
+ * one statement, so all of it or nothing. False when the token could not be used any more: of any number of parallel
+ * calls on any number of instances, one succeeds.
  */
 export const consumeSubjectToken = (
   database: Redeemer,
@@ -214,7 +219,10 @@ export interface PersonalIssue {
   expiresAt: Date
 }
 
-/** For subject tokens that may be used again. False when subject, actor or personal access token was suspended or deleted meanwhile. */
+/**
+ * For subject tokens that may be used again. False when subject, actor or personal access token was suspended or
+ * deleted meanwhile.
+ */
 export const recordExchange = (
   database: Redeemer,
   issue: Issue,

@@ -11,9 +11,10 @@ export const requireBoundResource = ({ boundResource }: ExchangeFacts, resource:
 }
 
 /**
- * Of the scopes asked for, in their order, what the subject may have: on a resource what its roles hold there, those in the organization
- * among them, and `openid`; for an organization what its roles there hold; without either what userinfo knows. A subject token bound to scopes allows no others (`invalid_scope`); a personal access token with scopes
- * leaves the others out.
+ * Of the scopes asked for, in their order, what the subject may have: on a resource what its roles hold there, those in
+ * the organization among them, and `openid`; for an organization what its roles there hold; without either what
+ * userinfo knows. A subject token bound to scopes allows no others (`invalid_scope`); a personal access token with
+ * scopes leaves the others out.
  */
 export const grantableScopes = (
   asked: readonly string[],

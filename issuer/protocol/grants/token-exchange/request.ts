@@ -1,8 +1,6 @@
 import { OAuthError } from '../../../base/errors/problems.ts'
 import type { Parameters } from '../../requests/parameters.ts'
 
-export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
-
 export const tokenTypes = {
   accessToken: 'urn:ietf:params:oauth:token-type:access_token',
   /** The older name for subject tokens of the Management API; such a token only. */

@@ -1,16 +1,19 @@
 import type { VerifiedClaims } from '../../../../platform/jwt/verify.ts'
-import { actorsOf, peopleOf } from '../../../tokens/people.ts'
+import { actorsOf, representedUsers } from '../../../tokens/represented-users.ts'
 import { isRevokedBy, type RevocableToken } from '../../../tokens/revocations/is-revoked.ts'
 import type { PresentedActor } from './actor.ts'
 import type { ExchangeFacts, OpaqueTokenFacts } from './exchange-facts-store.ts'
 import type { PresentedSubject } from './subject.ts'
 
-/** Whether the tokens that were presented were revoked: by themselves, with their session or client, or with anybody they speak for. */
+/**
+ * Whether the tokens that were presented were revoked: by themselves, with their session or client, or with anybody
+ * they speak for.
+ */
 
 const ofJwt = (claims: VerifiedClaims): RevocableToken => ({
   jti: claims.jti,
   sid: claims.sid,
-  people: peopleOf(claims),
+  people: representedUsers(claims),
   clientId: claims.client_id,
   iat: claims.iat,
 })

@@ -88,8 +88,8 @@ const checkAccessToken = (subject: AccessToken, facts: ExchangeFacts) => {
     if (!facts.opaqueSubject) throw refused('subject_token_unknown')
     if (facts.opaqueSubject.expired) throw refused('subject_token_expired')
   }
-  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape all three. What
-  // came from a personal access token would escape that token's scopes.
+  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape
+  // all three. What came from a personal access token would escape that token's scopes.
   if (subject.kind === 'jwt' ? subject.bound : isBound(facts.opaqueSubject!)) throw refused('subject_token_bound')
   if (facts.subjectClientIsThirdParty !== false) throw refused('subject_token_type')
 }
@@ -97,7 +97,9 @@ const checkAccessToken = (subject: AccessToken, facts: ExchangeFacts) => {
 const isBound = ({ sessionId, act, fromPersonalAccessToken }: OpaqueTokenFacts) =>
   sessionId !== null || act !== null || fromPersonalAccessToken
 
-/** When the presented token ends, in seconds; what comes from an access token or a personal access token ends with it. */
+/**
+ * When the presented token ends, in seconds; what comes from an access token or a personal access token ends with it.
+ */
 export const latestExpiry = (subject: PresentedSubject, facts: ExchangeFacts): number => {
   if (subject.kind === 'subject-token') return Number.POSITIVE_INFINITY
   if (subject.kind === 'personal-access-token') return facts.personalAccessToken!.expiresAt ?? Number.POSITIVE_INFINITY

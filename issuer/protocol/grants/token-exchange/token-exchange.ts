@@ -5,9 +5,10 @@ import type { CustomClaims, ScriptClaims } from '../../../claims/claims.ts'
 import type { LastUse } from '../../../directory/personal-access-tokens/last-use.ts'
 import { isGood } from '../../../directory/personal-access-tokens/personal-access-token-store.ts'
 import type { AccessTokenVerifier } from '../../../tokens/access-token.ts'
+import { grantTypes } from '../../../tokens/grant-types.ts'
 import type { ImpersonationPolicy } from '../../../tokens/subject-tokens/impersonation-policy.ts'
 import { isPublic } from '../../clients/client.ts'
-import { type AskedTarget, type Grant, grant } from '../grant.ts'
+import { type Grant, grant, type RequestedTarget } from '../grant.ts'
 import { enterOrganization } from '../organization.ts'
 import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor } from './actor.ts'
 import { askPolicy } from './ask-policy.ts'
@@ -17,7 +18,7 @@ import { consumeSubjectToken, type Redeemer, recordExchange, subjectTokenStatus 
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
-import { type ExchangeRequest, exchangeGrantType, readExchangeRequest } from './request.ts'
+import { type ExchangeRequest, readExchangeRequest } from './request.ts'
 import { checkSubject, type PresentedSubject, presentSubject, storedSubject } from './subject.ts'
 
 export interface ExchangeDependencies {
@@ -40,22 +41,28 @@ interface Ahead {
 }
 
 /**
- * RFC 8693: a subject token of the Management API (single use, opens an impersonation session), a personal access token or an access token
- * of this issuer is exchanged for an access token of its subject, bound to one resource; with an actor token it carries `act`.
+ * RFC 8693: a subject token of the Management API (single use, opens an impersonation session), a personal access token
+ * or an access token of this issuer is exchanged for an access token of its subject, bound to one resource; with an
+ * actor token it carries `act`.
  */
 export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
   const { database, verifier, policy, claims, events, audit, lastUse } = dependencies
 
-  const factsOf = async (subject: PresentedSubject, presentedActor: PresentedActor | undefined, asked: AskedTarget) => {
+  const factsOf = async (
+    subject: PresentedSubject,
+    presentedActor: PresentedActor | undefined,
+    asked: RequestedTarget,
+  ) => {
     const { resource, useDefaultResource, scopes } = asked
     const question = { subject, actor: presentedActor, resource, useDefaultResource, scopes, forPolicy: policy.enabled }
     return { subject, presentedActor, facts: await findExchangeFacts(database.query, question) }
   }
 
-  const present = async (input: ExchangeRequest, asked: AskedTarget): Promise<Ahead> =>
+  const present = async (input: ExchangeRequest, asked: RequestedTarget): Promise<Ahead> =>
     factsOf(await presentSubject(input, verifier), await presentActor(input, verifier), asked)
 
-  // The order of the checks decides which of several faults is told: subject token, subject, organization, resource, scopes, actor, policy, script.
+  // The order of the checks decides which of several faults is told: subject token, subject, organization, resource,
+  // scopes, actor, policy, script.
   const prepare = async (attempt: ExchangeAttempt, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
     const { input, request } = attempt
     const { subject, presentedActor, facts } = await (ahead ?? present(input, request))
@@ -102,7 +109,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   }
 
   return grant<ExchangeRequest, PreparedExchange, Ahead>({
-    type: exchangeGrantType,
+    type: grantTypes.tokenExchange,
     // Absent means allowed, but never for third-party applications.
     allows: ({ isThirdParty, allowTokenExchange }) => !isThirdParty && allowTokenExchange !== false,
     forbidden(client, origin) {

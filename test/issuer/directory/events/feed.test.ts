@@ -74,7 +74,8 @@ test('readers that keep up with concurrent writers see each event once, in order
 }, async () => {
   const writers = 5
   let writing = writers
-  // Two writers share each entity, so that they wait for one another. Of two transactions the one with the higher number commits first.
+  // Two writers share each entity, so that they wait for one another. Of two transactions the one with the higher
+  // number commits first.
   const writer = async (number: number) => {
     for (let count = 0; count < 15; count++) {
       const lower = await openTransaction(userUpdated(`u${number % 3}`))

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ManagementTest, startManagement } from '../../../support/management.ts'
 import { recordsOf } from './records.ts'
 
-/** Every operation of the interface that changes organizations, their roles or permissions, and exactly the events it is to emit. */
+/**
+ * Every operation of the interface that changes organizations, their roles or permissions, and exactly the events it is
+ * to emit.
+ */
 
 let api: ManagementTest
 const make = recordsOf(() => api)
@@ -242,8 +245,8 @@ test('each change is in the audit trail, with who made it and the events it emit
 
 test('no route that changes something is forgotten', () => {
   const table = new Set(rows.map(({ route }) => route))
-  // Machine-to-machine applications are members as users are (`members.test.ts`); who has which role, and which permissions of API
-  // resources a role carries, is no event.
+  // Machine-to-machine applications are members as users are (`members.test.ts`); who has which role, and which
+  // permissions of API resources a role carries, is no event.
   const others =
     /^(POST|PUT|DELETE) \/organizations\/:id\/applications(\/:applicationId)?$|\/roles(\/:organizationRoleId)?$|\/resource-scopes/
   const changing = api.routes

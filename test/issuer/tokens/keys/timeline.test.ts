@@ -15,8 +15,9 @@ import { silentLogger } from '../../../../platform/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
 
 /**
- * The promise of a staged rotation: what any instance signs verifies with every copy of the JWKS that may be kept, without asking
- * again. Time is made to pass by moving the rows; instances hear of nothing and poll as late as they may.
+ * The promise of a staged rotation: what any instance signs verifies with every copy of the JWKS that may be kept,
+ * without asking again. Time is made to pass by moving the rows; instances hear of nothing and poll as late as they
+ * may.
  */
 
 const issuer = 'https://issuer.example.test/oidc'

@@ -1,11 +1,10 @@
 import type { Knex } from 'knex'
-import { refuseClimbing } from '../../base/authorization.ts'
+import { refuseEscalation } from '../../base/authorization.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
-import { carriedByApplications, carriedByRoles } from '../../base/management-scope-store.ts'
+import { managementScopesOfApplications, managementScopesOfRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
 import { lockApplications } from '../applications/application-store.ts'
-import { lockUserIds } from '../users/user-store.ts'
 import {
   assignMissingRoles,
   assignRoles,
@@ -13,10 +12,11 @@ import {
   holdersOf,
   roleIdsOf,
   unassignRoles,
-} from './assignment-store.ts'
-import { unknownRole } from './operations.ts'
-import type { RoleRow, RoleType } from './role.ts'
-import { lockRoles } from './role-store.ts'
+} from '../roles/assignment-store.ts'
+import { unknownRole } from '../roles/operations.ts'
+import type { RoleRow, RoleType } from '../roles/role.ts'
+import { lockRoles } from '../roles/role-store.ts'
+import { lockUserIds } from '../users/user-store.ts'
 
 interface Kind {
   roleType: RoleType
@@ -56,19 +56,21 @@ const refuseUnknown = (ids: readonly string[]) => {
 
 /** Who has which role, from both sides, for users and machine-to-machine applications alike. These emit no events. */
 export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
-  const refuseClimbingBy = (
+  const refuseEscalationBy = (
     trx: Knex,
     caller: Caller,
     kind: HolderKind,
     holders: readonly string[],
     roles: readonly string[],
   ) =>
-    refuseClimbing(caller, async () => [
-      ...(await carriedByRoles(trx, indicators, roles)),
-      ...(kind === 'application' ? await carriedByApplications(trx, indicators, holders) : []),
+    refuseEscalation(caller, async () => [
+      ...(await managementScopesOfRoles(trx, indicators, roles)),
+      ...(kind === 'application' ? await managementScopesOfApplications(trx, indicators, holders) : []),
     ])
 
-  /** The roles, which cannot vanish meanwhile. Throws 404 for an unknown one, 422 `wrongRole` for one of the wrong type. */
+  /**
+   * The roles, which cannot vanish meanwhile. Throws 404 for an unknown one, 422 `wrongRole` for one of the wrong type.
+   */
   const acceptRoles = async (
     trx: Knex,
     kind: HolderKind,
@@ -89,7 +91,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
       mutate(context, async ({ trx }) => {
         await acceptRoles(trx, kind, [roleId], 'entity.db_constraint_violated')
         await kinds[kind].lock(trx, holderIds)
-        await refuseClimbingBy(trx, context.caller, kind, holderIds, [roleId])
+        await refuseEscalationBy(trx, context.caller, kind, holderIds, [roleId])
         const existing = await holdersOf(trx, kind, roleId, holderIds)
         if (existing.length > 0) throw problem(kinds[kind].holderExists, { data: { ids: existing } })
         await assignRoles(
@@ -104,7 +106,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
       mutate(context, async ({ trx }) => {
         await kinds[kind].lock(trx, [holderId])
         await acceptRoles(trx, kind, roleIds)
-        await refuseClimbingBy(trx, context.caller, kind, [holderId], roleIds)
+        await refuseEscalationBy(trx, context.caller, kind, [holderId], roleIds)
         return assignMissingRoles(
           trx,
           kind,
@@ -120,7 +122,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
         const current = await roleIdsOf(trx, kind, holderId)
         const removed = current.filter((id) => !roleIds.includes(id))
         const added = roleIds.filter((id) => !current.includes(id))
-        await refuseClimbingBy(trx, context.caller, kind, [holderId], [...removed, ...added])
+        await refuseEscalationBy(trx, context.caller, kind, [holderId], [...removed, ...added])
         await unassignRoles(trx, kind, holderId, removed)
         await assignMissingRoles(
           trx,
@@ -132,7 +134,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
     /** From either side. Throws 404 `entity.not_found` when the holder does not have the role. */
     remove: (context: OperationContext, kind: HolderKind, holderId: string, roleId: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
-        await refuseClimbingBy(trx, context.caller, kind, [holderId], [roleId])
+        await refuseEscalationBy(trx, context.caller, kind, [holderId], [roleId])
         const removed = await unassignRoles(trx, kind, holderId, [roleId])
         if (removed === 0) throw problem('entity.not_found')
       }),

@@ -2,24 +2,21 @@ import type { Knex } from 'knex'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
 import { notFound, requireAll, unknownId } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
-import { carriedByScopes } from '../../../base/management-scope-store.ts'
+import { managementScopesAmong } from '../../../base/management-scope-store.ts'
 import type { Mutation } from '../../../base/mutate.ts'
 import type { OperationContext } from '../../../base/route.ts'
 import { lockOrganizationRole } from './organization-role-store.ts'
-import { addCarried, type CarriedKind, carriedIds, lockCarriable, removeCarried } from './role-scope-store.ts'
+import { addScopes, lockScopesOf, removeScopes, type ScopeKind, scopeIdsOf } from './role-scope-store.ts'
 
 /**
- * Which permissions an organization role carries. Changes of those inside organizations are events; changes of those of API resources are
- * not. The Management API's own are refused, whoever asks: organizations are no way into it.
+ * Which permissions an organization role carries. Changes of those inside organizations are events; changes of those of
+ * API resources are not. The Management API's own are refused, whoever asks: organizations are no way into it.
  */
-export const carriedScopeOperations = ({
-  mutate,
-  indicators,
-}: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
+export const roleScopeOperations = ({ mutate, indicators }: Pick<ManagementDependencies, 'mutate' | 'indicators'>) => {
   /** Runs `work` with the role locked; it answers how many permissions it added and removed. */
   const change = (
     context: OperationContext,
-    kind: CarriedKind,
+    kind: ScopeKind,
     roleId: string,
     work: (mutation: Mutation) => Promise<number>,
   ): Promise<void> =>
@@ -37,43 +34,46 @@ export const carriedScopeOperations = ({
 
   return {
     /** Those that the role carries already are left alone. */
-    add: (context: OperationContext, kind: CarriedKind, roleId: string, ids: readonly string[]) =>
+    add: (context: OperationContext, kind: ScopeKind, roleId: string, ids: readonly string[]) =>
       change(context, kind, roleId, async ({ trx }) => {
-        await acceptCarriable(trx, kind, ids, indicators)
-        return addCarried(trx, kind, roleId, ids)
+        await acceptScopes(trx, kind, ids, indicators)
+        return addScopes(trx, kind, roleId, ids)
       }),
 
     /** The role then carries exactly these. */
-    set: (context: OperationContext, kind: CarriedKind, roleId: string, ids: readonly string[]) =>
+    set: (context: OperationContext, kind: ScopeKind, roleId: string, ids: readonly string[]) =>
       change(context, kind, roleId, async ({ trx }) => {
-        await acceptCarriable(trx, kind, ids, indicators)
+        await acceptScopes(trx, kind, ids, indicators)
         const wanted = new Set(ids)
-        const superfluous = (await carriedIds(trx, kind, roleId)).filter((id) => !wanted.has(id))
-        const removed = await removeCarried(trx, kind, roleId, superfluous)
-        return removed + (await addCarried(trx, kind, roleId, ids))
+        const superfluous = (await scopeIdsOf(trx, kind, roleId)).filter((id) => !wanted.has(id))
+        const removed = await removeScopes(trx, kind, roleId, superfluous)
+        return removed + (await addScopes(trx, kind, roleId, ids))
       }),
 
     /** Throws 404 `entity.not_found` when the role does not carry it. */
-    remove: (context: OperationContext, kind: CarriedKind, roleId: string, id: string) =>
+    remove: (context: OperationContext, kind: ScopeKind, roleId: string, id: string) =>
       change(context, kind, roleId, async ({ trx }) => {
-        const removed = await removeCarried(trx, kind, roleId, [id])
+        const removed = await removeScopes(trx, kind, roleId, [id])
         if (removed === 0) throw notFound(id)
         return removed
       }),
   }
 }
 
-/** These may stand on a role, and cannot vanish meanwhile. Throws 422 for unknown ones, 400 for those of the Management API. */
-export const acceptCarriable = async (
+/**
+ * These may stand on a role, and cannot vanish meanwhile. Throws 422 for unknown ones, 400 for those of the Management
+ * API.
+ */
+export const acceptScopes = async (
   trx: Knex,
-  kind: CarriedKind,
+  kind: ScopeKind,
   ids: readonly string[],
   indicators: readonly string[],
 ): Promise<void> => {
   if (ids.length === 0) return
-  requireAll(ids, await lockCarriable(trx, kind, ids))
+  requireAll(ids, await lockScopesOf(trx, kind, ids))
   if (kind === 'organization') return
-  if ((await carriedByScopes(trx, indicators, ids)).length > 0) {
+  if ((await managementScopesAmong(trx, indicators, ids)).length > 0) {
     throw problem('role.management_api_scopes_not_assignable_to_user_role', {
       detail: 'An organization role never carries permissions of the Management API.',
     })
