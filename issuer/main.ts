@@ -10,7 +10,8 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createTargetPolicy } from '../platform/outbound.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
-import { createManagementApi, managementRoutes } from './api/mount.ts'
+import { createManagementApi } from './api/mount.ts'
+import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress } from './base/client-address.ts'
@@ -19,14 +20,11 @@ import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
-import { claimsRoutes } from './claims/router.ts'
 import { claimsFetchDefaults, createClaimsFetch } from './claims/sandbox/outbound-fetch.ts'
 import { type ClaimsSandbox, createClaimsSandbox } from './claims/sandbox/sandbox.ts'
 import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './directory/events/feed.ts'
-import { eventsRoutes } from './directory/events/router.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
-import { hooksRoutes } from './directory/hooks/router.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
@@ -44,14 +42,11 @@ import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
-import { keysRoutes } from './tokens/keys/router.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
 import { requireActive } from './tokens/revocations/require-active.ts'
 import { revocationChannel } from './tokens/revocations/revocation-store.ts'
-import { impersonationSessionsRoutes } from './tokens/sessions/router.ts'
 import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
-import { impersonationRoutes } from './tokens/subject-tokens/router.ts'
 
 export interface IssuerOptions {
   config: IssuerConfig
@@ -201,25 +196,26 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
-  const hookDependencies = {
-    database,
-    mutate,
-    envelope,
-    targets: createTargetPolicy(config.webhookTargets),
-    baseUrl,
-    replaysWaiting: replayJob.wake,
-  }
-
   const management = createManagementApi({
-    routes: [
-      ...managementRoutes({ database, mutate, indicators, now }),
-      ...impersonationRoutes({ mutate, audit, policy, ttl: config.subjectTokenTtl, now }),
-      ...impersonationSessionsRoutes({ database, mutate }),
-      ...hooksRoutes(hookDependencies),
-      ...eventsRoutes({ feed: eventFeed }),
-      ...claimsRoutes({ database, mutate, store: claimsScripts, sandbox }),
-      ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
-    ],
+    routes: issuerRoutes({
+      database,
+      mutate,
+      indicators,
+      now,
+      audit,
+      policy,
+      subjectTokenTtl: config.subjectTokenTtl,
+      envelope,
+      targets: createTargetPolicy(config.webhookTargets),
+      baseUrl,
+      replaysWaiting: replayJob.wake,
+      eventFeed,
+      claimsScripts,
+      sandbox,
+      keys,
+      algorithm,
+      logger,
+    }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,

@@ -4,14 +4,14 @@ import express, { type RequestHandler, type Router } from 'express'
 import { asyncApiDocument } from '../../events/documents.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { problem } from '../base/errors/problems.ts'
-import type { Route } from '../base/route.ts'
+import type { ManagementRoute } from '../base/route.ts'
 import { openApiDocument } from './openapi.ts'
 
 /**
  * What `/api` answers without an access token: that it runs, what it offers (OpenAPI, AsyncAPI), and a page to read
  * that. None of it depends on anything but the code, so it is made once and cached by whoever likes.
  */
-export const createDocumentsRouter = (options: { routes: readonly Route[]; baseUrl: string }): Router => {
+export const createDocumentsRouter = (options: { routes: readonly ManagementRoute[]; baseUrl: string }): Router => {
   const router = express.Router({ caseSensitive: true, strict: true })
   const answers: Record<string, RequestHandler> = {
     '/status': (_request, response) => void response.status(204).end(),

@@ -9,57 +9,28 @@ import express, {
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { authorize } from '../base/authorization.ts'
-import type { ManagementDependencies } from '../base/dependencies.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
 import { readJson, refuseUnstorable } from '../base/request-body.ts'
-import { type Caller, type Route, type RouteContext, type RouteResult, takesKey } from '../base/route.ts'
-import { applicationsRoutes } from '../directory/applications/router.ts'
-import { logsRoutes } from '../directory/logs/router.ts'
-import { membersRoutes } from '../directory/organizations/members/members-router.ts'
-import { organizationRolesRoutes } from '../directory/organizations/roles/router.ts'
-import { organizationsRoutes } from '../directory/organizations/router.ts'
-import { organizationScopesRoutes } from '../directory/organizations/scopes/router.ts'
-import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/router.ts'
-import { resourcesRoutes } from '../directory/resources/router.ts'
-import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
-import { rolesRoutes } from '../directory/roles/router.ts'
-import { identitiesRoutes } from '../directory/users/identities-router.ts'
-import { createPasswordHasher } from '../directory/users/password.ts'
-import { usersRoutes } from '../directory/users/router.ts'
+import {
+  type Caller,
+  type ManagementRoute,
+  type Route,
+  type RouteContext,
+  type RouteResult,
+  routesFor,
+  takesKey,
+} from '../base/route.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { createDocumentsRouter } from './documents-router.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 import { type InputIssue, parseInput } from './parse-input.ts'
 
-/**
- * The resources that stand on the database alone. Those that need more are made elsewhere and handed in beside them.
- */
-const routers = [
-  usersRoutes,
-  identitiesRoutes,
-  personalAccessTokensRoutes,
-  resourcesRoutes,
-  rolesRoutes,
-  applicationsRoutes,
-  roleAssignmentsRoutes,
-  organizationsRoutes,
-  membersRoutes,
-  organizationRolesRoutes,
-  organizationScopesRoutes,
-  logsRoutes,
-]
-
-export const managementRoutes = (options: Omit<ManagementDependencies, 'passwords'>): Route[] => {
-  const dependencies = { ...options, passwords: createPasswordHasher() }
-  return routers.flatMap((routesOf) => routesOf(dependencies))
-}
-
 export interface ManagementApiOptions extends AuthenticateOptions {
-  /** `managementRoutes(…)` and those of hooks, impersonation, … */
+  /** Those for the Management API are served, others left out. */
   routes: readonly Route[]
   /** `BASE_URL`, for the addresses in `Link`. */
   baseUrl: string
@@ -87,14 +58,15 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
 
   const api = express.Router({ caseSensitive: true, strict: true })
   const serve = createServe(options)
-  for (const [path, definitions] of byPath(options.routes)) {
+  const routes = routesFor('management', options.routes)
+  for (const [path, definitions] of byPath(routes)) {
     const handlers = api.route(path)
     for (const definition of definitions) handlers[lowerCase(definition.method)](serve(definition))
     handlers.all(refuseMethod(definitions))
   }
 
   app.use(identify(options.logger))
-  app.use('/api', createDocumentsRouter(options), api)
+  app.use('/api', createDocumentsRouter({ ...options, routes }), api)
   app.use((_request, _response, next) => next(problem('guard.not_found')))
   app.use(createAnswerError(options.logger))
   return app
@@ -103,7 +75,7 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
 /** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
 const createServe = (options: ManagementApiOptions) => {
   const authenticate = createAuthenticate(options)
-  return (definition: Route): RequestHandler =>
+  return (definition: ManagementRoute): RequestHandler =>
     async (request, response) => {
       const caller = await authenticate(request.headers.authorization)
       response.locals['clientId'] = caller.clientId
@@ -130,7 +102,7 @@ const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
 type Context = RouteContext<unknown, unknown, unknown>
 
 const readContext = async (
-  definition: Route,
+  definition: ManagementRoute,
   caller: Caller,
   request: Request,
   ip: string,
@@ -148,7 +120,7 @@ const readContext = async (
     params,
     query,
     body,
-    ...(page && { page }),
+    page,
     // Of those sent, what was read: not the defaults, not what is ignored.
     fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
     request: {
@@ -173,7 +145,7 @@ const queryProblem = (issues: readonly InputIssue[]) =>
 
 const answer = async (
   response: Response,
-  definition: Route,
+  definition: ManagementRoute,
   result: RouteResult | undefined,
   headers: Record<string, string> = {},
 ) => {
@@ -197,11 +169,12 @@ const totalOf = (result: RouteResult | undefined): number => {
   return result.total
 }
 
-const byPath = (routes: readonly Route[]): Map<string, Route[]> => Map.groupBy(routes, ({ path }) => path)
+const byPath = (routes: readonly ManagementRoute[]): Map<string, ManagementRoute[]> =>
+  Map.groupBy(routes, ({ path }) => path)
 
 const lowerCase = (method: Route['method']) => method.toLowerCase() as Lowercase<Route['method']>
 
-const refuseMethod = (definitions: readonly Route[]): RequestHandler => {
+const refuseMethod = (definitions: readonly ManagementRoute[]): RequestHandler => {
   const methods = definitions.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   return () => {
     throw problem('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })

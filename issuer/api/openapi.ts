@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { fittingScopes, managementScopes } from '../base/authorization.ts'
-import { type Route, takesKey } from '../base/route.ts'
+import { type ManagementRoute, takesKey } from '../base/route.ts'
 import { inputSchema, outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
 import { problemResponses, problemSchema, sharedResponses } from './openapi/problem-responses.ts'
 import { publicPaths } from './openapi/public-paths.ts'
@@ -11,7 +11,13 @@ import { eventComponents, webhooks } from './openapi/webhooks.ts'
  * The OpenAPI 3.1 document of the Management API, made from the objects that serve it: paths, parameters, bodies,
  * answers, scopes and problems cannot be other than what the server does.
  */
-export const openApiDocument = ({ routes, baseUrl }: { routes: readonly Route[]; baseUrl: string }): SchemaObject => ({
+export const openApiDocument = ({
+  routes,
+  baseUrl,
+}: {
+  routes: readonly ManagementRoute[]
+  baseUrl: string
+}): SchemaObject => ({
   openapi: '3.1.1',
   info: {
     title: 'Surrogate Management API',
@@ -84,7 +90,7 @@ const parameters: Record<string, SchemaObject> = {
 const referencesTo = (section: string, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${section}/${name}` }]))
 
-const pathsOf = (routes: readonly Route[]): Record<string, SchemaObject> => {
+const pathsOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> => {
   const byPath = Map.groupBy(routes, ({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
   return Object.fromEntries(
     [...byPath].map(([path, group]) => [
@@ -94,7 +100,7 @@ const pathsOf = (routes: readonly Route[]): Record<string, SchemaObject> => {
   )
 }
 
-const operationOf = (route: Route): SchemaObject => ({
+const operationOf = (route: ManagementRoute): SchemaObject => ({
   operationId: route.operationId,
   summary: route.summary,
   tags: [tagOf(route)],
@@ -135,7 +141,7 @@ const parametersOf = (schema: z.ZodType | undefined, where: 'path' | 'query'): S
   }))
 }
 
-const successOf = (route: Route): SchemaObject => {
+const successOf = (route: ManagementRoute): SchemaObject => {
   const { response, lines, paged } = route
   const names = [
     'Logto-Core-Request-Id',
@@ -151,16 +157,16 @@ const successOf = (route: Route): SchemaObject => {
   }
 }
 
-const bodyName = ({ operationId }: Route) => `${operationId[0]!.toUpperCase()}${operationId.slice(1)}Body`
+const bodyName = ({ operationId }: ManagementRoute) => `${operationId[0]!.toUpperCase()}${operationId.slice(1)}Body`
 
-const bodiesOf = (routes: readonly Route[]): Record<string, SchemaObject> =>
+const bodiesOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> =>
   Object.fromEntries(routes.flatMap((route) => (route.body ? [[bodyName(route), inputSchema(route.body)]] : [])))
 
 /** `/organization-roles/:id` belongs to "Organization roles". */
-const tagOf = ({ path }: Route): string => {
+const tagOf = ({ path }: ManagementRoute): string => {
   const words = path.split('/')[1]!.replaceAll('-', ' ')
   return words[0]!.toUpperCase() + words.slice(1)
 }
 
-const tagsOf = (routes: readonly Route[]) =>
+const tagsOf = (routes: readonly ManagementRoute[]) =>
   [...new Set([...routes.map(tagOf), 'Service', 'Events'])].map((name) => ({ name }))

@@ -1,5 +1,5 @@
 import { problem } from './errors/problems.ts'
-import type { Caller, Route } from './route.ts'
+import type { Caller, ManagementAccess, Operation } from './route.ts'
 
 /**
  * The permissions of the Management API resource and what each allows. A route names the one that fits it (`scope`);
@@ -27,17 +27,15 @@ export type ManagementScope = keyof typeof managementScopes
  */
 export const managementRoleNames = { current: 'Logto Management API access', older: 'Management API access' } as const
 
+type Protected = Pick<Operation, 'method'> & Omit<ManagementAccess, 'access'>
+
 /** The scopes of which one is enough for the route, the narrowest first. */
-export const fittingScopes = ({
-  method,
-  scope,
-  secret,
-}: Pick<Route, 'method' | 'scope' | 'secret'>): ManagementScope[] => [
+export const fittingScopes = ({ method, scope, secret }: Protected): ManagementScope[] => [
   ...new Set<ManagementScope>([scope, ...(method === 'GET' && !secret ? (['read'] as const) : []), 'all']),
 ]
 
 /** Throws 403 `auth.forbidden` unless the caller holds a scope that fits the route. */
-export const authorize = (route: Pick<Route, 'method' | 'scope' | 'secret'>, caller: Caller): void => {
+export const authorize = (route: Protected, caller: Caller): void => {
   const fitting = fittingScopes(route)
   if (fitting.some((scope) => caller.scopes.has(scope))) return
   throw problem('auth.forbidden', {

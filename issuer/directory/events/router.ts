@@ -57,8 +57,12 @@ const page = z.object({
   more: z.boolean(),
 })
 
+export interface EventFeedDependencies {
+  eventFeed: Pick<EventFeed, 'read'>
+}
+
 /** Whoever may register a webhook for everything may as well read everything. */
-export const eventsRoutes = ({ feed }: { feed: Pick<EventFeed, 'read'> }): Route[] => [
+export const eventsRoutes = ({ eventFeed }: EventFeedDependencies): Route[] => [
   route({
     method: 'GET',
     path: '/events',
@@ -70,7 +74,7 @@ export const eventsRoutes = ({ feed }: { feed: Pick<EventFeed, 'read'> }): Route
     response: page,
     problems: ['events.cursor_expired'],
     async handle({ query: { after, since, types = ['*'], organizationIds, limit = 100, wait = 0 } }) {
-      const found = await feed.read({
+      const found = await eventFeed.read({
         after,
         since,
         types: typesMatching(types),

@@ -58,7 +58,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
         await hooks.get(hookId)
         const { event, start_time: from, end_time: to, ...filter } = query
         const types = event === undefined ? undefined : typesOf(event)
-        const { rows, total } = await listDeliveries(run, hookId, { ...filter, types, from, to }, page!)
+        const { rows, total } = await listDeliveries(run, hookId, { ...filter, types, from, to }, page)
         return { body: rows.map(toDelivery), total }
       },
     }),
@@ -158,7 +158,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
         const to = query.end_time ?? new Date(now + dayMs)
         const from = query.start_time ?? new Date(Math.min(now, to.getTime()) - dayMs)
         const filter = { from, to, event: query.logKey?.replace(/^TriggerHook\./, '') }
-        const { rows, total } = await listAttempts(run, hookId, filter, page!)
+        const { rows, total } = await listAttempts(run, hookId, filter, page)
         return { body: rows.map((row) => toHookLog(hookId, row)), total }
       },
     }),

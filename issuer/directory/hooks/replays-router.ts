@@ -54,7 +54,7 @@ export const replaysRoutes = (dependencies: ReplayDependencies): Route[] => {
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { id: hookId }, page }) {
         await hooks.get(hookId)
-        const { rows, total } = await listReplays(database.query, hookId, page!)
+        const { rows, total } = await listReplays(database.query, hookId, page)
         return { body: rows.map(toReplay), total }
       },
     }),

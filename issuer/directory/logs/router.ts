@@ -27,7 +27,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     status: 200,
     response: z.array(log),
     async handle({ query, page }) {
-      const { rows, total, isCapped } = await listLogs(knex, query, page!)
+      const { rows, total, isCapped } = await listLogs(knex, query, page)
       return { body: rows.map(toLog), total, ...(isCapped && { headers: { 'Total-Number-Is-Capped': 'true' } }) }
     },
   }),

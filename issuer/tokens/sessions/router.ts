@@ -16,7 +16,7 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       paged: 'always',
       status: 200,
       response: z.array(impersonation),
-      handle: ({ query, page }) => sessions.list(query, page!),
+      handle: ({ query, page }) => sessions.list(query, page),
     }),
     // Before the one that takes any id.
     route({

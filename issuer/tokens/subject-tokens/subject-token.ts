@@ -59,13 +59,13 @@ export interface SubjectTokenDependencies {
   /** Of refused requests; the row of one that succeeds is written with it. */
   audit: TokenAudit
   policy: ImpersonationPolicy
-  /** Lifetime in seconds. */
-  ttl: number
+  /** In seconds. */
+  subjectTokenTtl: number
   now: Clock
 }
 
-/** Mints subject tokens: `sub_` and 256 random bits, known to us by digest only, for one use within `ttl`. */
-export const subjectTokenOperations = ({ mutate, audit, policy, ttl, now }: SubjectTokenDependencies) => ({
+/** Mints subject tokens: `sub_` and 256 random bits, known to us by digest only, for one use within `subjectTokenTtl`. */
+export const subjectTokenOperations = ({ mutate, audit, policy, subjectTokenTtl, now }: SubjectTokenDependencies) => ({
   mint: (input: SubjectTokenRequest, request: OperationContext): Promise<z.output<typeof subjectTokenAnswer>> =>
     mutate(request, async ({ trx, note }) => {
       note({ userId: input.userId, details: particulars(input) })
@@ -81,9 +81,9 @@ export const subjectTokenOperations = ({ mutate, audit, policy, ttl, now }: Subj
         ...input,
         digest: tokenDigest('subject-token', subjectToken),
         creatorId: request.caller.clientId,
-        ttl,
+        ttl: subjectTokenTtl,
       })
-      return { subjectToken, expiresIn: ttl }
+      return { subjectToken, expiresIn: subjectTokenTtl }
     }).catch((error: unknown) => {
       // Who asked and was refused belongs into the trail; the transaction with the row of the change is gone.
       if (error instanceof AppError) audit.record(refusedEntry(input, request, error))
