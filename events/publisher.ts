@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createWakeUp, pause } from '../platform/wake-up.ts'
 import type { BusEvent, EventBus } from './bus.ts'
-import { createEventFlow } from './event-flow.ts'
+import { createEventFlow } from './event-metrics.ts'
 
 /** Carries the outbox to the bus; runs in every issuer. */
 export interface Publisher {

@@ -3,7 +3,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { pause } from '../platform/wake-up.ts'
 import type { EventBus } from './bus.ts'
-import { createEventFlow } from './event-flow.ts'
+import { createEventFlow } from './event-metrics.ts'
 
 /** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
 export interface Reconciler {

@@ -1,9 +1,9 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { HookLoad } from './concurrency.ts'
 import type { Deliver } from './deliver.ts'
-import type { HookLoad } from './hook-load.ts'
-import type { Session } from './session.ts'
+import type { Session } from './heartbeat.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
 import type { Standing, Targets } from './targets.ts'
 
 /** `gated`: one POST was reserved for it. */

@@ -1,10 +1,10 @@
 import type { BusBatch, BusHandler } from '../events/bus.ts'
-import type { EventFlow } from '../events/event-flow.ts'
-import { inspectMessages, lockEventsWithEarlier } from '../events/inbox-store.ts'
+import type { EventFlow } from '../events/event-metrics.ts'
 import { type LockedEvent, type Locking, lockPending, readyEvents, takeEventsIn } from '../events/ledger-store.ts'
 import type { Database, Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { FirstAttempts, FirstRound } from './first-attempts.ts'
+import { inspectMessages, lockEventsWithEarlier } from './ledger/inbox-store.ts'
 
 export interface IngestOptions {
   database: Database

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Lease, type OpenDelivery, openDeliveries } from '../events/lane-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import { type Lease, type OpenDelivery, openDeliveries } from './ledger/lane-store.ts'
 
 /** Reads what lanes have to send, many lanes at a time. */
 export interface LaneReader {

@@ -1,13 +1,13 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type Claimed, createSend, type Send } from './claimed-lane.ts'
+import { createHookLoads, type HookLoad, type HookLoads } from './concurrency.ts'
 import type { Deliver } from './deliver.ts'
-import { createHookLoads, type HookLoad, type HookLoads } from './hook-load.ts'
+import type { Session } from './heartbeat.ts'
 import { createLaneReader, type LaneReader } from './lane-reader.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
 import type { Recorder } from './recorder.ts'
-import type { Session } from './session.ts'
 import type { Targets } from './targets.ts'
 
 /** Works lanes off that are ours: each in order, many at once, within what each hook may have under way. */

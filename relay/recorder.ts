@@ -1,10 +1,10 @@
-import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from '../events/attempt-store.ts'
-import type { HookChange, ProbeTiming } from '../events/hook-health-store.ts'
-import type { Lease } from '../events/lane-store.ts'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
+import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from './ledger/attempt-store.ts'
+import type { HookChange, ProbeTiming } from './ledger/hook-health-store.ts'
+import type { Lease } from './ledger/lane-store.ts'
 
 /** Stores what came of attempts, many in one transaction (measured: twice the throughput of one transaction each). */
 export interface Recorder {

@@ -1,8 +1,8 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { DeliveryFigures } from '../events/delivery-figures-store.ts'
-import type { HookChange } from '../events/hook-health-store.ts'
-import type { OpenDelivery } from '../events/lane-store.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { DeliveryFigures } from './ledger/figures-store.ts'
+import type { HookChange } from './ledger/hook-health-store.ts'
+import type { OpenDelivery } from './ledger/lane-store.ts'
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600]
 

@@ -1,7 +1,7 @@
-import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from '../events/target-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { HealthResult } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
+import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from './ledger/target-store.ts'
 import { createSigningKey, type SigningKey } from './signature.ts'
 
 /** Where a hook's deliveries go, opened for use. */

@@ -1,4 +1,4 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
 
 /** Undefined when there was no attempt, or none that counts. */
 export type Attempt = Promise<AttemptRecord | undefined>

@@ -11,9 +11,10 @@ const areas: Record<string, readonly string[]> = {
   gateway: ['platform', 'policies'],
   events: ['platform'],
   migrations: ['platform'],
-  issuer: ['platform', 'policies', 'events'],
-  relay: ['platform', 'events'],
-  bin: ['platform', 'policies', 'gateway', 'events', 'issuer', 'relay', 'migrations'],
+  deliveries: ['platform', 'events'],
+  issuer: ['platform', 'policies', 'events', 'deliveries'],
+  relay: ['platform', 'events', 'deliveries'],
+  bin: ['platform', 'policies', 'gateway', 'events', 'deliveries', 'issuer', 'relay', 'migrations'],
 }
 
 /**

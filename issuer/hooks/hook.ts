@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { webhookSecretOf } from '../../deliveries/hook-secrets.ts'
 import { eventPatternOf, eventTypes } from '../../events/catalogue.ts'
-import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { ids, tenantId, timestamp } from '../management/schemas.ts'
 
 /** A hook: which events go where. Its answers show the signing key, so reading one is not for holders of `read`. */

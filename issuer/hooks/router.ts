@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { executionStats } from '../../events/delivery-log-store.ts'
+import { executionStats } from '../../deliveries/delivery-log-store.ts'
 import { type Route, route } from '../management/route.ts'
 import { id } from '../management/schemas.ts'
 import { booleanText } from '../management/search.ts'

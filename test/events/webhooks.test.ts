@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
+import { newSigningKey, webhookSecretOf } from '../../deliveries/hook-secrets.ts'
 import { catalogue, eventTypes } from '../../events/catalogue.ts'
 import { payloadSchema } from '../../events/documents.ts'
 import { testPayload } from '../../events/examples.ts'
-import { newSigningKey, webhookSecretOf } from '../../events/hook-secrets.ts'
 import {
   verifyWebhook,
   WebhookBodyError,

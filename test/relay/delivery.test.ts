@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { webhookSecretOf } from '../../events/hook-secrets.ts'
+import { webhookSecretOf } from '../../deliveries/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { verifyWebhook, WebhookSignatureError } from '../../events/webhooks.ts'
 import { userUpdated } from '../support/event-factory.ts'

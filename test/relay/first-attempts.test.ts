@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { purgeDead } from '../../events/reopen-store.ts'
+import { purgeDead } from '../../deliveries/reopen-store.ts'
 import type { Database } from '../../platform/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { catalogue } from '../../events/catalogue.ts'
-import { freshEvents } from '../../events/fresh-event-store.ts'
 import { lockNextPending, lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
 import type { NewEvent } from '../../events/outbox.ts'
 import { type Query, statement } from '../../platform/database.ts'
+import { freshEvents } from '../../relay/ledger/fresh-event-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger } from '../support/fresh-ledger.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { statement } from '../../platform/database.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
+import { claimGatedLanes, msUntilGatedDue } from '../../relay/ledger/lane-claim-store.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hookSecrets } from '../../events/hook-secrets.ts'
+import { hookSecrets } from '../../deliveries/hook-secrets.ts'
 import type { Query } from '../../platform/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createTargets } from '../../relay/targets.ts'

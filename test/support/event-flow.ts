@@ -1,6 +1,6 @@
 import type { BusHandler } from '../../events/bus.ts'
 import { createBus } from '../../events/create-bus.ts'
-import { createEventFlow } from '../../events/event-flow.ts'
+import { createEventFlow } from '../../events/event-metrics.ts'
 import type { Locking } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'

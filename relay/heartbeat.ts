@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from '../events/relay-store.ts'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
+import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from './ledger/heartbeat-store.ts'
 
 /**
  * A relay says again and again that it is alive. When it cannot, because it was killed, sleeps, or has lost the database, its time is up:

@@ -1,5 +1,5 @@
-import { type Query, statement } from '../platform/database.ts'
-import { entityOf, type LockedEvent, listeners, subjectsOf } from './ledger-store.ts'
+import { entityOf, type LockedEvent, listeners, subjectsOf } from '../../events/ledger-store.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
 /** Which events may be sent while they are being taken in, and to whom. Most deliveries concern entities of which nothing else is under way. */
 

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
 /** What operators watch of deliveries, over all relays. Read at each scrape. */
 export interface DeliveryFigures {

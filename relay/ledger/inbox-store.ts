@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
 /** What a broker brought, held against the ledger, which has the last word. */
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { typesMatching } from '../events/catalogue.ts'
 import { type Query, statement } from '../platform/database.ts'
-import { typesMatching } from './catalogue.ts'
 import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 

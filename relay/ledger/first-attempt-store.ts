@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 import type { AttemptRecord } from './attempt-store.ts'
 import type { FreshEvent } from './fresh-event-store.ts'
 import type { LaneKey } from './lane-store.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHookLoads } from '../../relay/hook-load.ts'
+import { createHookLoads } from '../../relay/concurrency.ts'
 
 const opened = () => createHookLoads({ perHook: 4, maxLanes: 64 }).of('hook')
 const answered = { succeeded: true, durationMs: 2, stop: false }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
-import { claimLanes } from '../../events/lane-claim-store.ts'
-import { type Lease, openDeliveries } from '../../events/lane-store.ts'
+import { replayDelivery } from '../../../deliveries/reopen-store.ts'
+import { giveTestsUp, insertTestSend } from '../../../deliveries/test-send-store.ts'
 import {
   type LockedEvent,
   lockNextPending,
@@ -9,15 +8,16 @@ import {
   readyEvents,
   removeExpired,
   takeEventsIn,
-} from '../../events/ledger-store.ts'
-import { recordEvent } from '../../events/outbox.ts'
-import { enterRelay } from '../../events/relay-store.ts'
-import { replayDelivery } from '../../events/reopen-store.ts'
-import { giveTestsUp, insertTestSend } from '../../events/test-send-store.ts'
-import { type Query, statement } from '../../platform/database.ts'
-import { uuidv7 } from '../../platform/ids.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { userUpdated } from '../support/event-factory.ts'
+} from '../../../events/ledger-store.ts'
+import { recordEvent } from '../../../events/outbox.ts'
+import { type Query, statement } from '../../../platform/database.ts'
+import { uuidv7 } from '../../../platform/ids.ts'
+import { type AttemptRecord, recordAttempts } from '../../../relay/ledger/attempt-store.ts'
+import { enterRelay } from '../../../relay/ledger/heartbeat-store.ts'
+import { claimLanes } from '../../../relay/ledger/lane-claim-store.ts'
+import { type Lease, openDeliveries } from '../../../relay/ledger/lane-store.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { userUpdated } from '../../support/event-factory.ts'
 
 let db: TestDatabase
 const relayId = '00000000-0000-4000-8000-000000000001'

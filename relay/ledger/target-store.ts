@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
 /** Where hooks point and whether anything may be sent to them, as it stands now. */
 export interface SealedTarget {
