@@ -6,7 +6,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { NatsLink } from '../platform/nats.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { pause } from '../platform/wake-up.ts'
-import type { BusEvent, BusHandler, EventBus, PublishResult } from './bus.ts'
+import type { BusEvent, EventBus, PublishResult } from './bus.ts'
 import { consumeBatches } from './jetstream-consumer.ts'
 import {
   consumerName,
@@ -127,13 +127,13 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
       if (results.some(({ outcome }) => outcome === 'error')) broker.forget()
       return results
     },
-    async consume(handler: BusHandler, { signal }) {
+    async consume(consumer, { signal }) {
       const backOff = createBackOff()
       while (!signal.aborted) {
         const manager = await eventually(broker.consumer, signal)
         if (manager === undefined) return
         try {
-          await consumeBatches({ manager, handler, logger, signal })
+          await consumeBatches({ manager, consumer, logger, signal })
           backOff.reset()
         } catch (error) {
           logger.warn({ reason: (error as Error).message }, 'the stream of events broke off; beginning again')
@@ -142,7 +142,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
         if (!signal.aborted) await pause(backOff.next(), signal)
       }
     },
-    async settledBefore() {
+    async lostBefore() {
       const manager = await broker.consumer().catch(() => undefined)
       if (manager === undefined) return undefined
       const oldest = await oldestOpen(manager)

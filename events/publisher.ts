@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createWakeUp, pause } from '../platform/wake-up.ts'
 import type { BusEvent, EventBus } from './bus.ts'
-import { createEventFlow } from './event-metrics.ts'
+import { createEventMetrics } from './event-metrics.ts'
 
 /** Carries the outbox to the bus; runs in every issuer. */
 export interface Publisher {
@@ -62,7 +62,7 @@ export const createPublisher = (options: {
 }): Publisher => {
   const { database, bus, logger, metrics } = options
   if (bus.transport === 'ledger') return { wake: bus.wake, close: async () => {} }
-  const flow = createEventFlow(metrics)
+  const eventMetrics = createEventMetrics(metrics)
   if (metrics) measureOldest(metrics, database.query)
 
   const stopping = new AbortController()
@@ -76,11 +76,11 @@ export const createPublisher = (options: {
       const results = await bus.publish(events)
       const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error')
       if (confirmed.length > 0) await query(mark, [confirmed.map(({ seq }) => seq)])
-      flow.published(confirmed.map(({ id }) => id))
+      eventMetrics.published(confirmed.map(({ id }) => id))
       const failed = results.find((result) => result.outcome === 'error')
       if (failed?.outcome === 'error')
         logger.warn({ reason: failed.error.message }, 'the broker refused events; trying again')
-      flow.refused(events.length - confirmed.length)
+      eventMetrics.refused(events.length - confirmed.length)
       return { published: confirmed.length, failed: events.length - confirmed.length }
     })
 

@@ -3,7 +3,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { pause } from '../platform/wake-up.ts'
 import type { EventBus } from './bus.ts'
-import { createEventFlow } from './event-metrics.ts'
+import { createEventMetrics } from './event-metrics.ts'
 
 /** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
 export interface Reconciler {
@@ -39,17 +39,17 @@ const unmark = statement(
 export const startReconciler = (options: ReconcilerOptions): Reconciler => {
   const { database, bus, logger, metrics, patienceMs = 30_000 } = options
   if (bus.transport === 'ledger') return { close: async () => {} }
-  const flow = createEventFlow(metrics)
+  const eventMetrics = createEventMetrics(metrics)
   const stopping = new AbortController()
   const { signal } = stopping
 
   /** Returns how many. */
   const repeatLost = async (): Promise<number> => {
-    const settled = await bus.settledBefore()
-    if (settled === undefined) return 0
-    const lost = await database.query(unmark, [patienceMs, settled])
+    const lostBefore = await bus.lostBefore()
+    if (lostBefore === undefined) return 0
+    const lost = await database.query(unmark, [patienceMs, lostBefore])
     if (lost.length === 0) return 0
-    flow.republished(lost.length)
+    eventMetrics.republished(lost.length)
     logger.warn({ events: lost.length }, 'published events never arrived at a relay; publishing them again')
     bus.wake()
     return lost.length

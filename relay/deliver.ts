@@ -3,7 +3,7 @@ import type { OutboundAgent } from '../platform/outbound.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
 import type { AttemptRecord } from './ledger/attempt-store.ts'
 import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
-import { withoutEchoes } from './redact-response.ts'
+import { redactResponse } from './redact-response.ts'
 import { retryAfterMs, retryDelay } from './retry-schedule.ts'
 import { signatureHeaders } from './signature.ts'
 import type { Target } from './targets.ts'
@@ -20,7 +20,7 @@ export interface DeliverOptions {
 export type Deliver = (lease: Lease, target: Target, delivery: OpenDelivery, signal: AbortSignal) => Promise<Attempted>
 
 /** Without what only the lane knows. */
-export type Attempted = Omit<AttemptRecord, 'isNews'> & { ownFault?: true }
+export type Attempted = Omit<AttemptRecord, 'changesHealth'> & { ownFault?: true }
 
 const userAgent = 'Surrogate-Webhooks/1'
 
@@ -48,7 +48,7 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       timeoutMs: attemptTimeoutMs,
       signal,
     })
-    const logged = withoutEchoes(result, custom)
+    const logged = redactResponse(result, custom)
     return {
       lease,
       deliveryId: delivery.id,

@@ -36,7 +36,7 @@ const eventsPerSecond = 200
 const leastOfLatency = 10
 /** What either side gets through in a second, about, so that a round lasts as long as it says and begins and ends count for little. */
 const perSecondOfRound = { posts: 50_000, events: 8_000 }
-const bars = { ratio: 0.15, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
+const bars = { ratio: 0.1, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
 
 type Prepared = {
   ledger: RelayWorld

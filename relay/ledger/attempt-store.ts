@@ -1,5 +1,5 @@
 import { type Query, statement } from '../../platform/database.ts'
-import { type HookChange, type HookNews, lockHealth, type ProbeTiming, storeHealth } from './hook-health-store.ts'
+import { type HookChange, type HookOutcomes, lockHealth, type ProbeTiming, storeHealth } from './hook-health-store.ts'
 import { type Lease, laneColumns } from './lane-store.ts'
 
 /** What came of attempts: stored with their deliveries, their hooks told, and their lanes given back, as far as they are still ours. */
@@ -23,8 +23,8 @@ export interface AttemptRecord {
   pauseHookMs?: number | undefined
   /** The receiver is gone (410): the hook is disabled, and what is open waits for its return. */
   disableHook?: string | undefined
-  /** Whether it says something new of the receiver: not a success of one that is well, and no test. */
-  isNews: boolean
+  /** A failure, or the first success after one; never a test. Others leave the hook's health as it is. */
+  changesHealth: boolean
 }
 
 export interface Release {
@@ -117,14 +117,14 @@ export const recordAttempts = async (
 ): Promise<{ fenced: number; changes: HookChange[]; left: Map<number, LaneLeft> }> => {
   const leases = new Map([...results, ...released].map(({ lease }) => [lease.fence, lease]))
   if (leases.size === 0) return { fenced: 0, changes: [], left: new Map() }
-  const concerned = new Set(results.flatMap(({ isNews, lease }) => (isNews ? [lease.hookId] : [])))
+  const concerned = new Set(results.flatMap(({ changesHealth, lease }) => (changesHealth ? [lease.hookId] : [])))
   const health = concerned.size > 0 ? await lockHealth(query, [...concerned]) : []
   const held = await query<{ fence: number; from: number }>(lockLanes, laneColumns([...leases.values()]))
   const ours = new Map(held.map(({ fence, from }) => [fence, from]))
   const valid = results.filter(({ lease }) => ours.has(lease.fence))
   if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf))])
   const left = await giveBack(query, released, ours)
-  const changes = health.length > 0 ? await storeHealth(query, health, newsOf(valid), timing) : []
+  const changes = health.length > 0 ? await storeHealth(query, health, outcomesOf(valid), timing) : []
   return { fenced: leases.size - ours.size, changes, left: new Map(left.map((lane) => [lane.fence, lane])) }
 }
 
@@ -137,15 +137,15 @@ const giveBack = async (query: Query, released: readonly Release[], ours: Readon
   return query<LaneLeft & { fence: number }>(release, [...laneColumns(leases), first, free.map(({ goOn }) => goOn)])
 }
 
-const rowOf = ({ lease, isNews, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({
+const rowOf = ({ lease, changesHealth, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({
   ...row,
   hookId: lease.hookId,
   responseBody: responseBody?.toString('base64'),
 })
 
-const newsOf = (results: readonly AttemptRecord[]): HookNews[] => {
-  const news = results.filter(({ isNews }) => isNews)
-  return [...Map.groupBy(news, ({ lease }) => lease.hookId)].map(([hookId, own]) => ({
+const outcomesOf = (results: readonly AttemptRecord[]): HookOutcomes[] => {
+  const changing = results.filter(({ changesHealth }) => changesHealth)
+  return [...Map.groupBy(changing, ({ lease }) => lease.hookId)].map(([hookId, own]) => ({
     hookId,
     outcomes: own.map(({ state, lease }) => ({
       succeeded: state === 'succeeded',

@@ -1,7 +1,11 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { oneRow, type Query, statement } from '../../platform/database.ts'
 
-/** What operators watch of deliveries, over all relays. Read at each scrape. */
-export interface DeliveryFigures {
+/** What operators watch of the ledger, over all relays. Read at each scrape. */
+export interface LedgerFigures {
+  /** Seconds since the oldest event was recorded that no relay has ingested. */
+  outboxAge: number
+  /** How many have something to deliver. */
+  lanes: number
   held: number
   dead: number
   openBreakers: number
@@ -12,7 +16,11 @@ export interface DeliveryFigures {
 
 const totals = statement(
   'figures-totals',
-  `SELECT (SELECT count(*) FROM deliveries WHERE died_at IS NOT NULL AND state = 'dead' AND NOT test) AS dead,
+  `SELECT coalesce((
+       SELECT extract(epoch FROM now() - created_at) FROM outbox
+       WHERE seq = (SELECT min(seq) FROM outbox_pending)), 0)::float8 AS "outboxAge",
+     (SELECT count(*) FROM lanes) AS lanes,
+     (SELECT count(*) FROM deliveries WHERE died_at IS NOT NULL AND state = 'dead' AND NOT test) AS dead,
      (SELECT count(*) FROM open_deliveries WHERE hook_id IN (
         SELECT id FROM hooks WHERE NOT enabled)) AS held,
      (SELECT count(*) FROM hooks WHERE gated AND open_since IS NOT NULL) AS "openBreakers",
@@ -28,10 +36,10 @@ const oldest = statement(
    GROUP BY hook_id ORDER BY min(open.created_at) LIMIT $1`,
 )
 
-export const deliveryFigures = async (query: Query, mostHooks: number): Promise<DeliveryFigures> => {
-  const [[counted], hooks] = await Promise.all([
-    query<Omit<DeliveryFigures, 'oldest'>>(totals, []),
-    query<DeliveryFigures['oldest'][number]>(oldest, [mostHooks]),
+export const ledgerFigures = async (query: Query, mostHooks: number): Promise<LedgerFigures> => {
+  const [counted, hooks] = await Promise.all([
+    oneRow(query<Omit<LedgerFigures, 'oldest'>>(totals, [])),
+    query<LedgerFigures['oldest'][number]>(oldest, [mostHooks]),
   ])
-  return { ...counted!, oldest: hooks }
+  return { ...counted, oldest: hooks }
 }

@@ -40,8 +40,8 @@ const disable = statement(
   `UPDATE hooks SET enabled = false, disabled_at = now(), disabled_reason = $2 WHERE id = $1 AND enabled`,
 )
 
-/** What POSTs of one relay came to, for one hook. */
-export interface HookNews {
+/** What came of the POSTs of one relay to one hook. */
+export interface HookOutcomes {
   hookId: string
   /** In the order in which they came. */
   outcomes: readonly Outcome[]
@@ -64,16 +64,16 @@ export interface ProbeTiming {
   random: () => number
 }
 
-/** Stores what news say of hooks that the transaction has locked; hooks that are gone are passed over. */
+/** Stores what the outcomes say of hooks that the transaction has locked; hooks that are gone are passed over. */
 export const storeHealth = async (
   query: Query,
   locked: readonly LockedHealth[],
-  news: readonly HookNews[],
+  outcomesByHook: readonly HookOutcomes[],
   { probeSchedule, random }: ProbeTiming,
 ): Promise<HookChange[]> => {
   const rows: object[] = []
   const changes: HookChange[] = []
-  for (const { hookId, outcomes, pauseMs, disable: reason } of news) {
+  for (const { hookId, outcomes, pauseMs, disable: reason } of outcomesByHook) {
     const before = locked.find(({ id }) => id === hookId)
     if (before === undefined) continue
     const { id, enabled, ...health } = before

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { BusEvent } from '../../events/bus.ts'
-import { lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { ingestEvents } from '../../relay/ledger/ingest-store.ts'
+import { inOrder, lockPending } from '../../relay/ledger/pending-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { createLossyBus } from '../support/lossy-bus.ts'
@@ -28,15 +29,19 @@ const start = (misbehave: Parameters<typeof createLossyBus>[0], { publishers = 1
   const stopping = new AbortController()
   const taken: string[] = []
   const consuming = bus.consume(
-    async ({ eventIds }) => {
-      const deferred = await database.transaction(async (query) => {
-        const locked = await lockPending(query, eventIds)
-        const ready = readyEvents(locked)
-        await takeEventsIn(query, ready)
-        return locked.length - ready.length
-      })
-      taken.push(...eventIds)
-      return { deferred }
+    {
+      async ingest(messages) {
+        const eventIds = messages.map(({ eventId }) => eventId)
+        const deferred = await database.transaction(async (query) => {
+          const locked = await lockPending(query, eventIds)
+          const ready = inOrder(locked)
+          await ingestEvents(query, ready)
+          return locked.length - ready.length
+        })
+        taken.push(...eventIds)
+        return { deferred, unknown: [] }
+      },
+      ingestNext: () => Promise.reject(new Error('there is a broker')),
     },
     { signal: stopping.signal },
   )

@@ -162,6 +162,21 @@ test('a relay that stops gives its lanes back and is no longer counted', async (
   expect(await ledger.rows(`SELECT * FROM lanes WHERE leased_by IS NOT NULL`)).toEqual([])
 })
 
+test('a relay that stops lets running attempts end, and stores what comes of them', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await ledger.relay({ config })
+  const answer = Promise.withResolvers<void>()
+  receiver.answerWith((_received, response) => void answer.promise.then(() => response.writeHead(204).end()))
+  await ledger.record(userUpdated('u1'))
+  await receiver.until(({ length }) => length === 1)
+  const closed = relay.close()
+  answer.resolve()
+  await closed
+  expect(await ledger.rows(`SELECT state, attempts FROM deliveries`)).toEqual([{ state: 'succeeded', attempts: 1 }])
+  expect(await ledger.rows(`SELECT FROM lanes`)).toEqual([])
+  expect(receiver.received).toHaveLength(1)
+})
+
 test('a relay without the key of the hooks says so, sends nothing, and leaves them to one that has it', async () => {
   await ledger.hook({ url: receiver.url })
   const health = createHealth()

@@ -124,6 +124,24 @@ test('two hooks at one host do not wait for each other', async () => {
   await receiver.until((received) => received.length === 40)
 })
 
+test('a backlog for one receiver does not hold up the events behind it that are for another', async () => {
+  const other = await anotherReceiver()
+  await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: other.url, events: ['User.Created'] })
+  receiver.answerWith(slowAnswer(20).answer)
+  await ledger.rows(`
+    WITH event AS (
+      INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+      SELECT gen_random_uuid(), 'user', 'u' || n, 1, 'User.Data.Updated', gen_random_uuid(),
+        convert_to('{"id":"' || n || '","event":"x","version":1,"data":{"id":"u' || n || '"}}', 'UTF8')
+      FROM generate_series(1, 4000) n RETURNING seq)
+    INSERT INTO outbox_pending (seq) SELECT seq FROM event`)
+  await ledger.record({ ...userUpdated('behind'), type: 'User.Created' })
+  await ledger.relay()
+  await other.until((received) => received.some(({ body }) => body.data['id'] === 'behind'))
+  expect(receiver.received.length).toBeLessThan(2_000)
+})
+
 test('large payloads are read a few at a time, whatever their number', async () => {
   await ledger.hook({ url: receiver.url })
   const fill = 'x'.repeat(200_000)
