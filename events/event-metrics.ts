@@ -2,7 +2,10 @@ import { createMetrics, type Metrics } from '../platform/metrics.ts'
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600]
 
-/** What operators see of events on their way from the outbox to the relays. Their ids say when they were recorded (RFC 9562 §5.7). */
+/**
+ * What operators see of events on their way from the outbox to the relays. Their ids say when they were recorded (RFC
+ * 9562 §5.7).
+ */
 export interface EventMetrics {
   /** The broker has confirmed these. */
   published(eventIds: readonly string[]): void

@@ -11,7 +11,7 @@ import { consumerName, streamName } from './jetstream-stream.ts'
 const batchSize = 500
 /** A pull is asked for again after `expires`; two heartbeats that do not come mean that something is gone. In ms. */
 const pull = { max_messages: batchSize, expires: 10_000, idle_heartbeat: 1_000, abort_on_missing_resource: true }
-/** Until a batch is looked at again whose earlier events another relay is just taking in, in ms. */
+/** How soon a batch comes again whose earlier events another relay is ingesting, in ms. */
 const deferredMs = 20
 
 export interface ConsumeOptions {
@@ -22,8 +22,9 @@ export interface ConsumeOptions {
 }
 
 /**
- * Hands over what JetStream brings, in batches: one at a time, as many messages as have come meanwhile. Acknowledges them afterwards. Ends
- * when `signal` aborts, after what has arrived is handled; throws when the consumer, the stream or the connection is gone.
+ * Hands over what JetStream brings, in batches: one at a time, as many messages as have come meanwhile. Acknowledges
+ * them afterwards. Ends when `signal` aborts, after what has arrived is handled; throws when the consumer, the stream
+ * or the connection is gone.
  */
 export const consumeBatches = async ({ manager, consumer, logger, signal }: ConsumeOptions): Promise<void> => {
   const pulled = await manager.jetstream().consumers.get(streamName, consumerName)

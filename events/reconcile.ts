@@ -5,7 +5,9 @@ import { pause } from '../platform/wake-up.ts'
 import type { EventBus } from './bus.ts'
 import { createEventMetrics } from './event-metrics.ts'
 
-/** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
+/**
+ * Repeats what a broker confirmed but no relay ever ingested: a broker may lose everything without an event being lost.
+ */
 export interface Reconciler {
   close(): Promise<void>
 }
@@ -23,7 +25,7 @@ const batchSize = 1_000
 /** After so many times the patience an event is published again whatever the bus says. */
 const lastResort = 20
 
-// The publisher finds them again. `skip locked`: a relay is just taking it in, or another reconciler is at it.
+// The publisher finds them again. `skip locked`: a relay is ingesting it, or another reconciler is at it.
 const unmark = statement(
   'reconcile-unmark',
   `WITH lost AS (

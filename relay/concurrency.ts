@@ -1,37 +1,49 @@
 import { createSemaphore, type WithPermit } from '../platform/semaphore.ts'
 
 /**
- * How much one relay may have under way for each hook, so that a slow or broken receiver holds up only itself: few POSTs at a time, and
- * only as many lanes claimed ahead as the receiver has lately got through.
+ * How much one relay may have under way for each hook, so that a slow or broken receiver holds up only itself: few
+ * POSTs at a time, and only as many lanes claimed ahead as the receiver has lately got through.
  */
 export interface Concurrency {
   of(hookId: string): HookConcurrency
   /** How many more lanes may be claimed, for hooks where that is not `perHook`. */
   room(): Map<string, number>
-  /** A claim with that `room` brought so many lanes of these hooks. `isCut`: it may have left others for which there was room. */
+  /**
+   * A claim with that `room` brought so many lanes of these hooks. `isCut`: it may have left others for which there was
+   * room.
+   */
   claimed(lanesByHook: ReadonlyMap<string, number>, room: ReadonlyMap<string, number>, isCut: boolean): void
 }
 
 export interface HookConcurrency {
   /** Runs one POST, once fewer than `perHook` others are under way. */
   post: WithPermit
-  /** Grows when the receiver asks for silence or is gone, or is avoided; lanes claimed before are then given back unsent. */
+  /**
+   * Grows when the receiver asks for silence or is gone, or is avoided; lanes claimed before are then given back
+   * unsent.
+   */
   readonly epoch: number
   /** Its last attempt failed. */
   readonly failing: boolean
   /** A lane is begun. */
   begin(): void
-  /** A lane has ended. True when a claim is worthwhile again, since an earlier one may have left lanes for want of room. */
+  /**
+   * A lane has ended. True when a claim is worthwhile again, since an earlier one may have left lanes for want of room.
+   */
   end(): boolean
-  /** Learns from an attempt. `stop`: the receiver wants no more now. True if the hook's health changes: a failure, or the first success after one. */
+  /**
+   * Learns from an attempt. `stop`: the receiver wants no more now. True if the hook's health changes: a failure, or
+   * the first success after one.
+   */
   learn(attempt: { succeeded: boolean; durationMs: number; stop: boolean }): boolean
   /** Claims no lanes for `ms`: this relay cannot serve the hook, another may. */
   avoid(ms: number): void
 }
 
 /**
- * Lanes of one hook claimed ahead, at most. With fewer, claiming would limit the rate of a receiver that answers within a millisecond.
- * With more, claimed lanes live so long that the garbage collector moves them to the old generation (measured: 80 MB more).
+ * Lanes of one hook claimed ahead, at most. With fewer, claiming would limit the rate of a receiver that answers within
+ * a millisecond. With more, claimed lanes live so long that the garbage collector moves them to the old generation
+ * (measured: 80 MB more).
  */
 const maxWindow = 64
 /** An answer that takes longer, in ms, takes the window back to its start. */
@@ -41,7 +53,8 @@ const keptHooks = 1_000
 
 export const createConcurrency = ({ perHook, maxLanes }: { perHook: number; maxLanes: number }): Concurrency => {
   const hooks = new Map<string, ReturnType<typeof createHook>>()
-  // Slow receivers hold their lanes for long. All of them together may hold half of the lanes, so that the others are not held up.
+  // Slow receivers hold their lanes for long. All of them together may hold half of the lanes, so that the others are
+  // not held up.
   const maxSlowLanes = Math.max(perHook, Math.floor(maxLanes / 2))
   let slowLanes = 0
 

@@ -88,7 +88,10 @@ const unsent = {
 const customHeaders = (headers: Record<string, string>, own: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name.toLowerCase())))
 
-/** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. Ids of hooks are ASCII. */
+/**
+ * `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. Ids of hooks
+ * are ASCII.
+ */
 export const bodyOf = (hookId: string, payload: string): Buffer => {
   const head = `{"hookId":${JSON.stringify(hookId)},`
   const body = Buffer.allocUnsafe(head.length - 1 + Buffer.byteLength(payload))

@@ -6,9 +6,9 @@ import { pause } from '../platform/wake-up.ts'
 import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from './ledger/heartbeat-store.ts'
 
 /**
- * A relay tells the database again and again that it is alive. If it cannot, because it was killed, sleeps, or has lost the database, its
- * membership ends: it breaks off its attempts, and other relays take its lanes over. It stops before they begin, so that never two relays
- * send the same delivery.
+ * A relay tells the database again and again that it is alive. If it cannot, because it was killed, sleeps, or has lost
+ * the database, its membership ends: it breaks off its attempts, and other relays take its lanes over. It stops before
+ * they begin, so that never two relays send the same delivery.
  */
 export interface Heartbeat {
   /** Undefined while the database cannot be told that we are alive. */
@@ -19,7 +19,7 @@ export interface Heartbeat {
   close(): Promise<void>
 }
 
-/** From one word to the database on, for as long as the next ones come in time. */
+/** A relay's time among those that are alive; it begins anew after a heartbeat that came too late. */
 export interface Membership {
   /** By which lanes are leased. */
   id: string
@@ -32,7 +32,7 @@ export interface Membership {
 export interface HeartbeatOptions {
   database: Database
   logger: Logger
-  /** Without a word for so long a relay is gone, in ms. */
+  /** Without a heartbeat for so long a relay counts as dead, in ms. */
   aliveMs: number
   /** There may be lanes to claim: some of other relays were freed, or a membership has just begun. */
   onFreeLanes(): void

@@ -21,9 +21,9 @@ export interface IngestOptions {
 }
 
 /**
- * Ingests events from the bus: in one transaction an event stops being pending, and gets a delivery for every hook that listens. The bus
- * acknowledges only after the commit. An event that was ingested before changes nothing, and only the id of a broker's message counts:
- * everything else is read from the ledger.
+ * Ingests events from the bus: in one transaction an event stops being pending, and gets a delivery for every hook that
+ * listens. The bus acknowledges only after the commit. An event that was ingested before changes nothing, and only the
+ * id of a broker's message counts: everything else is read from the ledger.
  */
 export const createIngest = ({ database, logger, metrics, onDeliveries }: IngestOptions): EventConsumer => {
   const ingestLocked = async (lock: (query: Query) => Promise<readonly PendingEvent[]>) => {
@@ -53,7 +53,8 @@ export const createIngest = ({ database, logger, metrics, onDeliveries }: Ingest
       const eventIds = messages.map(({ eventId }) => eventId)
       const { deferred } = await ingestLocked((query) => lockPending(query, eventIds))
       if (deferred === 0) return { deferred, unknown }
-      // An earlier event may be on its way, at another relay, or lost by the broker. The ledger has it, so it is ingested from there.
+      // An earlier event may be on its way, at another relay, or lost by the broker. The ledger has it, so it is
+      // ingested from there.
       const again = await ingestLocked((query) => lockPendingWithEarlier(query, eventIds))
       return { deferred: again.deferred, unknown }
     },

@@ -7,13 +7,19 @@ import { type Lease, type OpenDelivery, openDeliveries } from './ledger/lane-sto
 export interface LaneReader {
   /** By fence; at most `perLane` deliveries of each. */
   read(leases: readonly Lease[], perLane: number): Promise<Map<number, OpenDelivery[]>>
-  /** What one lane has next; lanes that ask at the same time are read together. If that fails it is logged, and there is nothing. */
+  /**
+   * What one lane has next; lanes that ask at the same time are read together. If that fails it is logged, and there is
+   * nothing.
+   */
   next(lease: Lease): Promise<readonly OpenDelivery[]>
 }
 
 /** Deliveries of a lane that are read at a time. */
 export const perLane = 8
-/** Lanes read together, and statements under way, at most; another one begins after `patienceMs` when the first takes longer. */
+/**
+ * Lanes read together, and statements under way, at most; another one begins after `patienceMs` when the first takes
+ * longer.
+ */
 const reads = { most: 1_000, mostUnderWay: 4, patienceMs: 5 }
 
 /** `room`: bytes of payload for which there is memory. */

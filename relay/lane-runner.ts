@@ -17,11 +17,16 @@ export interface LaneRunner {
   fences(): number[]
   /** How many more lanes may be begun; 0 also while there is no memory for what they send. */
   room(): number
-  /** Reads what the lanes have to send. Resolves when they are begun; when that cannot be read, they are given back, and it rejects. */
+  /**
+   * Reads what the lanes have to send. Resolves when they are begun; when that cannot be read, they are given back, and
+   * it rejects.
+   */
   begin(leases: readonly Lease[], claim: Pick<ClaimedLane, 'kind' | 'membership' | 'startBefore'>): Promise<void>
   /** When the next retry is due whose lane was given back for a short while (`performance.now()`). */
   nextDue(): number
-  /** Lets running attempts end for `graceMs`, then breaks them off; gives the lanes back. Nothing may be begun any more. */
+  /**
+   * Lets running attempts end for `graceMs`, then breaks them off; gives the lanes back. Nothing may be begun any more.
+   */
   close(graceMs: number): Promise<void>
 }
 
@@ -31,7 +36,9 @@ export interface LaneRunnerOptions {
   deliver: Deliver
   recorder: Recorder
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
-  /** There may be lanes that can be claimed now: a lane has ended for which others had to wait, or has more that is due. */
+  /**
+   * There may be lanes that can be claimed now: a lane has ended for which others had to wait, or has more that is due.
+   */
   onRoom(): void
   logger: Logger
   /** POSTs to one hook at a time. */
@@ -71,7 +78,10 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     return lanes
   }
 
-  /** Sends deliveries one after the other. False if the lane must stop: one has failed, there is no memory, or nothing may be sent. */
+  /**
+   * Sends deliveries one after the other. False if the lane must stop: one has failed, there is no memory, or nothing
+   * may be sent.
+   */
   const sendAll = async (
     lane: ClaimedLane,
     hook: HookConcurrency,
@@ -94,7 +104,10 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     return true
   }
 
-  /** Sends deliveries of a lane and gives it back once the results are stored. Returns the lease if the lane is kept: more is due. */
+  /**
+   * Sends deliveries of a lane and gives it back once the results are stored. Returns the lease if the lane is kept:
+   * more is due.
+   */
   const runOnce = async (lane: ClaimedLane, deliveries: readonly OpenDelivery[], mayKeep: boolean) => {
     const { lease, kind } = lane
     const hook = concurrency.of(lease.hookId)
@@ -112,7 +125,8 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
     }
     try {
       const mayGoOn = (await sendAll(lane, hook, deliveries, hold)) && kind === 'plain' && deliveries.length > 0
-      // The receiver may have its next lanes while the results of these are stored, but not when these may open its breaker.
+      // The receiver may have its next lanes while the results of these are stored, but not when these may open its
+      // breaker.
       if (!hook.failing) end()
       const left = await recorder.release(lease, mayGoOn && mayKeep && room() > 0)
       if (left?.due && !left.kept) onRoom()

@@ -55,7 +55,10 @@ export const createLanes = (options: LanesOptions): Lanes => {
   let after = ''
   /** A wake-up in the middle of a round may concern a hook that was looked at before. */
   let anotherRound = false
-  /** Claims and begins lanes. `more`: there are hooks left to look at. `gated`: there are hooks whose lanes wait for more than time. */
+  /**
+   * Claims and begins lanes. `more`: there are hooks left to look at. `gated`: there are hooks whose lanes wait for
+   * more than time.
+   */
   const claim = async (): Promise<{ more: boolean; gated: boolean }> => {
     const membership = heartbeat.current()
     if (membership !== undefined && isUnsure) await freeUnknown(membership)

@@ -54,8 +54,8 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; the lanes of one that dies go
- * to the others within seconds.
+ * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; the lanes
+ * of one that dies go to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options

@@ -10,8 +10,8 @@ import type { Lease } from './ledger/lane-store.ts'
 export interface Recorder {
   add(result: AttemptRecord): void
   /**
-   * Gives a lane back, behind its results, unless it may `goOn`. Resolves when that is committed, or the lease has been lost; with what is
-   * left to send.
+   * Gives a lane back, behind its results, unless it may `goOn`. Resolves when that is committed, or the lease has been
+   * lost; with what is left to send.
    */
   release(lease: Lease, goOn?: boolean): Promise<LaneLeft | undefined>
   /** Stores what is left. */
@@ -59,7 +59,8 @@ export const createRecorder = (options: {
 
   const drain = async () => {
     while (results.length > 0 || releases.length > 0) {
-      // A lane is released behind its results: they were added before, and so are in this batch or were in an earlier one.
+      // A lane is released behind its results: they were added before, and so are in this batch or were in an earlier
+      // one.
       const isAll = results.length <= mostRows
       const batch = isAll ? results : results.slice(0, mostRows)
       const done = isAll ? releases : []

@@ -1,12 +1,15 @@
 import type { AttemptResult } from './attempt.ts'
 
 /**
- * Receivers, and the debug pages of their frameworks, send back what they were sent. The log of attempts is open to more people than the
- * custom headers of a hook, which often are credentials, so their values are taken out of it.
+ * Receivers, and the debug pages of their frameworks, send back what they were sent. The log of attempts is open to
+ * more people than the custom headers of a hook, which often are credentials, so their values are taken out of it.
  */
 const shortest = 8
 
-/** Each value and each word of it (`Bearer <token>`), the longest first. Shorter ones are no secrets, and occur in any text. */
+/**
+ * Each value and each word of it (`Bearer <token>`), the longest first. Shorter ones are no secrets, and occur in any
+ * text.
+ */
 const secretsOf = (headers: Record<string, string>): string[] =>
   Object.values(headers)
     .flatMap((value) => [value, ...value.split(/[\s,;]+/)])

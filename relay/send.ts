@@ -16,8 +16,8 @@ export interface ClaimedLane {
   /** Aborts when the relay stops or its membership ends: running attempts are broken off. */
   breakOff: AbortSignal
   /**
-   * Its deliveries were read after this (`performance.now()`), and the hook is too. So a change of the hook holds for every event that was
-   * recorded after the change.
+   * Its deliveries were read after this (`performance.now()`), and the hook is too. So a change of the hook holds for
+   * every event that was recorded after the change.
    */
   since: number
   /** No attempt starts after this (`performance.now()`). */
@@ -26,13 +26,16 @@ export interface ClaimedLane {
   epoch: number
 }
 
-/** How long a hook that this relay cannot serve is left to other relays; and how long when this machine is short of something. In ms. */
+/**
+ * How long a hook that this relay cannot serve is left to other relays; and how long when this machine is short of
+ * something. In ms.
+ */
 const avoidMs = 30_000
 const recoverMs = 5_000
 
 /**
- * Makes one POST of a claimed lane. Undefined if none was made, or none that counts: the hook wants no more or was changed, the lease gets
- * short, the relay stops, or this machine is short of something. The lane is then given back.
+ * Makes one POST of a claimed lane. Undefined if none was made, or none that counts: the hook wants no more or was
+ * changed, the lease gets short, the relay stops, or this machine is short of something. The lane is then given back.
  */
 export type Send = (
   lane: ClaimedLane,

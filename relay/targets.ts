@@ -3,15 +3,14 @@ import type { Query } from '../platform/database.ts'
 import type { HealthResult } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from './ledger/target-store.ts'
-import { createSigningKey, type SigningKey } from './signature.ts'
+import { createSigningKey, type SigningKeys } from './signature.ts'
 
 /** Where a hook's deliveries go, opened for use. */
 export interface Target {
   id: string
   url: URL
   headers: Record<string, string>
-  /** Signing keys, newest first. */
-  keys: readonly SigningKey[]
+  keys: SigningKeys
 }
 
 /** A hook as it is now. */
@@ -20,11 +19,14 @@ export interface HookState extends Pick<SealedTarget, 'active' | 'gated' | 'fail
   target: Target | undefined
 }
 
-/** Hooks as they are when something is sent to them. A change of a hook holds for events after it, and for all attempts `freshMs` later. */
+/**
+ * Hooks as they are when something is sent to them. A change of a hook holds for events after it, and for all attempts
+ * `freshMs` later.
+ */
 export interface Targets {
   /**
-   * As it was at `since` (`performance.now()`) or later; undefined when it is gone. What was read at most `freshMs` ago is used again.
-   * Reads of many hooks at the same time go together.
+   * As it was at `since` (`performance.now()`) or later; undefined when it is gone. What was read at most `freshMs` ago
+   * is used again. Reads of many hooks at the same time go together.
    */
   current(hookId: string, since: number): Promise<HookState | undefined>
   /** Where a test-send goes, when that is not where the hook points. */
@@ -53,7 +55,10 @@ interface Known {
 
 const keptTargets = 5_000
 const healthMs = 5_000
-/** Hooks read in one statement, and statements under way, at most; another one begins after `patienceMs` when the first takes longer. */
+/**
+ * Hooks read in one statement, and statements under way, at most; another one begins after `patienceMs` when the first
+ * takes longer.
+ */
 const reads = { most: 1_000, mostUnderWay: 4, patienceMs: 5 }
 
 const sameSecrets = (left: SealedTarget, right: SealedTarget): boolean =>
@@ -66,7 +71,9 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
 
   const open = ({ id, url, sealedHeaders, sealedKeys }: SealedTarget): Target | undefined => {
     try {
-      const keys = sealedKeys.split(' ').map((sealed) => createSigningKey(secrets.openSigningKey(id, fromHex(sealed))))
+      const openKey = (sealed: string) => createSigningKey(secrets.openSigningKey(id, fromHex(sealed)))
+      const [newest = '', ...older] = sealedKeys.split(' ')
+      const keys: SigningKeys = [openKey(newest), ...older.map(openKey)]
       const headers = secrets.openHeaders(id, sealedHeaders === null ? null : fromHex(sealedHeaders))
       return { id, url: new URL(url), headers, keys }
     } catch (error) {

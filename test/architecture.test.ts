@@ -21,7 +21,19 @@ const areas: Record<string, readonly string[]> = {
  * Within a part: its rooms, from the roof down. A room imports only rooms that stand below it, types too. A room is a
  * folder or a file of the part; what is not named stands on the roof. Rooms on one line do not know each other.
  */
-const floors: Record<string, readonly (readonly string[])[]> = {}
+const floors: Record<string, readonly (readonly string[])[]> = {
+  // The way of an event to its receiver.
+  relay: [
+    ['ingest.ts', 'lanes.ts'],
+    ['lane-runner.ts'],
+    ['lane-reader.ts', 'send.ts'],
+    ['deliver.ts'],
+    ['concurrency.ts', 'heartbeat.ts', 'recorder.ts', 'redact-response.ts', 'targets.ts'],
+    ['attempt.ts', 'retry-schedule.ts', 'signature.ts'],
+    ['failure-reasons.ts', 'logged-headers.ts'],
+    ['ledger'],
+  ],
+}
 
 /** Parts whose folders may still import each other in circles. */
 const unfinished = new Set(['issuer', 'policies'])

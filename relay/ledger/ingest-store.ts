@@ -2,9 +2,9 @@ import { patternsOf } from '../../events/catalogue.ts'
 import { type Query, statement } from '../../platform/database.ts'
 import type { PendingEvent } from './pending-store.ts'
 
-// No lane may outlive its hook, so hooks are locked. The upsert locks lanes that exist, also where it changes nothing. So this statement
-// and a release of the same lane wait for each other, and no delivery is left without a lane. The order of rows is the order of locks,
-// the same everywhere.
+// No lane may outlive its hook, so hooks are locked. The upsert locks lanes that exist, also where it changes nothing.
+// So this statement and a release of the same lane wait for each other, and no delivery is left without a lane. The
+// order of rows is the order of locks, the same everywhere.
 const ingest = statement(
   'ingest',
   `WITH removed AS (DELETE FROM outbox_pending WHERE seq = ANY($1::bigint[]) RETURNING seq),
@@ -43,8 +43,8 @@ const ingest = statement(
 )
 
 /**
- * Ingests events, once each: they are pending no more, and there is a delivery for every hook that listens, in a lane. Runs in the
- * transaction that has locked them. Returns how many deliveries there are to make.
+ * Ingests events, once each: they are pending no more, and there is a delivery for every hook that listens, in a lane.
+ * Runs in the transaction that has locked them. Returns how many deliveries there are to make.
  */
 export const ingestEvents = async (query: Query, events: readonly PendingEvent[]): Promise<number> => {
   const types = [...new Set(events.map(({ type }) => type))]

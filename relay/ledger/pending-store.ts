@@ -1,6 +1,9 @@
 import { type Query, statement } from '../../platform/database.ts'
 
-/** Events of the outbox that are still to be ingested: locking the next ones, and comparing what a broker brought with the ledger. */
+/**
+ * Events of the outbox that are still to be ingested: locking the next ones, and comparing what a broker brought with
+ * the ledger.
+ */
 
 /** Locked until the transaction ends: nobody else ingests it. */
 export interface PendingEvent {
@@ -15,8 +18,8 @@ export interface PendingEvent {
   follows: boolean
 }
 
-// The order of the joins is written out, row by row (LATERAL … LIMIT 1). The planner's idea of how many events wait is always outdated,
-// and if it believes a table to be empty, it reads it as a whole for each row of another.
+// The order of the joins is written out, row by row (LATERAL … LIMIT 1). The planner's idea of how many events wait is
+// always outdated, and if it believes a table to be empty, it reads it as a whole for each row of another.
 const event = `id, seq, type, entity_kind, entity_id, version, organization_id`
 const columns = `pending.seq, event.id, event.type, event.entity_kind AS "entityKind", event.entity_id AS "entityId", event.version,
   event.organization_id AS "organizationId", follows IS NOT NULL AS follows`
@@ -41,8 +44,9 @@ const lockById = statement(
 export const lockPending = (query: Query, eventIds: readonly string[]): Promise<PendingEvent[]> =>
   query<PendingEvent>(lockById, [eventIds])
 
-// By row, not by "seq above the last one": an earlier number may be committed later. An entity's events have rising numbers, so the
-// predecessor of one of these can only be pending where a number was passed over, because another relay is ingesting it.
+// By row, not by "seq above the last one": an earlier number may be committed later. An entity's events have rising
+// numbers, so the predecessor of one of these can only be pending where a number was passed over, because another relay
+// is ingesting it.
 const lockNext = statement(
   'pending-lock-next',
   `WITH pending AS MATERIALIZED (SELECT seq FROM outbox_pending ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED),
@@ -60,8 +64,8 @@ const lockNext = statement(
 export const lockNextPending = (query: Query, limit: number): Promise<PendingEvent[]> =>
   query<PendingEvent>(lockNext, [limit])
 
-// From each event back to the last one that is ingested: a hole is rarely deep. One statement takes all locks, in the order of the
-// numbers, like everybody who ingests events.
+// From each event back to the last one that is ingested: a hole is rarely deep. One statement takes all locks, in the
+// order of the numbers, like everybody who ingests events.
 const isPending = (event: string) =>
   `CROSS JOIN LATERAL (SELECT seq FROM outbox_pending WHERE outbox_pending.seq = ${event}.seq LIMIT 1) AS pending`
 const lockWithEarlier = statement(
@@ -84,8 +88,9 @@ const lockWithEarlier = statement(
 )
 
 /**
- * Locks those of the events that are pending, and all pending events of the same entities before them: the ledger has these, whatever the
- * broker did with them. Must be the first statement of its transaction: one that holds such locks already could cause a deadlock.
+ * Locks those of the events that are pending, and all pending events of the same entities before them: the ledger has
+ * these, whatever the broker did with them. Must be the first statement of its transaction: one that holds such locks
+ * already could cause a deadlock.
  */
 export const lockPendingWithEarlier = async (query: Query, eventIds: readonly string[]): Promise<PendingEvent[]> => {
   const locked = await query<{ id: string }>(lockWithEarlier, [eventIds])
@@ -96,8 +101,8 @@ export const lockPendingWithEarlier = async (query: Query, eventIds: readonly st
 }
 
 /**
- * The events that may be ingested now, in order of their versions. An event is left out if its predecessor is neither ingested nor among
- * them.
+ * The events that may be ingested now, in order of their versions. An event is left out if its predecessor is neither
+ * ingested nor among them.
  */
 export const inOrder = (events: readonly PendingEvent[]): PendingEvent[] => {
   const reached = new Map<string, number>()
@@ -118,7 +123,10 @@ const compare = statement(
    WHERE event.id IS NULL OR sha256(event.payload) <> message.digest`,
 )
 
-/** Which messages have ids that are not in the ledger, and which have other bytes than it. A digest of null is not compared. */
+/**
+ * Which messages have ids that are not in the ledger, and which have other bytes than it. A digest of null is not
+ * compared.
+ */
 export const compareMessages = async (
   query: Query,
   messages: readonly { eventId: string; digest: Buffer | null }[],

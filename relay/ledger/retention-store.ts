@@ -1,7 +1,7 @@
 import { type Query, statement } from '../../platform/database.ts'
 
-// These statements look at everything that is kept, once an hour. They are planned anew each time, for what the tables hold by then, and
-// sequential scans are allowed.
+// These statements look at everything that is kept, once an hour. They are planned anew each time, for what the tables
+// hold by then, and sequential scans are allowed.
 const lockRetention = statement(
   'ledger-retention-lock',
   `SELECT pg_try_advisory_xact_lock(7305173) AS mine, set_config('plan_cache_mode', 'force_custom_plan', true),

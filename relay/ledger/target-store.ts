@@ -1,6 +1,6 @@
 import { type Query, statement } from '../../platform/database.ts'
 
-/** Where hooks point and whether anything may be sent to them, as it stands now. */
+/** Where hooks point, and whether anything may be sent to them now. */
 export interface SealedTarget {
   id: string
   url: string
@@ -26,7 +26,7 @@ const targets = statement(
    FROM hooks WHERE hooks.id = ANY($1::text[])`,
 )
 
-/** Those of the hooks that exist. */
+/** Hooks that do not exist are left out. */
 export const targetsOf = (query: Query, hookIds: readonly string[]): Promise<SealedTarget[]> =>
   query<SealedTarget>(targets, [hookIds])
 

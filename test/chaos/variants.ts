@@ -5,8 +5,8 @@ import { ingestEvents } from '../../relay/ledger/ingest-store.ts'
 import { inOrder, lockPending } from '../../relay/ledger/pending-store.ts'
 
 /**
- * The product as it is, and with one of its parts replaced by what one might have built instead. A harness that finds nothing wrong with
- * the others proves nothing about the first.
+ * The product as it is, and with one of its parts replaced by what one might have built instead. A harness that finds
+ * nothing wrong with the others proves nothing about the first.
  */
 export const variants = ['none', 'no-reconciler', 'ack-first', 'no-lanes'] as const
 export type Variant = (typeof variants)[number]

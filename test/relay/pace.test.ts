@@ -27,14 +27,13 @@ test('a rate limit holds over all relays, and is used up to a second’s worth a
   await receiver.until((received) => received.length === 10)
 })
 
-test('a hook gets as many POSTs at a time as the operator says, whichever way they take', async () => {
+test('a hook gets as many POSTs at a time as the operator says', async () => {
   // So that they would pile up.
   const slow = slowAnswer(5)
   receiver.answerWith(slow.answer)
   await ledger.hook({ url: receiver.url })
   const environment = { WEBHOOK_CONCURRENCY: '3', WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
   await ledger.relay({ config: loadRelayConfig(environment) })
-  // The first from lanes; then the receiver is known as prompt, and on all but a slow machine gets the others while they are taken in.
   for (const count of [60, 120]) {
     await ledger.record(...users(60))
     await receiver.until((received) => received.length === count)
@@ -175,7 +174,10 @@ test('when a limited hook is next due is known, whatever else is overdue', async
   expect(await due()).toBeUndefined()
 })
 
-/** A hook with a limit of one POST a second and one whose breaker is open, with so many lanes that are due, and a relay that claims them. */
+/**
+ * A hook with a limit of one POST a second and one whose breaker is open, with so many lanes that are due, and a relay
+ * that claims them.
+ */
 const gatedHooks = async (lanes: number) => {
   const limited = await ledger.hook({ url: receiver.url })
   const broken = await ledger.hook({ url: receiver.url })

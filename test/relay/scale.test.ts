@@ -25,7 +25,10 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** Runs statements as the relay does, and notes what PostgreSQL did for each. Rows are not answered: the plan stands in their place. */
+/**
+ * Runs statements as the relay does, and notes what PostgreSQL did for each. Rows are not answered: the plan stands in
+ * their place.
+ */
 const explaining = async () => {
   const client = new Client({
     ...ledger.connection,
@@ -103,7 +106,8 @@ test('what a relay asks for again and again reads a few pages by index, with 100
       const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan')
       expect([name, scanned.map((node) => node['Relation Name'])]).toEqual([name, []])
     }
-    // A claim brings 256 lanes: each has its row, its new version and its place in the indexes. What is claimed after it finds little.
+    // A claim brings 256 lanes: each has its row, its new version and its place in the indexes. What is claimed after
+    // it finds little.
     const most: Record<string, number> = { 'lanes-claim': 8_000, 'attempts-release': 3_000 }
     for (const [name, plan] of plans) expect([name, pagesOf(plan) < (most[name] ?? 1_000)]).toEqual([name, true])
   } finally {
