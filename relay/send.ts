@@ -4,7 +4,7 @@ import type { Deliver } from './deliver.ts'
 import type { Membership } from './heartbeat.ts'
 import type { AttemptRecord } from './ledger/attempt-store.ts'
 import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
-import type { HookState, Target, Targets } from './targets.ts'
+import type { HookState, Targets } from './targets.ts'
 
 /** A lane that this relay has claimed. */
 export interface ClaimedLane {
@@ -52,20 +52,10 @@ export const createSend = (options: {
 }): Send => {
   const { targets, deliver, logger, stopping } = options
 
-  /** Undefined if the hook may not be sent to now: it may have changed since the claim. */
-  const targetOf = async (
-    { kind }: ClaimedLane,
-    state: HookState | undefined,
-    delivery: OpenDelivery,
-    avoid: () => void,
-  ) => {
-    const target: Target | undefined = state?.target
-    if (kind === 'test') {
-      if (target === undefined) throw new Error('The hook of a test-send is gone or cannot be opened.')
-      return targets.ofTest(target, delivery.id)
-    }
-    if (target === undefined) return void avoid()
-    return state?.active && (kind === 'gated' || !state.gated) ? target : undefined
+  /** Undefined if nothing may be sent to the hook now: it may have changed since the claim. */
+  const targetOf = async ({ kind }: ClaimedLane, { target, active, gated }: HookState, delivery: OpenDelivery) => {
+    if (kind === 'test') return target && targets.ofTest(target, delivery.id)
+    return active && (kind === 'gated' || !gated) ? target : undefined
   }
 
   return async (lane, hook, delivery) => {
@@ -74,7 +64,12 @@ export const createSend = (options: {
       !stopping.aborted && hook.epoch === epoch && membership.isAlive() && performance.now() < startBefore
     if (!mayStart()) return undefined
     const state = await targets.current(lease.hookId, since)
-    const target = await targetOf(lane, state, delivery, () => hook.avoid(avoidMs))
+    if (state?.target === undefined) {
+      if (kind === 'test') throw new Error('The hook of a test-send is gone or cannot be opened.')
+      hook.avoid(avoidMs)
+      return undefined
+    }
+    const target = await targetOf(lane, state, delivery)
     if (target === undefined || !mayStart()) return undefined
     const result = await deliver(lease, target, delivery, breakOff)
     const succeeded = result.state === 'succeeded'
@@ -88,6 +83,6 @@ export const createSend = (options: {
     }
     const stop = result.pauseHookMs !== undefined || result.disableHook !== undefined
     const changes = hook.learn({ succeeded, durationMs: result.durationMs, stop })
-    return { ...result, changesHealth: changes || state?.failing === true }
+    return { ...result, changesHealth: changes || state.failing }
   }
 }

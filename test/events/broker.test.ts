@@ -61,7 +61,7 @@ const recordMany = async (entities: number, each: number) => {
   for (let round = 0; round < each; round += 1)
     await Promise.all(Array.from({ length: entities }, (_, index) => record(`u${index}`)))
 }
-const allTakenIn = async (count: number) => {
+const allIngested = async (count: number) => {
   const left = async () => {
     const { rows } = await db.database.pool.query(
       `SELECT count(pending.seq) AS open, count(*) AS total FROM outbox LEFT JOIN outbox_pending AS pending USING (seq)`,
@@ -77,7 +77,7 @@ test('several publishers hand every event over once, in order per entity', async
   const { publisher, published } = start({}, { publishers: 3 })
   await recordMany(10, 20)
   publisher.wake()
-  await allTakenIn(200)
+  await allIngested(200)
   expect(published).toHaveLength(200)
   const inOrder = Array.from({ length: 20 }, (_, index) => index + 1)
   for (const versions of versionsByKey(published)) expect(versions).toEqual(inOrder)
@@ -89,7 +89,7 @@ test('an event that the broker refuses is not overtaken by later ones of its ent
   const { publisher, published } = start({ refuses })
   await recordMany(3, 4)
   publisher.wake()
-  await allTakenIn(12)
+  await allIngested(12)
   expect(refusals).toBeGreaterThan(3)
   for (const versions of versionsByKey(published)) expect(versions).toEqual([1, 2, 3, 4])
 })
@@ -101,7 +101,7 @@ test('what the broker confirms and loses is published again, and later events wa
   const { publisher } = start({ loses }, { patienceMs: 100 })
   await recordMany(5, 4)
   publisher.wake()
-  await allTakenIn(20)
+  await allIngested(20)
   expect(losses).toBeGreaterThan(20)
   const { rows } = await db.database.pool.query(
     `SELECT array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY entity_id`,
@@ -115,7 +115,7 @@ test('repeated and reordered batches make one delivery an event', async () => {
   const { publisher } = start({ scrambles: true })
   await recordMany(5, 10)
   publisher.wake()
-  await allTakenIn(50)
+  await allIngested(50)
   const { rows } = await db.database.pool.query(
     `SELECT entity_id, array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY entity_id`,
   )

@@ -106,7 +106,7 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
       database.pool.query(
         `INSERT INTO hooks (id, name, events, url) VALUES ('h1', '', '{User.Data.Updated}', 'https://receiver.test')`,
       ),
-    takenIn: () => count('pending.seq IS NULL'),
+    ingested: () => count('pending.seq IS NULL'),
     published: () => count(`NOT (${unpublished})`),
     unpublished: () => count(unpublished),
     /** The versions of each entity in the order in which their deliveries were made. */
