@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { typesMatching } from '../events/catalogue.ts'
+import { typesMatching } from '../events/event-patterns.ts'
 import { oneRow, type Query, statement } from '../platform/database.ts'
 import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'

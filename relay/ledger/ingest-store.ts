@@ -1,4 +1,4 @@
-import { patternsOf } from '../../events/catalogue.ts'
+import { patternsOf } from '../../events/event-patterns.ts'
 import { type Query, statement } from '../../platform/database.ts'
 import type { PendingEvent } from './pending-store.ts'
 

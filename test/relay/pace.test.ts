@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { statement } from '../../platform/database.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { claimGatedLanes, msUntilGatedDue } from '../../relay/ledger/lane-claim-store.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 import { slowAnswer } from '../support/webhook-receiver.ts'
@@ -135,7 +135,7 @@ test('a backlog for one receiver does not hold up the events behind it that are 
         convert_to('{"id":"' || n || '","event":"x","version":1,"data":{"id":"u' || n || '"}}', 'UTF8')
       FROM generate_series(1, 4000) n RETURNING seq)
     INSERT INTO outbox_pending (seq) SELECT seq FROM event`)
-  await ledger.record({ ...userUpdated('behind'), type: 'User.Created' })
+  await ledger.record(userEvent('User.Created', 'behind'))
   await ledger.relay()
   await other.until((received) => received.some(({ body }) => body.data['id'] === 'behind'))
   expect(receiver.received.length).toBeLessThan(2_000)
