@@ -14,8 +14,9 @@ export interface CreateBusOptions {
 }
 
 /**
- * The bus of this configuration. Going from one to the other needs nothing but a restart of every process: what one has left is found by
- * the other, because the outbox says what is not taken in yet. Throws `StartupError` when NATS holds something that is not ours.
+ * The bus of this configuration. Going from one to the other needs nothing but a restart of every process: what one has
+ * left is found by the other, because the outbox says what is not ingested yet. Throws `StartupError` when NATS holds
+ * something that is not ours.
  */
 export const createBus = async ({ database, logger, metrics, nats }: CreateBusOptions): Promise<EventBus> => {
   const bus = nats ? await createNatsBus(nats, logger) : createPostgresBus({ database, logger })

@@ -1,6 +1,9 @@
-import { type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database.ts'
 
-/** Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more (`issuer/directory/events/feed.ts`). */
+/**
+ * Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more
+ * (`issuer/directory/events/feed.ts`).
+ */
 
 const lastSeq = statement(
   'feed-last-seq',
@@ -8,7 +11,8 @@ const lastSeq = statement(
 )
 
 /** The highest number that was given out; its transaction, and those of lower ones, may still be under way. */
-export const lastSeqGiven = async (query: Query): Promise<number> => (await query<{ seq: number }>(lastSeq, []))[0]!.seq
+export const lastSeqGiven = async (query: Query): Promise<number> =>
+  (await oneRow(query<{ seq: number }>(lastSeq, []))).seq
 
 // Whoever inserts takes this lock first, the number then, and gives the lock back after the commit has become visible.
 const writers = statement(
@@ -58,8 +62,9 @@ const before = statement(
 )
 
 /** Whoever has read less than up to here has missed events: retention has removed them. */
-export const removedUpTo = async (query: Query): Promise<number> => (await query<{ seq: number }>(removed, []))[0]!.seq
+export const removedUpTo = async (query: Query): Promise<number> =>
+  (await oneRow(query<{ seq: number }>(removed, []))).seq
 
 /** The cursor before everything that was recorded since then. */
 export const cursorBefore = async (query: Query, since: Date): Promise<number> =>
-  (await query<{ seq: number }>(before, [since]))[0]!.seq
+  (await oneRow(query<{ seq: number }>(before, [since]))).seq

@@ -6,7 +6,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { NatsLink } from '../platform/nats.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { pause } from '../platform/wake-up.ts'
-import type { BusEvent, BusHandler, EventBus, PublishResult } from './bus.ts'
+import type { BusEvent, EventBus, PublishResult } from './bus.ts'
 import { consumeBatches } from './jetstream-consumer.ts'
 import {
   consumerName,
@@ -21,8 +21,8 @@ import {
 /** How long a confirmation is waited for, in ms; meanwhile the publisher's transaction stays open. */
 const confirmationMs = 3_000
 /**
- * In bytes. A bigger event travels by its id alone: the relay reads what it delivers from the ledger, and what is on its way to a relay
- * must fit into its memory.
+ * In bytes. A bigger event travels by its id alone: the relay reads what it delivers from the ledger, and what is on
+ * its way to a relay must fit into its memory.
  */
 const largestBody = 65_536
 /** The headers around a body, in bytes, at most. */
@@ -30,8 +30,8 @@ const envelopeBytes = 2_048
 /** The clocks of broker and database may differ by this much, in ms. */
 const clockToleranceMs = 5_000
 /**
- * What stood a moment ago is being deleted: a server (2.9) that is asked to make it again meanwhile takes files from under the new one, or
- * never delivers from it. In ms.
+ * What stood a moment ago is being deleted: a server (2.9) that is asked to make it again meanwhile takes files from
+ * under the new one, or never delivers from it. In ms.
  */
 const deletionMs = 1_000
 
@@ -41,8 +41,9 @@ export interface JetStreamBusOptions {
 }
 
 /**
- * Events through a stream of NATS JetStream. Resolves when the stream stands, or without it when no server is there: everything is then
- * made when one comes. Throws `StartupError` when a server is there that cannot serve, or holds the stream with other settings.
+ * Events through a stream of NATS JetStream. Resolves when the stream stands, or without it when no server is there:
+ * everything is then made when one comes. Throws `StartupError` when a server is there that cannot serve, or holds the
+ * stream with other settings.
  */
 export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions): Promise<EventBus> => {
   const emitter = new EventEmitter().setMaxListeners(0)
@@ -127,13 +128,13 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
       if (results.some(({ outcome }) => outcome === 'error')) broker.forget()
       return results
     },
-    async consume(handler: BusHandler, { signal }) {
+    async consume(consumer, { signal }) {
       const backOff = createBackOff()
       while (!signal.aborted) {
         const manager = await eventually(broker.consumer, signal)
         if (manager === undefined) return
         try {
-          await consumeBatches({ manager, handler, logger, signal })
+          await consumeBatches({ manager, consumer, logger, signal })
           backOff.reset()
         } catch (error) {
           logger.warn({ reason: (error as Error).message }, 'the stream of events broke off; beginning again')
@@ -142,7 +143,7 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
         if (!signal.aborted) await pause(backOff.next(), signal)
       }
     },
-    async settledBefore() {
+    async lostBefore() {
       const manager = await broker.consumer().catch(() => undefined)
       if (manager === undefined) return undefined
       const oldest = await oldestOpen(manager)
@@ -172,12 +173,12 @@ export const createJetStreamBus = async ({ nats, logger }: JetStreamBusOptions):
 
 /** The stream and the consumer, looked at once for each connection and again after `forget`. */
 const createBroker = (nats: NatsLink) => {
-  let standing: { stream?: Promise<JetStreamManager>; consumer?: Promise<JetStreamManager> } = {}
+  let opened: { stream?: Promise<JetStreamManager>; consumer?: Promise<JetStreamManager> } = {}
   let refusal: string | undefined
   const seen = { stream: false, consumer: false }
 
   const kept = (part: 'stream' | 'consumer', make: () => Promise<JetStreamManager>) => {
-    const where = standing
+    const where = opened
     const promise = where[part] ?? make()
     where[part] = promise
     promise.then(
@@ -211,7 +212,7 @@ const createBroker = (nats: NatsLink) => {
     stream,
     consumer,
     forget() {
-      standing = {}
+      opened = {}
     },
     get refusal() {
       return refusal

@@ -15,8 +15,8 @@ import { type NatsConnection, nanos } from '@nats-io/transport-node'
 import { StartupError } from '../platform/startup-error.ts'
 
 /**
- * The stream and the consumer that events travel through, as they must be. They are made when they are missing, and never altered: one
- * that differs may be somebody else's.
+ * The stream and the consumer that events travel through, as they must be. They are made when they are missing, and
+ * never altered: one that differs may be somebody else's.
  */
 export const streamName = 'SURROGATE_EVENTS'
 export const consumerName = 'surrogate-relay'
@@ -26,7 +26,10 @@ export const subjectOf = (type: string) => `surrogate.events.${type}`
 
 const seconds = (count: number) => nanos(count * 1_000)
 
-/** Limits: deduplication outlives an acknowledgement. `new`: a full stream pushes back into the outbox instead of dropping what is oldest. */
+/**
+ * Limits: deduplication outlives an acknowledgement. `new`: a full stream pushes back into the outbox instead of
+ * dropping what is oldest.
+ */
 const stream = {
   name: streamName,
   subjects: ['surrogate.events.>'],
@@ -48,18 +51,23 @@ const consumer = {
   max_deliver: -1,
 } satisfies Partial<ConsumerConfig>
 
-/** What an operator may have set otherwise: how long until an event that a relay did not finish goes to another, and how many may be on their way. */
+/**
+ * What an operator may have set otherwise: how long until an event that a relay did not finish goes to another, and how
+ * many may be on their way.
+ */
 const consumerDefaults = { ack_wait: seconds(10), max_ack_pending: 20_000 }
 
-/** Members of ours that another server version or an operator may fill in, and that would change what reaches the relay. */
+/**
+ * Members of ours that another server version or an operator may fill in, and that would change what reaches the relay.
+ */
 const absent = {
   stream: ['mirror', 'sources', 'subject_transform'],
   consumer: ['deliver_subject', 'filter_subject', 'filter_subjects', 'headers_only', 'rate_limit_bps'],
 } as const
 
 /**
- * Makes the stream if it is missing: after `lookAgainMs`, if it is still missing then. Throws `StartupError` when it differs or cannot be
- * made.
+ * Makes the stream if it is missing: after `lookAgainMs`, if it is still missing then. Throws `StartupError` when it
+ * differs or cannot be made.
  */
 export const ensureStream = async ({ streams }: JetStreamManager, lookAgainMs: number): Promise<void> => {
   const found = () => streams.info(streamName).catch(unlessMissing)

@@ -5,7 +5,9 @@ import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
 
-/** Wake-ups between processes that share a database, on a connection of its own; inside the process they are immediate. */
+/**
+ * Wake-ups between processes that share a database, on a connection of its own; inside the process they are immediate.
+ */
 export interface Notifier {
   notify(): void
   onNotify(listener: () => void): () => void
@@ -14,7 +16,8 @@ export interface Notifier {
   close(): Promise<void>
 }
 
-// NOTIFY takes a lock that all commits share, so it is sent after the commit, and at most this often (measured: no cost at 5 ms).
+// NOTIFY takes a lock that all commits share, so it is sent after the commit, and at most this often (measured: no cost
+// at 5 ms).
 const coalesceMs = 5
 
 export const createNotifier = ({
@@ -52,9 +55,9 @@ export const createNotifier = ({
       stopping.signal.addEventListener('abort', resolve, { once: true })
     })
     try {
-      const own = (await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid
+      const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
       connection.on('notification', ({ processId }) => {
-        if (processId !== own) emitter.emit('wake')
+        if (processId !== rows[0]?.pid) emitter.emit('wake')
       })
       await connection.query(`LISTEN ${channel}`)
       client = connection

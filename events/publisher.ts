@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createWakeUp, pause } from '../platform/wake-up.ts'
 import type { BusEvent, EventBus } from './bus.ts'
-import { createEventFlow } from './event-flow.ts'
+import { createEventMetrics } from './event-metrics.ts'
 
 /** Carries the outbox to the bus; runs in every issuer. */
 export interface Publisher {
@@ -18,11 +18,11 @@ const batchSize = 500
 const bigPayload = { above: 16_384, together: 8_388_608 }
 const pollMs = 1_000
 
-// One publisher at a time, whichever process it is in: several would wait for each other's events of the same entity. One that hangs
-// loses its transaction (`transactionIdleMs`).
+// One publisher at a time, whichever process it is in: several would wait for each other's events of the same entity.
+// One that hangs loses its transaction (`transactionIdleMs`).
 const lock = statement('publisher-lock', `SELECT pg_advisory_xact_lock(7305179)`)
-// By mark, not by "seq above the last one": an earlier number may be committed later. Per entity the numbers are in order, so an earlier
-// event that is not published is among them. `skip locked`: a relay is just taking it in.
+// By mark, not by "seq above the last one": an earlier number may be committed later. Per entity the numbers are in
+// order, so an earlier event that is not published is among them. `skip locked`: a relay is ingesting it.
 const take = statement(
   'publisher-take',
   `SELECT seq, id, entity_kind || ':' || entity_id AS key, version, type, octet_length(payload) AS bytes,
@@ -51,8 +51,8 @@ interface Row extends Omit<PendingEvent, 'payload'> {
 }
 
 /**
- * With a broker: publishes what is new, marks it once the broker has confirmed it, and goes on by itself after failures. Without one
- * there is nothing to carry, and `wake` only passes the wake-up on.
+ * With a broker: publishes what is new, marks it once the broker has confirmed it, and goes on by itself after
+ * failures. Without one there is nothing to carry, and `wake` only passes the wake-up on.
  */
 export const createPublisher = (options: {
   database: Database
@@ -62,7 +62,7 @@ export const createPublisher = (options: {
 }): Publisher => {
   const { database, bus, logger, metrics } = options
   if (bus.transport === 'ledger') return { wake: bus.wake, close: async () => {} }
-  const flow = createEventFlow(metrics)
+  const eventMetrics = createEventMetrics(metrics)
   if (metrics) measureOldest(metrics, database.query)
 
   const stopping = new AbortController()
@@ -76,11 +76,11 @@ export const createPublisher = (options: {
       const results = await bus.publish(events)
       const confirmed = events.filter((_, index) => results[index]?.outcome !== 'error')
       if (confirmed.length > 0) await query(mark, [confirmed.map(({ seq }) => seq)])
-      flow.published(confirmed.map(({ id }) => id))
+      eventMetrics.published(confirmed.map(({ id }) => id))
       const failed = results.find((result) => result.outcome === 'error')
       if (failed?.outcome === 'error')
         logger.warn({ reason: failed.error.message }, 'the broker refused events; trying again')
-      flow.refused(events.length - confirmed.length)
+      eventMetrics.refused(events.length - confirmed.length)
       return { published: confirmed.length, failed: events.length - confirmed.length }
     })
 
@@ -125,14 +125,10 @@ const withPayloads = async (query: Query, rows: readonly Row[]): Promise<Pending
   const big = kept.filter(({ payload }) => payload === null).map(({ id }) => id)
   const read = big.length === 0 ? [] : await query<{ id: string; payload: Buffer }>(payloads, [big])
   const found = new Map(read.map(({ id, payload }) => [id, payload]))
-  return kept.map(({ seq, id, key, version, type, payload }) => ({
-    seq,
-    id,
-    key,
-    version,
-    type,
-    payload: payload ?? found.get(id)!,
-  }))
+  return kept.flatMap(({ bytes: _, ...event }) => {
+    const payload = event.payload ?? found.get(event.id)
+    return payload === undefined ? [] : [{ ...event, payload }]
+  })
 }
 
 const measureOldest = (metrics: Metrics, query: Query) => {

@@ -3,9 +3,11 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { pause } from '../platform/wake-up.ts'
 import type { EventBus } from './bus.ts'
-import { createEventFlow } from './event-flow.ts'
+import { createEventMetrics } from './event-metrics.ts'
 
-/** Repeats what a broker confirmed but no relay ever took in: a broker may lose everything without an event being lost. */
+/**
+ * Repeats what a broker confirmed but no relay ever ingested: a broker may lose everything without an event being lost.
+ */
 export interface Reconciler {
   close(): Promise<void>
 }
@@ -23,7 +25,7 @@ const batchSize = 1_000
 /** After so many times the patience an event is published again whatever the bus says. */
 const lastResort = 20
 
-// The publisher finds them again. `skip locked`: a relay is just taking it in, or another reconciler is at it.
+// The publisher finds them again. `skip locked`: a relay is ingesting it, or another reconciler is at it.
 const unmark = statement(
   'reconcile-unmark',
   `WITH lost AS (
@@ -39,17 +41,17 @@ const unmark = statement(
 export const startReconciler = (options: ReconcilerOptions): Reconciler => {
   const { database, bus, logger, metrics, patienceMs = 30_000 } = options
   if (bus.transport === 'ledger') return { close: async () => {} }
-  const flow = createEventFlow(metrics)
+  const eventMetrics = createEventMetrics(metrics)
   const stopping = new AbortController()
   const { signal } = stopping
 
   /** Returns how many. */
   const repeatLost = async (): Promise<number> => {
-    const settled = await bus.settledBefore()
-    if (settled === undefined) return 0
-    const lost = await database.query(unmark, [patienceMs, settled])
+    const lostBefore = await bus.lostBefore()
+    if (lostBefore === undefined) return 0
+    const lost = await database.query(unmark, [patienceMs, lostBefore])
     if (lost.length === 0) return 0
-    flow.republished(lost.length)
+    eventMetrics.republished(lost.length)
     logger.warn({ events: lost.length }, 'published events never arrived at a relay; publishing them again')
     bus.wake()
     return lost.length

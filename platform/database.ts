@@ -35,11 +35,8 @@ export interface Database {
    * (`pipelined-query.ts`).
    */
   query: Query
-  /**
-   * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. `idleMs`: in place of
-   * `transactionIdleMs`.
-   */
-  transaction<Result>(work: (query: Query) => Promise<Result>, options?: { idleMs?: number }): Promise<Result>
+  /** A transaction of named statements: commits when `work` resolves, rolls back when it rejects. */
+  transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
   pool: pg.Pool
   ping(): Promise<void>
@@ -62,6 +59,13 @@ const pipelinedConnections = 4
 const notCompiled = '-c jit=off'
 
 export const statement = (name: string, text: string): Statement => ({ name, text })
+
+/** The row of a statement that always answers one. */
+export const oneRow = async <Row>(rows: Promise<readonly Row[]>): Promise<Row> => {
+  const [row] = await rows
+  if (row === undefined) throw new Error('a statement that always answers a row answered none')
+  return row
+}
 
 const parametersOf = (statement: Statement, values: readonly unknown[]): unknown[] =>
   isShared(statement) ? [sharedParameter([values])] : withArrayText(values)
@@ -172,11 +176,11 @@ export const createDatabase = ({
     knex,
     pool,
     query: pipelined.query,
-    async transaction(work, { idleMs = transactionIdleMs } = {}) {
+    async transaction(work) {
       const client = await pool.connect()
       let broken: Error | undefined
       try {
-        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`)
+        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
         const result = await work(clientQuery(client))
         await client.query('COMMIT')
         return result

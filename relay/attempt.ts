@@ -27,7 +27,7 @@ export interface AttemptRequest {
   url: URL
   headers: Record<string, string>
   body: Buffer
-  /** For the whole exchange, connecting and a dripping body included, in ms. */
+  /** For the whole POST, connecting and a dripping body included, in ms. */
   timeoutMs: number
   /** Ends the attempt early, as a failure. */
   signal?: AbortSignal
@@ -40,15 +40,16 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
   const { agent, owner, url, timeoutMs } = request
   const started = performance.now()
   const endsAt = started + timeoutMs
-  let exchange = await post(request, agent.dispatcherOf(owner), endsAt)
-  // RFC 9112 §9.3.1: the server may close an idle connection just as we write. Nothing of an answer came, so try once more, on a new one.
-  if (exchange.stale) {
+  let outcome = await post(request, agent.dispatcherOf(owner), endsAt)
+  // RFC 9112 §9.3.1: the server may close an idle connection just as we write. Nothing of an answer came, so try once
+  // more, on a new one.
+  if (outcome.stale) {
     const fresh = agent.freshClient(url.origin)
-    exchange = await post(request, fresh, endsAt)
+    outcome = await post(request, fresh, endsAt)
     // By force: its body may still be coming.
     void fresh.destroy()
   }
-  const { status, headers, chunks, size, error } = exchange
+  const { status, headers, chunks, size, error } = outcome
   const succeeded = status !== null && status >= 200 && status < 300
   return {
     succeeded,
@@ -57,13 +58,13 @@ export const attempt = async (request: AttemptRequest): Promise<AttemptResult> =
     // Copied: a piece keeps all that came with it in memory.
     body: status === null ? null : Buffer.concat(chunks, Math.min(size, maxResponseBytes)),
     error: status === null ? reasonOf(error, timeoutMs) : succeeded ? null : `The receiver answered ${status}.`,
-    address: exchange.connection?.address ?? null,
+    address: outcome.connection?.address ?? null,
     durationMs: Math.round(performance.now() - started),
     ownFault: status === null && isOwnFault(error),
   }
 }
 
-interface Exchange {
+interface Outcome {
   status: number | null
   headers: Record<string, string | string[] | undefined> | null
   /** Of the body, as far as it was read, and their size in bytes. */
@@ -78,10 +79,13 @@ interface Exchange {
 
 const closed = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** One exchange over one connection. The deadline is the only clock: undici's own are per phase, and the one for bodies starts over with every byte. */
+/**
+ * One POST over one connection. The deadline is the only clock: undici's own are per phase, and the one for bodies
+ * starts over with every byte.
+ */
 const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispatcher, endsAt: number) =>
-  new Promise<Exchange>((resolve) => {
-    const exchange: Exchange = {
+  new Promise<Outcome>((resolve) => {
+    const outcome: Outcome = {
       status: null,
       headers: null,
       chunks: [],
@@ -97,10 +101,10 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
     const finish = (error: unknown) => {
       if (ended !== undefined) return
       ended = error ?? true
-      exchange.error = error
+      outcome.error = error
       clearTimeout(timer)
       if (signal) forget(signal, onAbort)
-      resolve(exchange)
+      resolve(outcome)
     }
     const stop = (reason: symbol) => {
       finish(reason)
@@ -121,7 +125,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       bodyTimeout: 0,
       /** Called by the client that carries the request (platform/bounded-client.ts). */
       onConnection: (connection: Connection) => {
-        exchange.connection = connection
+        outcome.connection = connection
       },
     }
     dispatcher.dispatch(options, {
@@ -136,24 +140,27 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       onResponseStart(_controller, status, received) {
         // 1xx announce an answer (RFC 9110 §15.2).
         if (status < 200) return
-        exchange.status = status
-        exchange.headers = received
+        outcome.status = status
+        outcome.headers = received
       },
       onResponseData(_controller, chunk) {
-        exchange.chunks.push(chunk)
-        exchange.size += chunk.length
+        outcome.chunks.push(chunk)
+        outcome.size += chunk.length
       },
       onResponseEnd: () => finish(null),
       onResponseError(_controller, error) {
         const { code } = error as NodeJS.ErrnoException
-        exchange.stale =
-          !answered && exchange.connection?.reused === true && closed.has(code ?? '') && ended === undefined
+        outcome.stale =
+          !answered && outcome.connection?.reused === true && closed.has(code ?? '') && ended === undefined
         finish(error)
       },
     })
   })
 
-/** All exchanges share the listener of their signal: adding and removing one for each costs more than it should. What they run does not throw. */
+/**
+ * All POSTs share the listener of their signal: adding and removing one for each costs more than it should. What
+ * they run does not throw.
+ */
 const listening = new WeakMap<AbortSignal, Set<() => void>>()
 const onceAborted = (signal: AbortSignal, stop: () => void) => {
   let stops = listening.get(signal)
@@ -169,4 +176,4 @@ const onceAborted = (signal: AbortSignal, stop: () => void) => {
 }
 const forget = (signal: AbortSignal, stop: () => void) => listening.get(signal)?.delete(stop)
 
-const stopped = new Error('This exchange was stopped.')
+const stopped = new Error('This POST was stopped.')

@@ -17,23 +17,37 @@ export interface RelayConfig {
   allowedNetworks: readonly string[]
   /** Webhooks may go over plain http. */
   allowHttp: boolean
-  /** POSTs to one hook at a time. Default 4: a receiver that takes 200 ms gets 20 deliveries a second from each relay. */
+  /**
+   * POSTs to one hook at a time. Default 4: a receiver that takes 200 ms gets 20 deliveries a second from each relay.
+   */
   perHook?: number
   /** Lanes under way at a time, over all hooks. Default 1 024. */
   maxLanes?: number
   /** Payloads and answers in memory, in bytes. Default 32 MiB. */
   maxBytes?: number
-  /** For a whole exchange with a receiver, in ms. Default 15 000. */
+  /** For a whole POST, from connecting to the end of the answer, in ms. Default 15 000. */
   attemptTimeoutMs?: number
-  /** Until another relay takes over a lane that is not given back, in ms. Default 30 000; at least 5 000 above `attemptTimeoutMs`. */
+  /**
+   * Until another relay takes over a lane that is not given back, in ms. Default 30 000; at least 5 000 above
+   * `attemptTimeoutMs`.
+   */
   leaseMs?: number
-  /** Without a word for so long a relay is gone: it stops sending, and the others take its lanes over. In ms, default 5 000. */
+  /**
+   * Without a heartbeat for so long a relay counts as dead: it stops sending, and the others take its lanes over. In
+   * ms, default 5 000.
+   */
   aliveMs?: number
-  /** How long what was read of a hook counts as fresh, in ms: a change of a hook holds for what happens after it, and for what is sent so much later. Default 50. */
+  /**
+   * How long what was read of a hook counts as fresh, in ms: a change of a hook holds for what happens after it, and
+   * for what is sent so much later. Default 50.
+   */
   freshMs?: number
   /** Delays before attempts 2, 3, …, in ms; after the last the delivery is dead. Default: nine, from 5 s to 24 h. */
   retrySchedule?: readonly number[]
-  /** Delays between POSTs to a hook whose circuit breaker is open, in ms; the last one again and again. Default: six, from 30 s to 15 min. */
+  /**
+   * Delays between POSTs to a hook whose circuit breaker is open, in ms; the last one again and again. Default: six,
+   * from 30 s to 15 min.
+   */
   probeSchedule?: readonly number[]
   /** POSTs a minute, over all relays, to a hook that was enabled again, until nothing is overdue. Default 3 000. */
   catchUpRate?: number

@@ -1,9 +1,9 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { OutboundAgent } from '../platform/outbound.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
-import { withoutEchoes } from './echoes.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
+import { redactResponse } from './redact-response.ts'
 import { retryAfterMs, retryDelay } from './retry-schedule.ts'
 import { signatureHeaders } from './signature.ts'
 import type { Target } from './targets.ts'
@@ -20,7 +20,7 @@ export interface DeliverOptions {
 export type Deliver = (lease: Lease, target: Target, delivery: OpenDelivery, signal: AbortSignal) => Promise<Attempted>
 
 /** Without what only the lane knows. */
-export type Attempted = Omit<AttemptRecord, 'isNews'> & { ownFault?: true }
+export type Attempted = Omit<AttemptRecord, 'changesHealth'> & { ownFault?: true }
 
 const userAgent = 'Surrogate-Webhooks/1'
 
@@ -48,7 +48,7 @@ export const createDeliver = (options: DeliverOptions): Deliver => {
       timeoutMs: attemptTimeoutMs,
       signal,
     })
-    const logged = withoutEchoes(result, custom)
+    const logged = redactResponse(result, custom)
     return {
       lease,
       deliveryId: delivery.id,
@@ -88,7 +88,10 @@ const unsent = {
 const customHeaders = (headers: Record<string, string>, own: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !Object.hasOwn(own, name.toLowerCase())))
 
-/** `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. Ids of hooks are ASCII. */
+/**
+ * `{"hookId":"<id>",` and the stored bytes after their brace: the same bytes on every retry and replay. Ids of hooks
+ * are ASCII.
+ */
 export const bodyOf = (hookId: string, payload: string): Buffer => {
   const head = `{"hookId":${JSON.stringify(hookId)},`
   const body = Buffer.allocUnsafe(head.length - 1 + Buffer.byteLength(payload))

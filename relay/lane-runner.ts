@@ -1,42 +1,32 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { Lease, OpenDelivery } from '../events/lane-store.ts'
 import type { Query } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import { type Claimed, createSend, type Send } from './claimed-lane.ts'
+import { type Concurrency, createConcurrency, type HookConcurrency } from './concurrency.ts'
 import type { Deliver } from './deliver.ts'
-import { createHookLoads, type HookLoad, type HookLoads } from './hook-load.ts'
-import { createLaneReader, type LaneReader } from './lane-reader.ts'
+import type { Membership } from './heartbeat.ts'
+import { createLaneReader, perLane } from './lane-reader.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { Lease, OpenDelivery } from './ledger/lane-store.ts'
 import type { Recorder } from './recorder.ts'
-import type { Session } from './session.ts'
+import { type ClaimedLane, createSend } from './send.ts'
 import type { Targets } from './targets.ts'
 
-/** Works lanes off that are ours: each in order, many at once, within what each hook may have under way. */
+/** Works claimed lanes off: each in order, many at once, within what each hook may have under way. */
 export interface LaneRunner {
-  readonly loads: HookLoads
-  readonly send: Send
-  readonly reader: Pick<LaneReader, 'read'>
+  readonly concurrency: Concurrency
   /** Fences of the leases that we know of. */
-  readonly known: Set<number>
-  /** Runs `lease`, which returns the fences of new leases; nobody asks meanwhile which we know. */
-  learnFences(lease: () => Promise<number[]>): Promise<void>
-  /** Leases are being made whose fences are still to be learnt. */
-  readonly isLearning: boolean
+  fences(): number[]
   /** How many more lanes may be begun; 0 also while there is no memory for what they send. */
   room(): number
-  claimed(lease: Lease, of: Pick<Claimed, 'kind' | 'session' | 'since' | 'until'>): Claimed
-  /** Returns at once. `begun`: the attempt at the first delivery is under way already, and counted by whoever began it. */
-  run(lane: Claimed, deliveries: readonly OpenDelivery[], begun?: Promise<AttemptRecord | undefined>): void
-  /** So many bytes more are in memory, or less. */
-  hold(bytes: number): void
-  /** There is memory for more. */
-  hasMemory(): boolean
-  /** So many lanes more are about to be begun, or fewer. */
-  reserve(lanes: number): void
-  /** Reserves them while `work` runs. */
-  reserving<Result>(lanes: number, work: () => Promise<Result>): Promise<Result>
-  /** When the next lane is due that was given back for a short while (`performance.now()`). */
+  /**
+   * Reads what the lanes have to send. Resolves when they are begun; when that cannot be read, they are given back, and
+   * it rejects.
+   */
+  begin(leases: readonly Lease[], claim: Pick<ClaimedLane, 'kind' | 'membership' | 'startBefore'>): Promise<void>
+  /** When the next retry is due whose lane was given back for a short while (`performance.now()`). */
   nextDue(): number
-  /** Lets running attempts end for `graceMs`, then breaks them off; gives the lanes back. Nothing may be begun any more. */
+  /**
+   * Lets running attempts end for `graceMs`, then breaks them off; gives the lanes back. Nothing may be begun any more.
+   */
   close(graceMs: number): Promise<void>
 }
 
@@ -46,10 +36,10 @@ export interface LaneRunnerOptions {
   deliver: Deliver
   recorder: Recorder
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
-  /** A hook has room for lanes again, or there are lanes that are due. */
+  /**
+   * There may be lanes that can be claimed now: a lane has ended for which others had to wait, or has more that is due.
+   */
   onRoom(): void
-  /** A lane has ended, or one that was reserved is free. */
-  onEnd(): void
   logger: Logger
   /** POSTs to one hook at a time. */
   perHook: number
@@ -63,158 +53,149 @@ export interface LaneRunnerOptions {
 
 /** How often a lane is read under one lease: then other lanes of the hook have their turn. */
 const mostRounds = 4
-/** What is due again within this is not left to the next look for lanes. */
+/** A retry that is due within this is not left to the next look for lanes. */
 export const pollMs = 1_000
 
-/** Of what is to be sent. */
-export const sizeOf = (deliveries: readonly Pick<OpenDelivery, 'payload'>[]): number =>
+const sizeOf = (deliveries: readonly OpenDelivery[]): number =>
   deliveries.reduce((bytes, { payload }) => bytes + (payload?.length ?? 0), 0)
 
 export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
   const { query, targets, deliver, recorder, onResult, onRoom, logger, perHook, maxLanes, maxBytes, stopping } = options
   const abandoning = new AbortController()
-  const loads = createHookLoads({ perHook, maxLanes })
-  const running = new Set<Promise<void>>()
+  const concurrency = createConcurrency({ perHook, maxLanes })
   const known = new Set<number>()
-  let bytes = 0
-  let reserved = 0
-  let soon: number[] = []
-  const reader = createLaneReader({ query, logger, room: () => maxBytes - bytes })
+  const running = new Set<Promise<void>>()
+  let heldBytes = 0
+  let retriesDue: number[] = []
+  /** There was no room for lanes that may be due. */
+  let isFull = false
+  const reader = createLaneReader({ query, logger, room: () => maxBytes - heldBytes })
   const send = createSend({ targets, deliver, logger, stopping })
-  const hasMemory = () => bytes < maxBytes
-  const reserve = (more: number) => {
-    reserved += more
-    if (more < 0) options.onEnd()
-  }
-  let learning = 0
-  const room = () => (hasMemory() ? Math.max(maxLanes - running.size - reserved, 0) : 0)
 
-  /** Sends the deliveries one after the other, until one fails, the lease gets short, or the hook wants no more. True when it could go on. */
-  const workOff = async (
-    { claimed, load, held }: { claimed: Claimed; load: HookLoad; held: { bytes: number } },
+  const room = () => {
+    const lanes = heldBytes < maxBytes ? Math.max(maxLanes - running.size, 0) : 0
+    if (lanes === 0) isFull = true
+    return lanes
+  }
+
+  /**
+   * Sends deliveries one after the other. False if the lane must stop: one has failed, there is no memory, or nothing
+   * may be sent.
+   */
+  const sendAll = async (
+    lane: ClaimedLane,
+    hook: HookConcurrency,
     deliveries: readonly OpenDelivery[],
-    begun: Promise<AttemptRecord | undefined> | undefined,
+    hold: (bytes: number) => void,
   ) => {
     let gap = false
-    for (const [index, open] of deliveries.entries()) {
+    for (const open of deliveries) {
       const delivery: OpenDelivery = gap ? { ...open, gap } : open
-      const isBegun = index === 0 && begun !== undefined
-      const result = await (isBegun ? begun : load.inTurn(() => send(claimed, load, delivery)))
+      const result = await hook.post(() => send(lane, hook, delivery))
       if (result === undefined) return false
       recorder.add(result)
-      if (!isBegun) onResult(result, delivery)
-      held.bytes += result.responseBody?.length ?? 0
-      bytes += result.responseBody?.length ?? 0
-      if (result.state === 'retrying' && result.retryInMs < pollMs) soon.push(performance.now() + result.retryInMs)
-      if (result.state === 'retrying' || bytes > maxBytes) return false
+      onResult(result, delivery)
+      hold(result.responseBody?.length ?? 0)
+      const isRetried = result.state === 'retrying'
+      if (isRetried && result.retryInMs < pollMs) retriesDue.push(performance.now() + result.retryInMs)
+      if (isRetried || heldBytes > maxBytes) return false
       gap = result.state === 'dead'
     }
-    return claimed.kind === 'plain' && deliveries.length > 0
+    return true
   }
 
-  /** Sends deliveries of a lane and stores what came of them. True when it has more that is due, and we keep it for that. */
-  const runOnce = async (
-    claimed: Claimed,
-    deliveries: readonly OpenDelivery[],
-    { mayKeep, begun }: { mayKeep: boolean; begun: Promise<AttemptRecord | undefined> | undefined },
-  ) => {
-    const load = loads.of(claimed.lease.hookId)
-    const held = { bytes: sizeOf(deliveries) }
-    bytes += held.bytes
-    load.begin()
-    let ended = false
+  /**
+   * Sends deliveries of a lane and gives it back once the results are stored. Returns the lease if the lane is kept:
+   * more is due.
+   */
+  const runOnce = async (lane: ClaimedLane, deliveries: readonly OpenDelivery[], mayKeep: boolean) => {
+    const { lease, kind } = lane
+    const hook = concurrency.of(lease.hookId)
+    let held = 0
+    const hold = (bytes: number) => {
+      held += bytes
+      heldBytes += bytes
+    }
+    hold(sizeOf(deliveries))
+    hook.begin()
+    let hasEnded = false
     const end = () => {
-      if (!ended && (load.end() || claimed.kind === 'gated')) onRoom()
-      ended = true
+      if (!hasEnded && (hook.end() || kind === 'gated')) onRoom()
+      hasEnded = true
     }
     try {
-      const goesOn = await workOff({ claimed, load, held }, deliveries, begun)
-      // The receiver may have its next lanes while the results of these are stored, but not when these may open its breaker.
-      if (!load.failing) end()
-      const left = await recorder.release(claimed.lease, goesOn && mayKeep && room() > 0)
-      if (left) claimed.lease.from = left.from
+      const mayGoOn = (await sendAll(lane, hook, deliveries, hold)) && kind === 'plain' && deliveries.length > 0
+      // The receiver may have its next lanes while the results of these are stored, but not when these may open its
+      // breaker.
+      if (!hook.failing) end()
+      const left = await recorder.release(lease, mayGoOn && mayKeep && room() > 0)
       if (left?.due && !left.kept) onRoom()
-      return left?.kept === true
+      return left?.kept ? { ...lease, from: left.from } : undefined
     } finally {
       end()
-      bytes -= held.bytes
+      heldBytes -= held
     }
   }
 
-  const runToEnd = async (
-    claimed: Claimed,
-    first: readonly OpenDelivery[],
-    begun?: Promise<AttemptRecord | undefined>,
-  ) => {
+  const runToEnd = async (lane: ClaimedLane, deliveries: readonly OpenDelivery[]) => {
     try {
-      let kept = await runOnce(claimed, first, { mayKeep: true, begun })
-      for (let round = 2; kept; round += 1) {
-        claimed.since = performance.now()
-        targets.prepare(claimed.lease.hookId, claimed.since)
-        const deliveries = await reader.more(claimed.lease)
-        kept = await runOnce(claimed, deliveries, { mayKeep: round < mostRounds, begun: undefined })
+      let lease = await runOnce(lane, deliveries, true)
+      for (let round = 2; lease !== undefined; round += 1) {
+        const since = performance.now()
+        const [next] = await Promise.all([reader.next(lease), targets.current(lease.hookId, since)])
+        lease = await runOnce({ ...lane, lease, since }, next, round < mostRounds)
       }
     } catch (error) {
       // The lane stays leased: it is tried again when the lease ends, not at once.
-      logger.error({ err: error, hookId: claimed.lease.hookId }, 'a lane broke off')
+      logger.error({ err: error, hookId: lane.lease.hookId }, 'a lane broke off')
     }
   }
 
-  let breaking: { own: Session; signal: AbortSignal } | undefined
-  const breakOffOf = (own: Session): AbortSignal => {
-    if (breaking?.own !== own) breaking = { own, signal: AbortSignal.any([abandoning.signal, own.signal]) }
+  const run = (lane: ClaimedLane, deliveries: readonly OpenDelivery[]) => {
+    const ended = runToEnd(lane, deliveries).then(() => {
+      running.delete(ended)
+      known.delete(lane.lease.fence)
+      if (isFull) onRoom()
+      isFull = false
+    })
+    running.add(ended)
+  }
+
+  /** One signal for all lanes of a membership: it may have thousands of attempts. */
+  let breaking: { membership: Membership; signal: AbortSignal } | undefined
+  const breakOffOf = (membership: Membership): AbortSignal => {
+    if (breaking?.membership !== membership)
+      breaking = { membership, signal: AbortSignal.any([abandoning.signal, membership.signal]) }
     return breaking.signal
   }
 
   return {
-    loads,
-    send,
-    reader,
-    known,
+    concurrency,
+    fences: () => [...known],
     room,
-    hold(more) {
-      bytes += more
-    },
-    hasMemory,
-    reserve,
-    async reserving(lanes, work) {
-      reserve(lanes)
-      try {
-        return await work()
-      } finally {
-        reserve(-lanes)
-      }
-    },
-    async learnFences(lease) {
-      learning += 1
-      try {
-        for (const fence of await lease()) known.add(fence)
-      } finally {
-        learning -= 1
-      }
-    },
-    get isLearning() {
-      return learning > 0
-    },
-    claimed: (lease, of) => ({
-      ...of,
-      lease,
-      breakOff: breakOffOf(of.session),
-      epoch: loads.of(lease.hookId).epoch,
-    }),
-    run(claimed, deliveries, begun) {
-      const lane = runToEnd(claimed, deliveries, begun)
-      running.add(lane)
-      void lane.then(() => {
-        running.delete(lane)
-        known.delete(claimed.lease.fence)
-        options.onEnd()
+    async begin(leases, claim) {
+      if (leases.length === 0) return
+      const since = performance.now()
+      for (const { fence } of leases) known.add(fence)
+      const hookIds = new Set(leases.map(({ hookId }) => hookId))
+      const reading = Promise.all([
+        reader.read(leases, claim.kind === 'plain' ? perLane : 1),
+        // All hooks in one statement; each lane then finds its own fresh.
+        ...[...hookIds].map((hookId) => targets.current(hookId, since)),
+      ])
+      const [open] = await reading.catch((error: unknown) => {
+        // Otherwise nobody had them until the leases end.
+        for (const lease of leases) void recorder.release(lease).then(() => known.delete(lease.fence))
+        throw error
       })
+      const common = { ...claim, breakOff: breakOffOf(claim.membership), since }
+      for (const lease of leases)
+        run({ ...common, lease, epoch: concurrency.of(lease.hookId).epoch }, open.get(lease.fence) ?? [])
     },
     nextDue() {
       const now = performance.now()
-      soon = soon.filter((at) => at > now)
-      return Math.min(...soon)
+      retriesDue = retriesDue.filter((at) => at > now)
+      return Math.min(...retriesDue)
     },
     async close(graceMs) {
       const timer = setTimeout(() => abandoning.abort(), graceMs)

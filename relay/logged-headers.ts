@@ -1,6 +1,9 @@
-/** What the log of attempts keeps of a receiver's headers. Shown to customers: no credentials, and text that Postgres can hold. */
+/**
+ * What the log of attempts keeps of a receiver's headers. Shown to customers: no credentials, and text that Postgres
+ * can hold.
+ */
 
-// What a receiver may carelessly send back: credentials.
+// Headers in which a receiver may send credentials.
 const redacted = new Set([
   'set-cookie',
   'authorization',
@@ -10,7 +13,10 @@ const redacted = new Set([
 ])
 const maxHeaders = 64
 
-/** Header values are text of the receiver's: without NUL (Postgres cannot hold it), and `location` without its query and userinfo. */
+/**
+ * The headers as they are logged: values without NUL, which Postgres cannot hold, and `location` without its query and
+ * userinfo.
+ */
 export const loggedHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers)

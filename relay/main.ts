@@ -1,10 +1,7 @@
+import { hookSecrets } from '../deliveries/hook-secrets.ts'
+import { lanesChannel } from '../deliveries/lane-notice-store.ts'
 import type { EventBus } from '../events/bus.ts'
-import { deliveryFigures } from '../events/delivery-figures-store.ts'
-import { createEventFlow } from '../events/event-flow.ts'
-import type { HookChange } from '../events/hook-health-store.ts'
-import { hookSecrets } from '../events/hook-secrets.ts'
-import { lanesChannel } from '../events/lane-notice-store.ts'
-import { backlogOf, removeExpired } from '../events/ledger-store.ts'
+import { createEventMetrics } from '../events/event-metrics.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { startReconciler } from '../events/reconcile.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
@@ -18,18 +15,20 @@ import { pause } from '../platform/wake-up.ts'
 import { maxResponseBytes } from './attempt.ts'
 import { defaultPerHook, type RelayConfig } from './config.ts'
 import { createDeliver } from './deliver.ts'
-import { createFirstAttempts } from './first-attempts.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import { createIngest } from './ingest.ts'
 import { createLaneRunner } from './lane-runner.ts'
 import { createLanes } from './lanes.ts'
+import { ledgerFigures } from './ledger/figures-store.ts'
+import type { HookChange } from './ledger/hook-health-store.ts'
+import { removeExpired } from './ledger/retention-store.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
 import { defaultSchedule } from './retry-schedule.ts'
-import { startSession } from './session.ts'
 import { createTargets } from './targets.ts'
 
 export interface Relay {
-  /** Takes nothing more in, lets running attempts end (10 s at most), stores their results, gives its lanes back. */
+  /** Ingests nothing more, lets running attempts end (10 s at most), stores their results, gives its lanes back. */
   close(): Promise<void>
 }
 
@@ -55,8 +54,8 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest, with first attempts → lanes → attempts → ledger. Any number of relays share the work; one that
- * dies leaves its lanes to the others within seconds.
+ * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; the lanes
+ * of one that dies go to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
@@ -65,10 +64,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { attemptTimeoutMs = 15_000, leaseMs = 30_000, aliveMs = 5_000, freshMs = 50 } = config
   const { retrySchedule = defaultSchedule, probeSchedule } = config
   const { keepMs = 14 * 86_400_000, reconcileAfterMs } = config
-  const measure = createRelayMetrics(metrics, {
-    backlog: () => backlogOf(database.query),
-    figures: () => deliveryFigures(database.query, namedHooks),
-  })
+  const measure = createRelayMetrics(metrics, () => ledgerFigures(database.query, namedHooks))
   const onChange = ({ hookId, change, reason }: HookChange) => {
     measure.change(change)
     logger.warn({ hookId, reason }, notices[change])
@@ -78,48 +74,42 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const policy = createTargetPolicy({ allowedNetworks: config.allowedNetworks, allowHttp: config.allowHttp, resolve })
   const agent = createOutboundAgent({ policy, connections: perHook, maxBodyBytes: maxResponseBytes })
   const targets = createTargets({ query: database.query, secrets: hookSecrets(envelope), logger, freshMs })
-  const session = startSession({ database, logger, aliveMs, onWork: () => lanes.wake() })
+  const heartbeat = startHeartbeat({ database, logger, aliveMs, onFreeLanes: () => lanes.wake() })
   const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })
   const stopping = new AbortController()
-  const common = {
-    session,
+  const runner = createLaneRunner({
+    query: database.query,
     targets,
+    deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
     recorder,
+    onResult: measure.result,
+    onRoom: () => lanes.wake(),
     logger,
     perHook,
     maxLanes,
-    leaseMs,
-    attemptMs: attemptTimeoutMs + storingMs,
-  }
-  const runner = createLaneRunner({
-    ...common,
-    query: database.query,
-    deliver: createDeliver({ agent, now, random, attemptTimeoutMs, schedule: retrySchedule }),
     maxBytes,
     stopping: stopping.signal,
-    onResult: measure.result,
-    onRoom: () => lanes.wake(),
-    onEnd: () => lanes.onEnd(),
   })
-  const lanes = createLanes({ ...common, database, runner, catchUpRate, stopping: stopping.signal })
-  const firstAttempts = createFirstAttempts({ ...common, runner, onResult: measure.result })
+  const lanes = createLanes({
+    database,
+    heartbeat,
+    runner,
+    logger,
+    perHook,
+    catchUpRate,
+    leaseMs,
+    attemptMs: attemptTimeoutMs + storingMs,
+    stopping: stopping.signal,
+  })
 
   const opened = createNotifier({ database, logger, channel: lanesChannel })
   opened.onNotify(lanes.wake)
-  const ingest = createIngest({
-    database,
-    logger,
-    flow: createEventFlow(metrics),
-    firstAttempts,
-    aliveMs,
-    onDeliveries: lanes.wake,
-    onDoubt: lanes.doubt,
-  })
+  const ingest = createIngest({ database, logger, metrics: createEventMetrics(metrics), onDeliveries: lanes.wake })
   const consuming = bus.consume(ingest, { signal: stopping.signal })
   const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
-  const retention = keepTidy({ database, keepMs, logger, signal: stopping.signal })
+  const retention = removeOldEvents({ database, keepMs, logger, signal: stopping.signal })
   health.addCheck('relay', () => bus.health())
-  health.addCheck('relay session', () => session.health())
+  health.addCheck('relay session', () => heartbeat.health())
   health.addCheck('webhook secrets', () => targets.health())
 
   return {
@@ -129,7 +119,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
       await Promise.all([consuming, reconciler.close(), retention, lanes.ended])
       await runner.close(graceMs)
       await recorder.close()
-      await session.close()
+      await heartbeat.close()
       await agent.close()
     },
   }
@@ -141,7 +131,12 @@ const notices: Record<HookChange['change'], string> = {
   disabled: 'a hook was disabled; what it misses is held',
 }
 
-const keepTidy = async (options: { database: Database; keepMs: number; logger: Logger; signal: AbortSignal }) => {
+const removeOldEvents = async (options: {
+  database: Database
+  keepMs: number
+  logger: Logger
+  signal: AbortSignal
+}) => {
   const { database, keepMs, logger, signal } = options
   while (!signal.aborted) {
     await pause(retentionEveryMs, signal)

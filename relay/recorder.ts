@@ -1,17 +1,17 @@
-import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from '../events/attempt-store.ts'
-import type { HookChange, ProbeTiming } from '../events/hook-health-store.ts'
-import type { Lease } from '../events/lane-store.ts'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
+import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from './ledger/attempt-store.ts'
+import type { HookChange, ProbeTiming } from './ledger/hook-health-store.ts'
+import type { Lease } from './ledger/lane-store.ts'
 
 /** Stores what came of attempts, many in one transaction (measured: twice the throughput of one transaction each). */
 export interface Recorder {
   add(result: AttemptRecord): void
   /**
-   * Gives a lane back, behind its results, unless it may `goOn`. Resolves when that is committed, or the lease has been lost; with what is
-   * left to send.
+   * Gives a lane back, behind its results, unless it may `goOn`. Resolves when that is committed, or the lease has been
+   * lost; with what is left to send.
    */
   release(lease: Lease, goOn?: boolean): Promise<LaneLeft | undefined>
   /** Stores what is left. */
@@ -59,7 +59,8 @@ export const createRecorder = (options: {
 
   const drain = async () => {
     while (results.length > 0 || releases.length > 0) {
-      // A lane is released behind its results: they were added before, and so are in this batch or were in an earlier one.
+      // A lane is released behind its results: they were added before, and so are in this batch or were in an earlier
+      // one.
       const isAll = results.length <= mostRows
       const batch = isAll ? results : results.slice(0, mostRows)
       const done = isAll ? releases : []

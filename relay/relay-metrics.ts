@@ -1,24 +1,16 @@
-import type { AttemptRecord } from '../events/attempt-store.ts'
-import type { DeliveryFigures } from '../events/delivery-figures-store.ts'
-import type { HookChange } from '../events/hook-health-store.ts'
-import type { OpenDelivery } from '../events/lane-store.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AttemptRecord } from './ledger/attempt-store.ts'
+import type { LedgerFigures } from './ledger/figures-store.ts'
+import type { HookChange } from './ledger/hook-health-store.ts'
+import type { OpenDelivery } from './ledger/lane-store.ts'
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600]
-
-export interface Backlog {
-  outboxAge: number
-  lanes: number
-}
 
 /** Scrapes come from several sides; the figures are read once for all within so many ms. */
 const keptMs = 5_000
 
-/** What operators see of the relay; the state of the ledger is read at a scrape, and is the same at every relay. */
-export const createRelayMetrics = (
-  metrics: Metrics,
-  read: { backlog(): Promise<Backlog>; figures(): Promise<DeliveryFigures> },
-) => {
+/** What operators see of the relay; `readFigures` is called at a scrape. */
+export const createRelayMetrics = (metrics: Metrics, readFigures: () => Promise<LedgerFigures>) => {
   const attempts = metrics.counter(
     'surrogate_webhook_attempts_total',
     'POSTs to webhook receivers, by what came of them.',
@@ -52,10 +44,10 @@ export const createRelayMetrics = (
   let readAt = Number.NEGATIVE_INFINITY
   metrics.onCollect(async () => {
     if (performance.now() - readAt < keptMs) return
-    const [backlog, figures] = await Promise.all([read.backlog(), read.figures()])
+    const figures = await readFigures()
     readAt = performance.now()
-    outboxAge.set(backlog.outboxAge)
-    lanes.set(backlog.lanes)
+    outboxAge.set(figures.outboxAge)
+    lanes.set(figures.lanes)
     held.set(figures.held)
     dead.set(figures.dead)
     breakers.set(figures.openBreakers)

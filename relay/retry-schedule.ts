@@ -37,7 +37,10 @@ export const retryDelay = ({ attempts, retryAfterMs = 0, schedule = defaultSched
 
 const imfFixdate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
-/** `Retry-After` (RFC 9110 §10.2.3: whole seconds or an HTTP date) in ms, 24 h at most. Invalid values are ignored; a past date is 0. */
+/**
+ * `Retry-After` (RFC 9110 §10.2.3: whole seconds or an HTTP date) in ms, 24 h at most. Invalid values are ignored; a
+ * past date is 0.
+ */
 export const retryAfterMs = (header: string | undefined, now: Date): number | undefined => {
   if (header === undefined) return undefined
   const text = header.trim()

@@ -6,6 +6,9 @@ export interface SigningKey {
   sign(text: string, bytes: Buffer, encoding: 'base64' | 'hex'): string
 }
 
+/** Newest first. */
+export type SigningKeys = readonly [SigningKey, ...SigningKey[]]
+
 const blockBytes = 64
 const digestBytes = 32
 
@@ -18,8 +21,8 @@ const padded = (key: Buffer, pad: number): Buffer => {
 }
 
 /**
- * RFC 2104 §2, by two digests of whole buffers: `createHmac` makes a stream and two native objects for each signature, which takes longer than
- * the digests themselves.
+ * RFC 2104 §2, by two digests of whole buffers: `createHmac` makes a stream and two native objects for each signature,
+ * which takes longer than the digests themselves.
  */
 export const createSigningKey = (text: string): SigningKey => {
   const bytes = Buffer.from(text)
@@ -44,17 +47,17 @@ export interface Signed {
   /** Whole seconds; of this attempt. */
   timestamp: number
   body: Buffer
-  /** Newest first. At least one. */
-  keys: readonly SigningKey[]
+  keys: SigningKeys
 }
 
 /**
- * The headers that prove where a delivery comes from: Standard Webhooks v1 (one signature for each live key, so that receivers may change
- * keys at their own pace), and the hex HMAC of the bare body that existing receivers check (newest key only).
+ * The headers that prove where a delivery comes from: Standard Webhooks v1 (one signature for each live key, so that
+ * receivers may change keys at their own pace), and the hex HMAC of the bare body that existing receivers check (newest
+ * key only).
  */
 export const signatureHeaders = ({ id, timestamp, body, keys }: Signed): Record<string, string> => ({
   'webhook-id': id,
   'webhook-timestamp': String(timestamp),
   'webhook-signature': keys.map((key) => `v1,${key.sign(`${id}.${timestamp}.`, body, 'base64')}`).join(' '),
-  'logto-signature-sha-256': keys[0]!.sign('', body, 'hex'),
+  'logto-signature-sha-256': keys[0].sign('', body, 'hex'),
 })

@@ -1,35 +1,36 @@
-import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from '../events/target-store.ts'
+import { createBatcher } from '../platform/batcher.ts'
 import type { Query } from '../platform/database.ts'
 import type { HealthResult } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
-import { createSigningKey, type SigningKey } from './signature.ts'
+import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from './ledger/target-store.ts'
+import { createSigningKey, type SigningKeys } from './signature.ts'
 
 /** Where a hook's deliveries go, opened for use. */
 export interface Target {
   id: string
   url: URL
   headers: Record<string, string>
-  /** Signing keys, newest first. */
-  keys: readonly SigningKey[]
+  keys: SigningKeys
 }
 
 /** A hook as it is now. */
-export interface Standing extends Pick<SealedTarget, 'receptive' | 'gated' | 'failing'> {
+export interface HookState extends Pick<SealedTarget, 'active' | 'gated' | 'failing'> {
   /** Undefined when its secrets cannot be opened. */
   target: Target | undefined
 }
 
-/** Hooks as they are when something is sent to them: a change of a hook holds for what happens after it, and for what is sent `freshMs` later. */
+/**
+ * Hooks as they are when something is sent to them. A change of a hook holds for events after it, and for all attempts
+ * `freshMs` later.
+ */
 export interface Targets {
   /**
-   * As it was at `since` (`performance.now()`) or later, undefined when it is gone. What was read at most `freshMs` ago is taken, and read anew before
-   * that is over while it is asked for; reads of many hooks go together.
+   * As it was at `since` (`performance.now()`) or later; undefined when it is gone. What was read at most `freshMs` ago
+   * is used again. Reads of many hooks at the same time go together.
    */
-  current(hookId: string, since: number): Promise<Standing | undefined>
-  /** Begins to read what soon is asked for. */
-  prepare(hookId: string, since: number): void
+  current(hookId: string, since: number): Promise<HookState | undefined>
   /** Where a test-send goes, when that is not where the hook points. */
-  ofTest(standing: Target, deliveryId: number): Promise<Target>
+  ofTest(target: Target, deliveryId: number): Promise<Target>
   /** Whether the secrets of hooks can be opened. */
   health(): Promise<HealthResult>
 }
@@ -49,11 +50,16 @@ export interface TargetsOptions {
 interface Known {
   readAt: number
   sealed: SealedTarget
-  standing: Standing
+  state: HookState
 }
 
 const keptTargets = 5_000
 const healthMs = 5_000
+/**
+ * Hooks read in one statement, and statements under way, at most; another one begins after `patienceMs` when the first
+ * takes longer.
+ */
+const reads = { most: 1_000, mostUnderWay: 4, patienceMs: 5 }
 
 const sameSecrets = (left: SealedTarget, right: SealedTarget): boolean =>
   left.url === right.url && left.sealedHeaders === right.sealedHeaders && left.sealedKeys === right.sealedKeys
@@ -62,15 +68,12 @@ const fromHex = (text: string) => Buffer.from(text, 'hex')
 
 export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOptions): Targets => {
   const known = new Map<string, Known>()
-  let wanted = new Set<string>()
-  /** Taken from memory since they were read: most likely they soon are again. */
-  let busy = new Set<string>()
-  let next: Promise<void> | undefined
-  let reading: Promise<void> | undefined
 
   const open = ({ id, url, sealedHeaders, sealedKeys }: SealedTarget): Target | undefined => {
     try {
-      const keys = sealedKeys.split(' ').map((sealed) => createSigningKey(secrets.openSigningKey(id, fromHex(sealed))))
+      const openKey = (sealed: string) => createSigningKey(secrets.openSigningKey(id, fromHex(sealed)))
+      const [newest = '', ...older] = sealedKeys.split(' ')
+      const keys: SigningKeys = [openKey(newest), ...older.map(openKey)]
       const headers = secrets.openHeaders(id, sealedHeaders === null ? null : fromHex(sealedHeaders))
       return { id, url: new URL(url), headers, keys }
     } catch (error) {
@@ -79,41 +82,29 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
     }
   }
 
-  const learn = (sealed: SealedTarget, readAt: number) => {
+  const learn = (sealed: SealedTarget, readAt: number): HookState => {
     const before = known.get(sealed.id)
     // Opening costs more than reading.
-    const target = before && sameSecrets(before.sealed, sealed) ? before.standing.target : open(sealed)
-    const { receptive, gated, failing } = sealed
-    known.set(sealed.id, { readAt, sealed, standing: { target, receptive, gated, failing } })
+    const target = before && sameSecrets(before.sealed, sealed) ? before.state.target : open(sealed)
+    const { active, gated, failing } = sealed
+    const state = { target, active, gated, failing }
+    known.set(sealed.id, { readAt, sealed, state })
+    return state
   }
 
-  const read = async (hookIds: string[]) => {
-    const readAt = performance.now()
-    const rows = await targetsOf(query, hookIds)
-    if (known.size > keptTargets) known.clear()
-    const standing = new Set(rows.map(({ id }) => id))
-    for (const hookId of hookIds) if (!standing.has(hookId)) known.delete(hookId)
-    for (const row of rows) learn(row, readAt)
-  }
-
-  /** Resolves when a read that began after the call has ended. */
-  const readSoon = (hookId: string): Promise<void> => {
-    wanted.add(hookId)
-    next ??= Promise.resolve(reading)
-      .catch(() => {})
-      .then(() => {
-        const hookIds = [...new Set([...wanted, ...busy])]
-        wanted = new Set()
-        busy = new Set()
-        next = undefined
-        const own = read(hookIds).finally(() => {
-          if (reading === own) reading = undefined
-        })
-        reading = own
-        return own
-      })
-    return next
-  }
+  const read = createBatcher<string, HookState | undefined>({
+    ...reads,
+    mayRepeat: () => false,
+    async send(hookIds) {
+      const readAt = performance.now()
+      const wanted = [...new Set(hookIds)]
+      const rows = await targetsOf(query, wanted)
+      if (known.size > keptTargets) known.clear()
+      const found = new Map(rows.map((row) => [row.id, learn(row, readAt)]))
+      for (const hookId of wanted) if (!found.has(hookId)) known.delete(hookId)
+      return hookIds.map((hookId) => found.get(hookId))
+    },
+  })
 
   let health: { at: number; result: HealthResult } | undefined
   const checkSecrets = async (): Promise<HealthResult> => {
@@ -128,29 +119,11 @@ export const createTargets = ({ query, secrets, logger, freshMs }: TargetsOption
     return { ok: true }
   }
 
-  const fresh = (hookId: string, since: number): Standing | undefined => {
-    const before = known.get(hookId)
-    if (before === undefined || before.readAt < since) return undefined
-    const age = performance.now() - before.readAt
-    if (age >= freshMs) return undefined
-    busy.add(hookId)
-    // Read anew before it must be, so that nothing waits for that. Whoever needs it then hears why it failed.
-    if (age >= freshMs / 2 && reading === undefined && next === undefined) readSoon(hookId).catch(() => {})
-    return before.standing
-  }
-
-  const current: Targets['current'] = async (hookId, since) => {
-    const before = fresh(hookId, since)
-    if (before !== undefined) return before
-    await readSoon(hookId)
-    return known.get(hookId)?.standing
-  }
-
   return {
-    current,
-    prepare(hookId, since) {
-      // Whoever asks hears why it failed.
-      current(hookId, since).catch(() => {})
+    async current(hookId, since) {
+      const before = known.get(hookId)
+      const isFresh = before && before.readAt >= since && performance.now() - before.readAt < freshMs
+      return isFresh ? before.state : read(hookId)
     },
     async ofTest(target, deliveryId) {
       const other = await testTargetOf(query, deliveryId)

@@ -11,9 +11,10 @@ const areas: Record<string, readonly string[]> = {
   gateway: ['platform', 'policies'],
   events: ['platform'],
   migrations: ['platform'],
-  issuer: ['platform', 'policies', 'events'],
-  relay: ['platform', 'events'],
-  bin: ['platform', 'policies', 'gateway', 'events', 'issuer', 'relay', 'migrations'],
+  deliveries: ['platform', 'events'],
+  issuer: ['platform', 'policies', 'events', 'deliveries'],
+  relay: ['platform', 'events', 'deliveries'],
+  bin: ['platform', 'policies', 'gateway', 'events', 'deliveries', 'issuer', 'relay', 'migrations'],
 }
 
 /**
@@ -22,6 +23,17 @@ const areas: Record<string, readonly string[]> = {
  */
 const floors: Record<string, readonly (readonly string[])[]> = {
   issuer: [['api', 'maintenance'], ['protocol'], ['claims'], ['directory'], ['tokens'], ['base']],
+  // The way of an event to its receiver.
+  relay: [
+    ['ingest.ts', 'lanes.ts'],
+    ['lane-runner.ts'],
+    ['lane-reader.ts', 'send.ts'],
+    ['deliver.ts'],
+    ['concurrency.ts', 'heartbeat.ts', 'recorder.ts', 'redact-response.ts', 'targets.ts'],
+    ['attempt.ts', 'retry-schedule.ts', 'signature.ts'],
+    ['failure-reasons.ts', 'logged-headers.ts'],
+    ['ledger'],
+  ],
 }
 
 /** Parts whose folders may still import each other in circles. */

@@ -43,7 +43,7 @@ const leastOfLatency = 10
  * for little.
  */
 const perSecondOfRound = { posts: 50_000, events: 8_000 }
-const bars = { ratio: 0.15, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
+const bars = { ratio: 0.1, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
 
 type Prepared = {
   ledger: RelayWorld

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { hookSecrets, newSigningKey } from '../../events/hook-secrets.ts'
+import { hookSecrets, newSigningKey } from '../../deliveries/hook-secrets.ts'
 import { createNotifier } from '../../events/notifier.ts'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
 import { migrations } from '../../migrations/index.ts'

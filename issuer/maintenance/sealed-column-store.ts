@@ -1,4 +1,4 @@
-import { hookHeadersContext, hookKeyContext } from '../../events/hook-secrets.ts'
+import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
 import { type Query, statement } from '../../platform/database.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'

@@ -3,12 +3,16 @@ import { natsMissing } from '../support/nats.ts'
 import { runChaos } from './chaos.ts'
 import { isGood } from './verdict.ts'
 
-/** Of so few events what one killed relay had just sent, of a batch that had waited for the database, is several percent: `npm run chaos` holds the 5 %. */
+/**
+ * Of so few events what one killed relay had just sent, of a batch that had waited for the database, is several
+ * percent: `npm run chaos` holds the 5 %.
+ */
 const mostDuplicates = 0.2
 
 /**
- * The fault harness for half a minute; `npm run chaos` does it for ten. Everything is a process of its own, killed with SIGKILL under load;
- * the broker's store is wiped, and a relay sleeps beyond its lease. `variants.test.ts` shows that the harness would notice.
+ * The fault harness for half a minute; `npm run chaos` does it for ten. Everything is a process of its own, killed with
+ * SIGKILL under load; the broker's store is wiped, and a relay sleeps beyond its lease. `variants.test.ts` shows that
+ * the harness would notice.
  */
 test.skipIf(natsMissing() !== undefined)(
   'everything is killed again and again: nothing is lost, first deliveries come in order, duplicates are few',

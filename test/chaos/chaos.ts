@@ -15,12 +15,18 @@ export interface ChaosOptions {
   wipes: number
   /** A relay sleeps beyond its lease. */
   stops: number
-  /** For changes and faults, two thirds of it; the rest is for what is still on its way then, which gets a minute at least. */
+  /**
+   * For changes and faults, two thirds of it; the rest is for what is still on its way then, which gets a minute at
+   * least.
+   */
   minutes: number
   /** The same seed causes the same faults in the same order; what meets what is up to the machine. */
   seed: number
   variant: Variant
-  /** People and roles that are changed. Default 120: the fewer, the more often one changes while a delivery about it is tried again. */
+  /**
+   * People and roles that are changed. Default 120: the fewer, the more often one changes while a delivery about it is
+   * tried again.
+   */
   entities?: number
   targets?: FaultOptions['targets']
   /** Told what happens, line by line. */
@@ -49,7 +55,10 @@ const stuckMs = 20_000
 const userEvents = ['User.Created', 'User.Data.Updated']
 const roleEvents = ['Role.Created', 'Role.Data.Updated']
 
-/** Runs everything under load while it is being killed, and then looks whether every committed event arrived everywhere, in order. */
+/**
+ * Runs everything under load while it is being killed, and then looks whether every committed event arrived everywhere,
+ * in order.
+ */
 export const runChaos = async (options: ChaosOptions): Promise<ChaosReport> => {
   const { events, minutes, seed, variant, entities = 120, onProgress = () => {} } = options
   const random = createRandom(seed)

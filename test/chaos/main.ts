@@ -3,7 +3,10 @@ import { type ChaosReport, runChaos } from './chaos.ts'
 import { type Variant, variants } from './variants.ts'
 import { isGood } from './verdict.ts'
 
-/** `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant name]`; exit code 1 when anything is lost. */
+/**
+ * `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant name]`;
+ * exit code 1 when anything is lost.
+ */
 const { values, misuse } = programArguments(
   `npm run chaos -- [--events 30000] [--kills 60] [--wipes 2] [--stops 2] [--minutes 10] [--seed n] [--variant ${variants.join('|')}]`,
   {

@@ -8,8 +8,8 @@ import { startRelay } from '../../relay/main.ts'
 import { replacements, type Variant } from './variants.ts'
 
 /**
- * A relay of the harness: the product's parts with times that fit into a run of minutes, and one part replaced in a variant.
- * `node relay-process.ts '{"connection": …, "key": "<base64>", "nats": …, "variant": …}'`. Logs JSON lines.
+ * A relay of the harness: the product's parts with times that fit into a run of minutes, and one part replaced in a
+ * variant. `node relay-process.ts '{"connection": …, "key": "<base64>", "nats": …, "variant": …}'`. Logs JSON lines.
  */
 const { connection, key, nats, variant } = JSON.parse(process.argv[2]!) as {
   connection: Parameters<typeof createDatabase>[0]['connection']

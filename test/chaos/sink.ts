@@ -11,8 +11,8 @@ export interface Taken {
 }
 
 /**
- * A receiver as receivers are: some answers are 500 (it took nothing), some are lost after it took what came, some are late. Keeps what
- * it took, in order.
+ * A receiver as receivers are: some answers are 500 (it took nothing), some are lost after it took what came, some are
+ * late. Keeps what it took, in order.
  */
 export const startSink = async (random: Random) => {
   const taken: Taken[] = []

@@ -3,7 +3,10 @@ import { natsMissing } from '../support/nats.ts'
 import { type ChaosOptions, runChaos } from './chaos.ts'
 import { isGood } from './verdict.ts'
 
-/** The harness finds what is wrong with deliveries that lack one of the parts that make ours right. At the same time: they mostly wait. */
+/**
+ * The harness finds what is wrong with deliveries that lack one of the parts that make ours right. At the same time:
+ * they mostly wait.
+ */
 describe.skipIf(natsMissing() !== undefined)(
   'the harness fails what is broken on purpose',
   { concurrent: true, timeout: 240_000 },

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { BusHandler, EventBus } from '../../events/bus.ts'
-import { lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
+import type { EventBus, EventConsumer } from '../../events/bus.ts'
 import type { Database } from '../../platform/database.ts'
+import { ingestEvents } from '../../relay/ledger/ingest-store.ts'
+import { inOrder, lockPending } from '../../relay/ledger/pending-store.ts'
 
 /**
- * The product as it is, and with one of its parts replaced by what one might have built instead. A harness that finds nothing wrong with
- * the others proves nothing about the first.
+ * The product as it is, and with one of its parts replaced by what one might have built instead. A harness that finds
+ * nothing wrong with the others proves nothing about the first.
  */
 export const variants = ['none', 'no-reconciler', 'ack-first', 'no-lanes'] as const
 export type Variant = (typeof variants)[number]
@@ -23,13 +24,13 @@ export const replacements: Record<Variant, Replacement> = {
   none: {},
 
   /** Believes the broker: what was confirmed will arrive. */
-  'no-reconciler': { bus: (bus) => ({ ...bus, settledBefore: async () => undefined }) },
+  'no-reconciler': { bus: (bus) => ({ ...bus, lostBefore: async () => undefined }) },
 
   /** Says that an event was taken in, to the ledger and to the broker, before its deliveries stand. */
   'ack-first': {
     bus: (bus, database) => ({
       ...bus,
-      consume: (_handler, options) => bus.consume(acknowledgeFirst(database), options),
+      consume: (_consumer, options) => bus.consume(acknowledgeFirst(database), options),
     }),
   },
 
@@ -42,13 +43,12 @@ export const replacements: Record<Variant, Replacement> = {
   },
 }
 
-const acknowledgeFirst =
-  (database: Database): BusHandler =>
-  async ({ eventIds }) => {
+const acknowledgeFirst = (database: Database): EventConsumer => ({
+  async ingest(messages) {
     const { rows } = await database.pool.query<{ id: string }>(
       `DELETE FROM outbox_pending USING outbox
        WHERE outbox.seq = outbox_pending.seq AND outbox.id = ANY($1::uuid[]) RETURNING outbox.id`,
-      [eventIds],
+      [messages.map(({ eventId }) => eventId)],
     )
     const taken = rows.map(({ id }) => id)
     void delay(afterwardsMs)
@@ -59,9 +59,11 @@ const acknowledgeFirst =
             text: 'INSERT INTO outbox_pending (seq) SELECT seq FROM outbox WHERE id = ANY($1::uuid[])',
           }
           await query(pendingAgain, [taken])
-          await takeEventsIn(query, readyEvents(await lockPending(query, taken)))
+          await ingestEvents(query, inOrder(await lockPending(query, taken)))
         }),
       )
       .catch(() => {})
-    return { deferred: 0 }
-  }
+    return { deferred: 0, unknown: [] }
+  },
+  ingestNext: () => Promise.reject(new Error('this variant needs a broker')),
+})

@@ -295,7 +295,7 @@ describe('the page for operators', () => {
   const page = read('docs/operations.md')
 
   test('names only metrics that there are', () => {
-    const files = ['events', 'gateway', 'issuer', 'platform', 'relay'].flatMap((area) =>
+    const files = ['deliveries', 'events', 'gateway', 'issuer', 'platform', 'relay'].flatMap((area) =>
       readdirSync(join(root, area), { recursive: true, encoding: 'utf8' })
         .filter((file) => file.endsWith('.ts'))
         .map((file) => read(join(area, file))),

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { BusEvent } from '../../events/bus.ts'
-import { lockPending, readyEvents, takeEventsIn } from '../../events/ledger-store.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { ingestEvents } from '../../relay/ledger/ingest-store.ts'
+import { inOrder, lockPending } from '../../relay/ledger/pending-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { createLossyBus } from '../support/lossy-bus.ts'
@@ -28,15 +29,19 @@ const start = (misbehave: Parameters<typeof createLossyBus>[0], { publishers = 1
   const stopping = new AbortController()
   const taken: string[] = []
   const consuming = bus.consume(
-    async ({ eventIds }) => {
-      const deferred = await database.transaction(async (query) => {
-        const locked = await lockPending(query, eventIds)
-        const ready = readyEvents(locked)
-        await takeEventsIn(query, ready)
-        return locked.length - ready.length
-      })
-      taken.push(...eventIds)
-      return { deferred }
+    {
+      async ingest(messages) {
+        const eventIds = messages.map(({ eventId }) => eventId)
+        const deferred = await database.transaction(async (query) => {
+          const locked = await lockPending(query, eventIds)
+          const ready = inOrder(locked)
+          await ingestEvents(query, ready)
+          return locked.length - ready.length
+        })
+        taken.push(...eventIds)
+        return { deferred, unknown: [] }
+      },
+      ingestNext: () => Promise.reject(new Error('there is a broker')),
     },
     { signal: stopping.signal },
   )
@@ -56,7 +61,7 @@ const recordMany = async (entities: number, each: number) => {
   for (let round = 0; round < each; round += 1)
     await Promise.all(Array.from({ length: entities }, (_, index) => record(`u${index}`)))
 }
-const allTakenIn = async (count: number) => {
+const allIngested = async (count: number) => {
   const left = async () => {
     const { rows } = await db.database.pool.query(
       `SELECT count(pending.seq) AS open, count(*) AS total FROM outbox LEFT JOIN outbox_pending AS pending USING (seq)`,
@@ -72,7 +77,7 @@ test('several publishers hand every event over once, in order per entity', async
   const { publisher, published } = start({}, { publishers: 3 })
   await recordMany(10, 20)
   publisher.wake()
-  await allTakenIn(200)
+  await allIngested(200)
   expect(published).toHaveLength(200)
   const inOrder = Array.from({ length: 20 }, (_, index) => index + 1)
   for (const versions of versionsByKey(published)) expect(versions).toEqual(inOrder)
@@ -84,7 +89,7 @@ test('an event that the broker refuses is not overtaken by later ones of its ent
   const { publisher, published } = start({ refuses })
   await recordMany(3, 4)
   publisher.wake()
-  await allTakenIn(12)
+  await allIngested(12)
   expect(refusals).toBeGreaterThan(3)
   for (const versions of versionsByKey(published)) expect(versions).toEqual([1, 2, 3, 4])
 })
@@ -96,7 +101,7 @@ test('what the broker confirms and loses is published again, and later events wa
   const { publisher } = start({ loses }, { patienceMs: 100 })
   await recordMany(5, 4)
   publisher.wake()
-  await allTakenIn(20)
+  await allIngested(20)
   expect(losses).toBeGreaterThan(20)
   const { rows } = await db.database.pool.query(
     `SELECT array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY entity_id`,
@@ -110,7 +115,7 @@ test('repeated and reordered batches make one delivery an event', async () => {
   const { publisher } = start({ scrambles: true })
   await recordMany(5, 10)
   publisher.wake()
-  await allTakenIn(50)
+  await allIngested(50)
   const { rows } = await db.database.pool.query(
     `SELECT entity_id, array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY entity_id`,
   )

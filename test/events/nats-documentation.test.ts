@@ -29,9 +29,9 @@ test.skipIf(natsMissing() !== undefined)('the users of docs/nats.md may do what 
   publisher.wake()
   await expect.poll(() => batches.length).toBe(1)
   // Something is on its way: the relay looks at the oldest message in the stream.
-  expect(await bus.settledBefore()).toBeInstanceOf(Date)
+  expect(await bus.lostBefore()).toBeInstanceOf(Date)
   held.resolve()
-  await expect.poll(relay.takenIn).toBe(1)
+  await expect.poll(relay.ingested).toBe(1)
   publisher.bus.hintRevocations()
   expect(issuer.log() + relay.log()).not.toMatch(/"level":"(warn|error)"/)
 })

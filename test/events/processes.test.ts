@@ -6,7 +6,10 @@ import { natsMissing, startTestNats, type TestNats } from '../support/nats.ts'
 import { type SurrogateProcess, startSurrogateProcess, testClient } from '../support/surrogate-process.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
-/** `surrogate issuer` and `surrogate relay` as operators run them: processes of their own that share a database and a broker. */
+/**
+ * `surrogate issuer` and `surrogate relay` as operators run them: processes of their own that share a database and a
+ * broker.
+ */
 describe.skipIf(natsMissing() !== undefined)('processes', { timeout: 90_000 }, () => {
   let db: TestDatabase
   let nats: TestNats

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
+import { newSigningKey, webhookSecretOf } from '../../deliveries/hook-secrets.ts'
 import { catalogue, eventTypes } from '../../events/catalogue.ts'
 import { payloadSchema } from '../../events/documents.ts'
 import { testPayload } from '../../events/examples.ts'
-import { newSigningKey, webhookSecretOf } from '../../events/hook-secrets.ts'
 import {
   verifyWebhook,
   WebhookBodyError,
@@ -23,11 +23,15 @@ const now = new Date()
 const seconds = Math.floor(now.getTime() / 1_000)
 
 /** As the relay sends it, signed with these keys. */
-const sent = (keys: readonly string[], { type = 'User.Created', timestamp = seconds } = {}) => {
+const sent = (
+  [newest, ...older]: readonly [string, ...string[]],
+  { type = 'User.Created', timestamp = seconds } = {},
+) => {
   const id = uuidv7()
   const payload = testPayload(type, { id, correlationId: uuidv7(), createdAt: now })
   const body = bodyOf('q3v000000000000000000', payload.toString())
-  return { id, body, headers: signatureHeaders({ id, timestamp, body, keys: keys.map(createSigningKey) }) }
+  const keys = [createSigningKey(newest), ...older.map(createSigningKey)] as const
+  return { id, body, headers: signatureHeaders({ id, timestamp, body, keys }) }
 }
 const key = newSigningKey()
 const secret = webhookSecretOf(key)

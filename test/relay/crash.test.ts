@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { announceLanes } from '../../events/lane-notice-store.ts'
-import { insertTestSend } from '../../events/test-send-store.ts'
+import { announceLanes } from '../../deliveries/lane-notice-store.ts'
+import { insertTestSend } from '../../deliveries/test-send-store.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
 import { uuidv7 } from '../../platform/ids.ts'
@@ -160,6 +160,21 @@ test('a relay that stops gives its lanes back and is no longer counted', async (
   await relay.close()
   expect(await ledger.rows(`SELECT * FROM relays`)).toEqual([])
   expect(await ledger.rows(`SELECT * FROM lanes WHERE leased_by IS NOT NULL`)).toEqual([])
+})
+
+test('a relay that stops lets running attempts end, and stores what comes of them', async () => {
+  await ledger.hook({ url: receiver.url })
+  const relay = await ledger.relay({ config })
+  const answer = Promise.withResolvers<void>()
+  receiver.answerWith((_received, response) => void answer.promise.then(() => response.writeHead(204).end()))
+  await ledger.record(userUpdated('u1'))
+  await receiver.until(({ length }) => length === 1)
+  const closed = relay.close()
+  answer.resolve()
+  await closed
+  expect(await ledger.rows(`SELECT state, attempts FROM deliveries`)).toEqual([{ state: 'succeeded', attempts: 1 }])
+  expect(await ledger.rows(`SELECT FROM lanes`)).toEqual([])
+  expect(receiver.received).toHaveLength(1)
 })
 
 test('a relay without the key of the hooks says so, sends nothing, and leaves them to one that has it', async () => {

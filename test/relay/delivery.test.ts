@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { webhookSecretOf } from '../../events/hook-secrets.ts'
+import { webhookSecretOf } from '../../deliveries/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { verifyWebhook, WebhookSignatureError } from '../../events/webhooks.ts'
 import { userEvent, userUpdated } from '../support/event-factory.ts'
@@ -187,4 +187,28 @@ test('connections are kept and used again', async () => {
     await receiver.until((received) => received.length === index + 1)
   }
   expect(receiver.connections).toBe(1)
+})
+
+test('while a receiver answers, no transaction is open and its hook can be changed', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  const seen = Promise.withResolvers<unknown>()
+  receiver.answerWith((_received, response) => {
+    const look = async () => ({
+      changed: await ledger.rows(`SELECT id FROM hooks WHERE id = $1 FOR UPDATE NOWAIT`, hook.id),
+      pending: await ledger.rows(`SELECT seq FROM outbox_pending FOR UPDATE NOWAIT`),
+      open: await ledger.rows(
+        `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+           AND now() - xact_start > interval '100 ms'`,
+      ),
+    })
+    // Longer than a transaction of another delivery could take.
+    setTimeout(() => {
+      look()
+        .then(seen.resolve, seen.reject)
+        .finally(() => response.writeHead(204).end())
+    }, 200)
+  })
+  await ledger.relay()
+  await ledger.record(userUpdated('u1'))
+  expect(await seen.promise).toEqual({ changed: [{ id: hook.id }], pending: [], open: [] })
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { claimGatedLanes, msUntilGatedDue } from '../../events/lane-claim-store.ts'
 import { statement } from '../../platform/database.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { claimGatedLanes, msUntilGatedDue } from '../../relay/ledger/lane-claim-store.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 import { slowAnswer } from '../support/webhook-receiver.ts'
@@ -27,14 +27,13 @@ test('a rate limit holds over all relays, and is used up to a second’s worth a
   await receiver.until((received) => received.length === 10)
 })
 
-test('a hook gets as many POSTs at a time as the operator says, whichever way they take', async () => {
+test('a hook gets as many POSTs at a time as the operator says', async () => {
   // So that they would pile up.
   const slow = slowAnswer(5)
   receiver.answerWith(slow.answer)
   await ledger.hook({ url: receiver.url })
   const environment = { WEBHOOK_CONCURRENCY: '3', WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
   await ledger.relay({ config: loadRelayConfig(environment) })
-  // The first from lanes; then the receiver is known as prompt, and on all but a slow machine gets the others while they are taken in.
   for (const count of [60, 120]) {
     await ledger.record(...users(60))
     await receiver.until((received) => received.length === count)
@@ -124,6 +123,24 @@ test('two hooks at one host do not wait for each other', async () => {
   await receiver.until((received) => received.length === 40)
 })
 
+test('a backlog for one receiver does not hold up the events behind it that are for another', async () => {
+  const other = await anotherReceiver()
+  await ledger.hook({ url: receiver.url })
+  await ledger.hook({ url: other.url, events: ['User.Created'] })
+  receiver.answerWith(slowAnswer(20).answer)
+  await ledger.rows(`
+    WITH event AS (
+      INSERT INTO outbox (id, entity_kind, entity_id, version, type, correlation_id, payload)
+      SELECT gen_random_uuid(), 'user', 'u' || n, 1, 'User.Data.Updated', gen_random_uuid(),
+        convert_to('{"id":"' || n || '","event":"x","version":1,"data":{"id":"u' || n || '"}}', 'UTF8')
+      FROM generate_series(1, 4000) n RETURNING seq)
+    INSERT INTO outbox_pending (seq) SELECT seq FROM event`)
+  await ledger.record(userEvent('User.Created', 'behind'))
+  await ledger.relay()
+  await other.until((received) => received.some(({ body }) => body.data['id'] === 'behind'))
+  expect(receiver.received.length).toBeLessThan(2_000)
+})
+
 test('large payloads are read a few at a time, whatever their number', async () => {
   await ledger.hook({ url: receiver.url })
   const fill = 'x'.repeat(200_000)
@@ -157,7 +174,10 @@ test('when a limited hook is next due is known, whatever else is overdue', async
   expect(await due()).toBeUndefined()
 })
 
-/** A hook with a limit of one POST a second and one whose breaker is open, with so many lanes that are due, and a relay that claims them. */
+/**
+ * A hook with a limit of one POST a second and one whose breaker is open, with so many lanes that are due, and a relay
+ * that claims them.
+ */
 const gatedHooks = async (lanes: number) => {
   const limited = await ledger.hook({ url: receiver.url })
   const broken = await ledger.hook({ url: receiver.url })

@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
+import { purgeDead } from '../../deliveries/reopen-store.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
@@ -179,6 +180,30 @@ test('a delivery that is given up leaves a gap that its successor tells of', asy
     { version: 1, state: 'dead', attempts: 2, last_status: 500 },
     { version: 2, state: 'succeeded', attempts: 1, last_status: 204 },
     { version: 3, state: 'succeeded', attempts: 1, last_status: 204 },
+  ])
+})
+
+test('what follows an event that was given up says so, also when its dead letter was purged', async () => {
+  const hook = await ledger.hook({ url: receiver.url })
+  await ledger.relay({ config: { ...testRelayConfig, retrySchedule: [] } })
+  receiver.answerWith(({ body }, response) => void response.writeHead(body.version === 2 ? 500 : 204).end())
+  for (const id of ['u1', 'u1', 'u2']) {
+    await ledger.record(userUpdated(id))
+    await ledger.untilSettled()
+  }
+  expect(await ledger.database.transaction((query) => purgeDead(query, hook.id))).toBe(1)
+  expect(await ledger.database.transaction((query) => purgeDead(query, hook.id))).toBe(0)
+  for (const id of ['u1', 'u1']) {
+    await ledger.record(userUpdated(id))
+    await ledger.untilSettled()
+  }
+  const gaps = receiver.received.map(({ body, headers }) => [body.data['id'], body.version, headers['surrogate-gap']])
+  expect(gaps).toEqual([
+    ['u1', 1, undefined],
+    ['u1', 2, undefined],
+    ['u2', 1, undefined],
+    ['u1', 3, 'true'],
+    ['u1', 4, undefined],
   ])
 })
 

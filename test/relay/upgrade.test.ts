@@ -34,7 +34,8 @@ test('what an older version has left in the ledger is delivered by this one: in 
   await old.rows(`
     INSERT INTO deliveries (hook_id, event_id, type, entity_kind, entity_id, version)
     SELECT hooks.id, outbox.id, type, entity_kind, entity_id, version FROM outbox, hooks WHERE version < 4 ORDER BY seq`)
-  // Of u1 the first was delivered and the second has failed; u2 was given up; u3 was in the hands of a relay that has ended.
+  // Of u1 the first was delivered and the second has failed; u2 was given up; u3 was in the hands of a relay that has
+  // ended.
   await old.rows(`UPDATE deliveries SET state = 'succeeded', attempts = 1, finished_at = now()
     WHERE entity_id = 'u1' AND version = 1`)
   await old.rows(`UPDATE deliveries SET state = 'retrying', attempts = 3 WHERE entity_id = 'u1' AND version = 2`)

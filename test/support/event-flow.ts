@@ -1,11 +1,9 @@
-import type { BusHandler } from '../../events/bus.ts'
+import type { BusMessage, EventConsumer } from '../../events/bus.ts'
 import { createBus } from '../../events/create-bus.ts'
-import { createEventFlow } from '../../events/event-flow.ts'
-import type { Locking } from '../../events/ledger-store.ts'
+import { createEventMetrics } from '../../events/event-metrics.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startReconciler } from '../../events/reconcile.ts'
-import type { Query } from '../../platform/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
@@ -53,39 +51,37 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
       closers.push(() => publisher.close())
       return { ...publisher, bus }
     },
-    /** `before` runs with each batch, and may throw. */
+    /** `before` runs with each batch of messages, none when the bus is the ledger, and may throw. */
     async openConsumer({
       before = async () => {},
       patienceMs = 30_000,
     }: {
-      before?: (batch: Parameters<BusHandler>[0]) => Promise<void>
+      before?: (messages: readonly BusMessage[]) => Promise<void>
       patienceMs?: number
     } = {}) {
       const bus = await openBus()
       const ingest = createIngest({
         database,
         logger,
-        flow: createEventFlow(metrics),
-        firstAttempts: { mayBegin: () => false, begin: async () => undefined },
-        aliveMs: 5_000,
+        metrics: createEventMetrics(metrics),
         onDeliveries: () => {},
-        onDoubt: () => {},
       })
       const stopping = new AbortController()
       const batches: number[] = []
-      const handler: BusHandler = async (batch) => {
-        const { lockNext } = batch
-        if (lockNext === undefined) batches.push(batch.eventIds.length)
-        await before(batch)
-        if (lockNext === undefined) return ingest(batch)
-        const counted = async (query: Query, locking: Locking) => {
-          const locked = await lockNext(query, locking)
-          if (locked.length > 0) batches.push(locked.length)
-          return locked
-        }
-        return ingest({ ...batch, lockNext: counted })
+      const consumer: EventConsumer = {
+        async ingest(messages) {
+          batches.push(messages.length)
+          await before(messages)
+          return ingest.ingest(messages)
+        },
+        async ingestNext(limit) {
+          await before([])
+          const result = await ingest.ingestNext(limit)
+          if (result.found > 0) batches.push(result.found)
+          return result
+        },
       }
-      const consuming = bus.consume(handler, { signal: stopping.signal })
+      const consuming = bus.consume(consumer, { signal: stopping.signal })
       const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs })
       const close = async () => {
         stopping.abort()
@@ -110,7 +106,7 @@ export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; 
       database.pool.query(
         `INSERT INTO hooks (id, name, events, url) VALUES ('h1', '', '{User.Data.Updated}', 'https://receiver.test')`,
       ),
-    takenIn: () => count('pending.seq IS NULL'),
+    ingested: () => count('pending.seq IS NULL'),
     published: () => count(`NOT (${unpublished})`),
     unpublished: () => count(unpublished),
     /** The versions of each entity in the order in which their deliveries were made. */

@@ -24,7 +24,7 @@ export const createLossyBus = (misbehave: {
   const bus: EventBus = {
     transport: 'broker',
     ready: async () => {},
-    settledBefore: async () => new Date(),
+    lostBefore: async () => new Date(),
     publish: async (batch) => {
       const failed = new Set<string>()
       return batch.map((event) => {
@@ -33,13 +33,13 @@ export const createLossyBus = (misbehave: {
         return result
       })
     },
-    async consume(handler, { signal }) {
+    async consume(consumer, { signal }) {
       while (!signal.aborted) {
         const taken = queue
         queue = []
         if (taken.length > 0) {
           const eventIds = misbehave.scrambles ? [...taken.toReversed(), ...taken] : taken
-          const { deferred } = await handler({ eventIds })
+          const { deferred } = await consumer.ingest(eventIds.map((eventId) => ({ eventId, digest: null })))
           if (deferred > 0) queue.push(...taken)
         }
         await delay(2)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { hookSecrets, newSigningKey } from '../../events/hook-secrets.ts'
+import { hookSecrets, newSigningKey } from '../../deliveries/hook-secrets.ts'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
 import { createPostgresBus } from '../../events/postgres-bus.ts'
 import { createPublisher } from '../../events/publisher.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AttemptRow, DeliveryAttempt, DeliveryRow, KeptDelivery } from '../../../events/delivery-log-store.ts'
+import type { AttemptRow, DeliveryAttempt, DeliveryRow, KeptDelivery } from '../../../deliveries/delivery-log-store.ts'
 import { jsonObject, tenantId, timestamp } from '../../base/schemas.ts'
 
 /** Deliveries and attempts as the API shows them. */

@@ -1,4 +1,4 @@
-import { hookSecrets } from '../../../events/hook-secrets.ts'
+import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
 import { type Query, statement } from '../../../platform/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { newId } from '../../../platform/ids.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { webhookSecretOf } from '../../../deliveries/hook-secrets.ts'
 import { eventTypes } from '../../../events/catalogue.ts'
 import { eventPatternOf } from '../../../events/event-patterns.ts'
-import { webhookSecretOf } from '../../../events/hook-secrets.ts'
 import { ids, tenantId, timestamp } from '../../base/schemas.ts'
 
 /** A hook: which events go where. Its answers show the signing key, so reading one is not for holders of `read`. */

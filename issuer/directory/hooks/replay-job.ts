@@ -1,4 +1,4 @@
-import { continueReplay } from '../../../events/replay-store.ts'
+import { continueReplay } from '../../../deliveries/replay-store.ts'
 import { createBackOff } from '../../../platform/back-off.ts'
 import type { Database } from '../../../platform/database.ts'
 import type { Logger } from '../../../platform/logger.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listReplays } from '../../../events/replay-store.ts'
+import { listReplays } from '../../../deliveries/replay-store.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { newReplay, type ReplayDependencies, replay, replayOperations, toReplay } from './replays.ts'

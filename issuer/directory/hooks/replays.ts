@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { typesMatching } from '../../../events/event-patterns.ts'
 import {
   cancelReplay,
   findReplay,
@@ -9,7 +8,8 @@ import {
   type ReplayFilter,
   replayFilter,
   replayStates,
-} from '../../../events/replay-store.ts'
+} from '../../../deliveries/replay-store.ts'
+import { typesMatching } from '../../../events/event-patterns.ts'
 import { queryOf } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import { problem } from '../../base/errors/problems.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { executionStats } from '../../../events/delivery-log-store.ts'
+import { executionStats } from '../../../deliveries/delivery-log-store.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { z } from 'zod'
-import { typesMatching } from '../../../events/event-patterns.ts'
-import { testPayload } from '../../../events/examples.ts'
-import { hookSecrets } from '../../../events/hook-secrets.ts'
-import { announceLanes } from '../../../events/lane-notice-store.ts'
+import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
+import { announceLanes } from '../../../deliveries/lane-notice-store.ts'
 import {
   giveTestsUp,
   insertTestSend,
   isRelayAlive,
   type TestAnswer,
   testAnswers,
-} from '../../../events/test-send-store.ts'
+} from '../../../deliveries/test-send-store.ts'
+import { typesMatching } from '../../../events/event-patterns.ts'
+import { testPayload } from '../../../events/examples.ts'
 import { queryOf } from '../../../platform/database.ts'
 import { uuidv7 } from '../../../platform/ids.ts'
 import type { AppError } from '../../../platform/problem.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { hookSecrets } from '../../../events/hook-secrets.ts'
+import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
 import { reencrypt } from '../../../issuer/maintenance/reencrypt.ts'
 import { sealedColumns } from '../../../issuer/maintenance/sealed-column-store.ts'
 import { createSigningKeys } from '../../../issuer/tokens/keys/signing-keys.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { removeExpired } from '../../../../events/ledger-store.ts'
 import { type NewEvent, recordEvent } from '../../../../events/outbox.ts'
 import { createEventFeed } from '../../../../issuer/directory/events/feed.ts'
+import { removeExpired } from '../../../../relay/ledger/retention-store.ts'
 import { userUpdated } from '../../../support/event-factory.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 

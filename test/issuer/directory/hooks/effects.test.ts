@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { webhookSecretOf } from '../../../../events/hook-secrets.ts'
+import { webhookSecretOf } from '../../../../deliveries/hook-secrets.ts'
 import { verifyWebhook } from '../../../../events/webhooks.ts'
 import { eachWithHooks, hooks, receiver } from '../../../support/fresh-hooks.ts'
 import { fillDisk } from '../../../support/full-disk.ts'

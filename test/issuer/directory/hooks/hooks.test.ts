@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { webhookSecretOf } from '../../../../events/hook-secrets.ts'
+import { webhookSecretOf } from '../../../../deliveries/hook-secrets.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import { testRelayConfig } from '../../../support/relay.ts'
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../../events/replay-store.ts'
+import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../../deliveries/replay-store.ts'
 import { startReplayJob } from '../../../../issuer/directory/hooks/replay-job.ts'
 import { statement } from '../../../../platform/database.ts'
 import { newId } from '../../../../platform/ids.ts'

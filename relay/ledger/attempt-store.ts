@@ -1,8 +1,11 @@
-import { type Query, statement } from '../platform/database.ts'
-import { type HookChange, type HookNews, lockHealth, type ProbeTiming, storeHealth } from './hook-health-store.ts'
+import { type Query, statement } from '../../platform/database.ts'
+import { type HookChange, type HookOutcomes, lockHealth, type ProbeTiming, storeHealth } from './hook-health-store.ts'
 import { type Lease, laneColumns } from './lane-store.ts'
 
-/** What came of attempts: stored with their deliveries, their hooks told, and their lanes given back, as far as they are still ours. */
+/**
+ * Stores the results of attempts with their deliveries, updates the health of their hooks, and gives lanes back. What
+ * was done under a lease that has ended is left alone.
+ */
 
 export interface AttemptRecord {
   lease: Lease
@@ -21,10 +24,10 @@ export interface AttemptRecord {
   address: string | null
   /** The receiver asked for silence: nothing more to this hook for so long. */
   pauseHookMs?: number | undefined
-  /** The receiver is gone (410): the hook is disabled, and what is open waits for its return. */
+  /** The receiver is gone (410): why the hook is disabled. Its open deliveries wait until it is enabled. */
   disableHook?: string | undefined
-  /** Whether it says something new of the receiver: not a success of one that is well, and no test. */
-  isNews: boolean
+  /** A failure, or the first success after one; never a test. Others leave the hook's health as it is. */
+  changesHealth: boolean
 }
 
 export interface Release {
@@ -42,8 +45,8 @@ export interface LaneLeft {
   kept: boolean
 }
 
-// Rows are found one by one (LATERAL … LIMIT 1) and changed where they lie (`ctid`), here and wherever many lanes or deliveries are changed at
-// once: tables that are empty now and then look to the planner like ones to be read as a whole.
+// Rows are found one by one (LATERAL … LIMIT 1) and changed by their place (`ctid`), here and wherever many lanes or
+// deliveries are changed at once. The planner would read these tables as a whole, because they are empty now and then.
 const lockLanes = statement(
   'attempts-lock-lanes',
   `SELECT lane.* FROM (
@@ -80,8 +83,8 @@ const record = statement(
    FROM result`,
 )
 
-// Separate from the lock: only a new snapshot sees the deliveries that were made while the lock was waited for. A lane that was given back
-// before, by a commit whose answer was lost, stays given back.
+// Not one statement with the lock: only a new snapshot sees the deliveries that were made while it waited for the lock.
+// A lane that an earlier commit gave back, whose answer was lost, stays given back.
 const release = statement(
   'attempts-release',
   `WITH lane AS MATERIALIZED (
@@ -106,8 +109,9 @@ const release = statement(
 )
 
 /**
- * Stores results and gives lanes back, all in the caller's transaction. Results and lanes whose lease was lost meanwhile (expired and
- * claimed by another relay, or the hook deleted) are left alone: `fenced` counts them. `left`: lanes that have something more to send, by fence.
+ * Stores results and gives lanes back, all in the caller's transaction. Results and lanes whose lease was lost
+ * meanwhile (expired and claimed by another relay, or the hook deleted) are left alone: `fenced` counts them. `left`:
+ * lanes that have something more to send, by fence.
  */
 export const recordAttempts = async (
   query: Query,
@@ -117,14 +121,14 @@ export const recordAttempts = async (
 ): Promise<{ fenced: number; changes: HookChange[]; left: Map<number, LaneLeft> }> => {
   const leases = new Map([...results, ...released].map(({ lease }) => [lease.fence, lease]))
   if (leases.size === 0) return { fenced: 0, changes: [], left: new Map() }
-  const concerned = new Set(results.flatMap(({ isNews, lease }) => (isNews ? [lease.hookId] : [])))
+  const concerned = new Set(results.flatMap(({ changesHealth, lease }) => (changesHealth ? [lease.hookId] : [])))
   const health = concerned.size > 0 ? await lockHealth(query, [...concerned]) : []
   const held = await query<{ fence: number; from: number }>(lockLanes, laneColumns([...leases.values()]))
   const ours = new Map(held.map(({ fence, from }) => [fence, from]))
   const valid = results.filter(({ lease }) => ours.has(lease.fence))
   if (valid.length > 0) await query(record, [JSON.stringify(valid.map(rowOf))])
   const left = await giveBack(query, released, ours)
-  const changes = health.length > 0 ? await storeHealth(query, health, newsOf(valid), timing) : []
+  const changes = health.length > 0 ? await storeHealth(query, health, outcomesOf(valid), timing) : []
   return { fenced: leases.size - ours.size, changes, left: new Map(left.map((lane) => [lane.fence, lane])) }
 }
 
@@ -137,15 +141,15 @@ const giveBack = async (query: Query, released: readonly Release[], ours: Readon
   return query<LaneLeft & { fence: number }>(release, [...laneColumns(leases), first, free.map(({ goOn }) => goOn)])
 }
 
-const rowOf = ({ lease, isNews, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({
+const rowOf = ({ lease, changesHealth, pauseHookMs, disableHook, responseBody, ...row }: AttemptRecord) => ({
   ...row,
   hookId: lease.hookId,
   responseBody: responseBody?.toString('base64'),
 })
 
-const newsOf = (results: readonly AttemptRecord[]): HookNews[] => {
-  const news = results.filter(({ isNews }) => isNews)
-  return [...Map.groupBy(news, ({ lease }) => lease.hookId)].map(([hookId, own]) => ({
+const outcomesOf = (results: readonly AttemptRecord[]): HookOutcomes[] => {
+  const changing = results.filter(({ changesHealth }) => changesHealth)
+  return [...Map.groupBy(changing, ({ lease }) => lease.hookId)].map(([hookId, own]) => ({
     hookId,
     outcomes: own.map(({ state, lease }) => ({
       succeeded: state === 'succeeded',

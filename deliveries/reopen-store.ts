@@ -3,9 +3,9 @@ import { announceLanes } from './lane-notice-store.ts'
 
 /** Opening deliveries that ended, one at a time, and giving dead ones up. Many at a time: `replay-store.ts`. */
 
-// The hook is locked before, so that it is not deleted meanwhile: a lane must not outlive it.
-// A lane that waits for a retry of a later event comes to life at once, since what is queued now stands before it; one that a relay
-// works on is looked at again when it is given back.
+// The hook is locked before, because a lane must not outlive it. A lane that waits for the retry of a later event
+// becomes due at once, because what is queued now comes before it. A lane that a relay works on is looked at again when
+// it is given back.
 export const openLanes = (queued: string) => `
      INSERT INTO lanes (hook_id, entity_kind, entity_id, ready_at, from_version)
      SELECT hook_id, entity_kind, entity_id, now(), min(version) FROM ${queued} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
@@ -14,8 +14,8 @@ export const openLanes = (queued: string) => `
 /** What makes a delivery that ended open again. */
 export const openAnew = `state = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL, died_at = NULL, last_status = NULL, last_error = NULL`
 
-// Those before it in its lane come forward too; none loses its count of attempts. The lane is locked first, as relays do, also one that a
-// relay has: so that what it stores meanwhile is neither lost nor overwritten.
+// The deliveries before it in its lane become due too; none loses its count of attempts. The lane is locked first, as
+// relays do, so that results that are stored meanwhile are neither lost nor overwritten.
 const hastenLane = statement(
   'delivery-hasten-lane',
   `UPDATE lanes SET ready_at = CASE WHEN leased_by IS NULL THEN now() ELSE ready_at END FROM deliveries AS wanted
@@ -50,8 +50,8 @@ const reopen = statement(
 )
 
 /**
- * Queues one delivery again, or brings it forward when it is open. `kept: false`: it cannot be, since its event is no longer kept (a test-send
- * never had one). Undefined: there is no such delivery.
+ * Queues one delivery again, or brings it forward when it is open. `kept: false`: it cannot be, since its event is no
+ * longer kept (a test-send never had one). Undefined: there is no such delivery.
  */
 export const replayDelivery = async (
   query: Query,
@@ -69,12 +69,12 @@ export const replayDelivery = async (
   return { kept: true }
 }
 
-// They stay to be seen until retention removes them.
+// The rows can be listed until retention removes them.
 const purge = statement(
   'delivery-purge',
   `UPDATE deliveries SET state = 'cancelled', last_error = 'purged: ' || coalesce(last_error, '')
    WHERE hook_id = $1 AND died_at IS NOT NULL AND state = 'dead' RETURNING id`,
 )
 
-/** Gives dead deliveries up for good: no redrive of all sends them. Returns how many. */
+/** Cancels dead deliveries, so that a redrive of all does not send them. Returns how many. */
 export const purgeDead = async (query: Query, hookId: string): Promise<number> => (await query(purge, [hookId])).length

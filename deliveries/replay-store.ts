@@ -1,13 +1,14 @@
 import { z } from 'zod'
-import { type Query, statement } from '../platform/database.ts'
-import { typesMatching } from './event-patterns.ts'
+import { typesMatching } from '../events/event-patterns.ts'
+import { oneRow, type Query, statement } from '../platform/database.ts'
 import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 
 /**
- * Sending again what the ledger still has: a replay walks the events of a filter in the order in which they happened and queues each once for
- * its hook. A delivery that ended is opened anew, so it has the same id, the same bytes, and its old place in its lane: before everything of
- * that entity that has not been sent yet. An event that the hook never had a delivery for gets one.
+ * Sending again what the ledger still has: a replay walks the events of a filter in the order in which they happened
+ * and queues each once for its hook. A delivery that ended is opened anew, so it has the same id, the same bytes, and
+ * its old place in its lane: before everything of that entity that has not been sent yet. An event that the hook never
+ * had a delivery for gets one.
  */
 export const replayStates = ['succeeded', 'dead', 'cancelled', 'missing'] as const
 
@@ -15,7 +16,10 @@ export const replayStates = ['succeeded', 'dead', 'cancelled', 'missing'] as con
 const time = z.number().int().min(0).max(253_402_300_799_999)
 
 export const replayFilter = z.object({
-  /** What is on its way already (pending, retrying) is not queued again. `missing`: the hook listens to it now, and has no delivery for it. */
+  /**
+   * What is on its way already (pending, retrying) is not queued again. `missing`: the hook listens to it now, and has
+   * no delivery for it.
+   */
   states: z.array(z.enum(replayStates)).min(1),
   /** Events that happened from then on, … */
   since: time.optional(),
@@ -41,7 +45,7 @@ export interface Replay {
   finishedAt: Date | null
 }
 
-// Not before they were taken in: until then their deliveries are still to come.
+// Not before they are ingested: until then their deliveries are still to come.
 const matching = `NOT EXISTS (SELECT FROM outbox_pending AS pending WHERE pending.seq = event.seq OFFSET 0) AND coalesce(delivery.state, 'missing') = ANY($2::text[])
      AND ($3::timestamptz IS NULL OR event.created_at >= $3) AND ($4::timestamptz IS NULL OR event.created_at < $4)
      AND ($5::text[] IS NULL OR event.type = ANY($5)) AND ($6::text IS NULL OR event.entity_kind = $6)
@@ -92,8 +96,7 @@ export interface ReplayExtent {
 /** What a replay would queue now. */
 export const measureReplay = async (query: Query, hook: Listener, filter: ReplayFilter): Promise<ReplayExtent> => {
   const statement = filter.states.includes('missing') ? measure : measureDeliveries
-  const [row] = await query<ReplayExtent>(statement, filterValues(hook, filter))
-  return row!
+  return oneRow(query<ReplayExtent>(statement, filterValues(hook, filter)))
 }
 
 const shown = `id, hook_id AS "hookId", filter, total, queued, state, created_at AS "createdAt", finished_at AS "finishedAt"`
@@ -109,8 +112,7 @@ export const insertReplay = async (
 ): Promise<Replay> => {
   const { id, hookId, filter, extent } = replay
   const values = [id, hookId, JSON.stringify(filter), extent.total, extent.before, extent.last]
-  const [row] = await query<Replay>(insert, values)
-  return row!
+  return oneRow(query<Replay>(insert, values))
 }
 
 const find = statement('replay-find', `SELECT ${shown} FROM replays WHERE hook_id = $1 AND id = $2`)
@@ -128,14 +130,14 @@ export const findReplay = async (query: Query, hookId: string, id: string): Prom
   (await query<Replay>(find, [hookId, id]))[0]
 
 export const listReplays = async (query: Query, hookId: string, slice: { limit: number; offset: number }) => {
-  const [rows, [counted]] = await Promise.all([
+  const [rows, { total }] = await Promise.all([
     query<Replay>(page, [hookId, slice.limit, slice.offset]),
-    query<{ total: number }>(count, [hookId]),
+    oneRow(query<{ total: number }>(count, [hookId])),
   ])
-  return { rows, total: counted!.total }
+  return { rows, total }
 }
 
-/** Queues nothing more; what is queued stays. */
+/** Ends a replay. What it has queued stays. */
 export const cancelReplay = async (query: Query, hookId: string, id: string): Promise<void> => {
   await query(cancel, [hookId, id])
 }
@@ -145,13 +147,13 @@ const lock = statement(
   `SELECT FROM replays WHERE hook_id = $1 AND state = 'running' ORDER BY id FOR UPDATE`,
 )
 
-/** Before the hook is locked to be deleted, since whoever goes on with a replay has that first and its hook after. */
+/** Call it before a hook is locked to be deleted: `continueReplay` locks the replay first and its hook after. */
 export const lockReplays = async (query: Query, hookId: string): Promise<void> => {
   await query(lock, [hookId])
 }
 
-// Any of them, so that a short one does not wait for the end of a long one. `skip locked`: several processes work on different replays. The
-// hook may be locked by others: it is only read.
+// Any of them, so that a short one does not wait for the end of a long one. `skip locked`: several processes work on
+// different replays. The hook may be locked by others: it is only read.
 const claim = statement(
   'replay-claim',
   `SELECT replays.id, replays.filter, done_seq AS "doneSeq", last_seq AS "lastSeq", hooks.id AS "hookId", hooks.events,
@@ -201,8 +203,8 @@ interface Claimed extends Listener {
 }
 
 /**
- * Takes a running replay one stretch of events further, in the caller's transaction; undefined when none is running that nobody else is at.
- * What was queued and how far it got are committed together, so whoever goes on, after whatever happened, queues nothing twice.
+ * Continues a running replay by one stretch of events, in the caller's transaction. Undefined if there is none, or
+ * others are at all of them. What was queued and how far it got are committed together, so nothing is queued twice.
  */
 export const continueReplay = async (query: Query, events: number): Promise<{ queued: number } | undefined> => {
   const [replay] = await query<Claimed>(claim, [])
@@ -212,8 +214,7 @@ export const continueReplay = async (query: Query, events: number): Promise<{ qu
   const [next] = await query<{ last: number | null }>(stretch, [doneSeq, lastSeq, events])
   const until = next?.last ?? lastSeq
   const values = filterValues({ ...replay, id: replay.hookId }, filter)
-  const [row] = await query<{ queued: number }>(queue, [...values, doneSeq, until])
-  const { queued } = row!
+  const { queued } = await oneRow(query<{ queued: number }>(queue, [...values, doneSeq, until]))
   if (queued > 0) await announceLanes(query)
   await query(advance, [replay.id, until, queued, until >= lastSeq])
   return { queued }

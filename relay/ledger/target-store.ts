@@ -1,6 +1,6 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
-/** Where hooks point and whether anything may be sent to them, as it stands now. */
+/** Where hooks point, and whether anything may be sent to them now. */
 export interface SealedTarget {
   id: string
   url: string
@@ -9,7 +9,7 @@ export interface SealedTarget {
   /** In hex, newest first, with a space between. */
   sealedKeys: string
   /** Enabled, and its receiver has not asked for silence. */
-  receptive: boolean
+  active: boolean
   /** Its POSTs are counted, or its circuit breaker lets only probes through. */
   gated: boolean
   /** Its last POST failed. */
@@ -21,12 +21,12 @@ const targets = statement(
   `SELECT hooks.id, url, encode(sealed_headers, 'hex') AS "sealedHeaders", (
      SELECT coalesce(string_agg(encode(sealed, 'hex'), ' ' ORDER BY hook_signing_keys.expires_at DESC NULLS FIRST), '') FROM hook_signing_keys
      WHERE hook_id = hooks.id AND (expires_at IS NULL OR expires_at > now())) AS "sealedKeys",
-     enabled AND (paused_until IS NULL OR paused_until <= now()) AS receptive, gated,
+     enabled AND (paused_until IS NULL OR paused_until <= now()) AS active, gated,
      failures > 0 AS failing
    FROM hooks WHERE hooks.id = ANY($1::text[])`,
 )
 
-/** Those of the hooks that exist. */
+/** Hooks that do not exist are left out. */
 export const targetsOf = (query: Query, hookIds: readonly string[]): Promise<SealedTarget[]> =>
   query<SealedTarget>(targets, [hookIds])
 

@@ -1,9 +1,10 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 import type { LaneKey, Lease } from './lane-store.ts'
 
 /**
- * Which lanes a relay takes next: fair between hooks, never two relays the same one. Lanes of gated hooks, whose breaker is open or whose
- * POSTs are counted, and test-sends are claimed apart: the plain claim is what runs all the time.
+ * Which lanes a relay takes next: fair between hooks, never two relays the same one. Lanes of gated hooks, whose
+ * breaker is open or whose POSTs are counted, and test-sends are claimed apart: the plain claim is what runs all the
+ * time.
  */
 interface Claimant {
   /** Claims nothing when it is not among the relays that are alive. */
@@ -11,9 +12,9 @@ interface Claimant {
   leaseMs: number
 }
 
-/** Nobody has the lane, or nobody any more. */
+/** No relay has leased the lane, or the lease has ended. */
 const isFree = `(leased_by IS NULL OR leased_until < now())`
-// Not a change of ready_at: a lane that is leased stays where it is in the indexes.
+// ready_at stays, so that a lane that is leased keeps its place in the indexes.
 const leasedBy = (relay: string, ms: string) =>
   `fence = nextval('lane_fences'), leased_by = ${relay}, leased_until = now() + ${ms} * interval '1 millisecond'`
 /** The row that was found and locked (`attempt-store.ts` says why). */
@@ -24,7 +25,8 @@ const leaseColumns = `lanes.hook_id AS "hookId", lanes.entity_kind AS "entityKin
 /** Hooks looked at by one claim. */
 const visit = 100
 
-// Only hooks that have lanes are looked at, one step of the index each, and in turn: each claim goes on behind the last one.
+// Only hooks that have lanes are looked at, with one step of the index each. A claim begins behind the last hook of the
+// one before.
 const claim = statement(
   'lanes-claim',
   `WITH RECURSIVE visited AS (
@@ -83,14 +85,16 @@ export interface Claimed {
 }
 
 /**
- * Claims lanes that are due, of enabled hooks that are neither paused nor gated: within a hook the longest due first, hooks by turns. Several
- * relays never get the same one.
+ * Claims lanes that are due, of enabled hooks that are neither paused nor gated: within a hook the longest due first,
+ * hooks by turns. Several relays never get the same one.
  */
 export const claimLanes = async (query: Query, options: ClaimOptions): Promise<Claimed> => {
   const { relayId, leaseMs, limit, perHook, room, after = '' } = options
   const values = [after, [...room.keys()], [...room.values()], perHook, limit, relayId, leaseMs]
   const rows = await query<LeaseRow & { last: string; more: boolean; gated: boolean; tests: boolean }>(claim, values)
-  const { last, more, gated, tests } = rows[0]!
+  const [reached] = rows
+  if (reached === undefined) throw new Error('a claim answers a row at least')
+  const { last, more, gated, tests } = reached
   const leases = rows.filter((row) => row.fence !== null).map(leaseOf)
   const cut = leases.length === limit
   const stopped = leases.reduce((highest, { hookId }) => (hookId > highest ? hookId : highest), '')
@@ -106,9 +110,9 @@ const leaseOf = ({ hookId, entityKind, entityId, fence, from }: LeaseRow): Lease
   from,
 })
 
-// Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets one POST through.
-// What is reserved here is spent, whether or not a POST comes of it. The lock looks at the row as it is by then: when another relay has
-// spent something since the slots were counted, this one gets none.
+// Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets
+// one POST through. What is reserved here is spent, whether or not a POST comes of it. The lock looks at the row as it
+// is by then: when another relay has spent something since the slots were counted, this one gets none.
 const claimGated = statement(
   'lanes-claim-gated',
   `WITH gate AS (
@@ -162,7 +166,10 @@ export interface GatedClaimOptions extends Claimant {
   catchUpRate: number
 }
 
-/** Claims lanes of gated hooks, each for one POST: a probe where the breaker is open, else what the rate limit has room for. */
+/**
+ * Claims lanes of gated hooks, each for one POST: a probe where the breaker is open, else what the rate limit has room
+ * for.
+ */
 export const claimGatedLanes = (query: Query, options: GatedClaimOptions): Promise<Lease[]> => {
   const { relayId, leaseMs, perHook, room, catchUpRate } = options
   return query<Lease>(claimGated, [[...room.keys()], [...room.values()], perHook, catchUpRate, relayId, leaseMs])
@@ -181,7 +188,7 @@ const claimTests = statement(
 export const claimTestLanes = (query: Query, { relayId, leaseMs }: Claimant): Promise<Lease[]> =>
   query<Lease>(claimTests, [relayId, leaseMs])
 
-// Overdue ones are left out: what could be claimed of them was.
+// Overdue lanes are left out: those that could be claimed have been.
 const nextDue = statement(
   'lanes-next-due',
   `SELECT extract(epoch FROM min(due_at) - now()) * 1000 AS ms FROM (
@@ -195,8 +202,8 @@ const nextDue = statement(
 )
 
 /**
- * Milliseconds until a lane of a gated hook is due: not before its next slot or probe. Below 0 when it has become due within the last
- * `sinceMs`, after the claim; undefined when there is none, or only some that are overdue for longer.
+ * Milliseconds until a lane of a gated hook is due: not before its next slot or probe. Below 0 when it has become due
+ * within the last `sinceMs`, after the claim; undefined when there is none, or only some that are overdue for longer.
  */
 export const msUntilGatedDue = async (
   query: Query,

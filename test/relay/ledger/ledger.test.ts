@@ -1,23 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AttemptRecord, recordAttempts } from '../../events/attempt-store.ts'
-import { claimLanes } from '../../events/lane-claim-store.ts'
-import { type Lease, openDeliveries } from '../../events/lane-store.ts'
-import {
-  type LockedEvent,
-  lockNextPending,
-  lockPending,
-  readyEvents,
-  removeExpired,
-  takeEventsIn,
-} from '../../events/ledger-store.ts'
-import { recordEvent } from '../../events/outbox.ts'
-import { enterRelay } from '../../events/relay-store.ts'
-import { replayDelivery } from '../../events/reopen-store.ts'
-import { giveTestsUp, insertTestSend } from '../../events/test-send-store.ts'
-import { type Query, statement } from '../../platform/database.ts'
-import { uuidv7 } from '../../platform/ids.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { replayDelivery } from '../../../deliveries/reopen-store.ts'
+import { giveTestsUp, insertTestSend } from '../../../deliveries/test-send-store.ts'
+import { recordEvent } from '../../../events/outbox.ts'
+import { type Query, statement } from '../../../platform/database.ts'
+import { uuidv7 } from '../../../platform/ids.ts'
+import { type AttemptRecord, recordAttempts } from '../../../relay/ledger/attempt-store.ts'
+import { enterRelay } from '../../../relay/ledger/heartbeat-store.ts'
+import { ingestEvents } from '../../../relay/ledger/ingest-store.ts'
+import { claimLanes } from '../../../relay/ledger/lane-claim-store.ts'
+import { type Lease, openDeliveries } from '../../../relay/ledger/lane-store.ts'
+import { inOrder, lockNextPending, lockPending, type PendingEvent } from '../../../relay/ledger/pending-store.ts'
+import { removeExpired } from '../../../relay/ledger/retention-store.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { userUpdated } from '../../support/event-factory.ts'
 
 let db: TestDatabase
 const relayId = '00000000-0000-4000-8000-000000000001'
@@ -40,12 +35,13 @@ const record = async (...userIds: string[]) => {
     ids.push((await db.database.transaction((query) => recordEvent(query, userUpdated(userId)))).id)
   return ids
 }
-const takeLocked = async (query: Query, locked: readonly LockedEvent[]) => {
-  const ready = readyEvents(locked)
-  return { ...(await takeEventsIn(query, ready)), taken: ready.length, deferred: locked.length - ready.length }
+const ingestLocked = async (query: Query, locked: readonly PendingEvent[]) => {
+  const ready = inOrder(locked)
+  const deliveries = await ingestEvents(query, ready)
+  return { deliveries, ingested: ready.length, deferred: locked.length - ready.length }
 }
-const takeIn = (ids: readonly string[]) =>
-  db.database.transaction(async (query) => takeLocked(query, await lockPending(query, ids)))
+const ingest = (ids: readonly string[]) =>
+  db.database.transaction(async (query) => ingestLocked(query, await lockPending(query, ids)))
 const claim = async (leaseMs = 30_000) =>
   (await claimLanes(db.database.query, { relayId, leaseMs, limit: 100, perHook: 10, room: new Map() })).leases
 const some = { perLane: 8, maxBytes: 1_000_000 }
@@ -66,7 +62,7 @@ const succeeded = async (lease: Lease): Promise<AttemptRecord> => {
     responseBody: Buffer.from([0]),
     error: null,
     address: null,
-    isNews: false,
+    changesHealth: false,
   }
 }
 const store = (results: AttemptRecord[], released: Lease[]) =>
@@ -79,32 +75,32 @@ const store = (results: AttemptRecord[], released: Lease[]) =>
     ),
   )
 
-test('events are taken in once and in order; what has no predecessor yet is left', async () => {
+test('events are ingested once and in order; what has no predecessor yet is left', async () => {
   const [first, second, third, other] = (await record('a', 'a', 'a', 'b')) as [string, string, string, string]
-  expect(await takeIn([third, second, other])).toEqual({ taken: 1, deliveries: 1, deferred: 2 })
-  expect(await takeIn([second, first])).toEqual({ taken: 2, deliveries: 2, deferred: 0 })
-  expect(await takeIn([first, second, third])).toEqual({ taken: 1, deliveries: 1, deferred: 0 })
-  expect(await takeIn([first, second, third, other])).toEqual({ taken: 0, deliveries: 0, deferred: 0 })
+  expect(await ingest([third, second, other])).toEqual({ ingested: 1, deliveries: 1, deferred: 2 })
+  expect(await ingest([second, first])).toEqual({ ingested: 2, deliveries: 2, deferred: 0 })
+  expect(await ingest([first, second, third])).toEqual({ ingested: 1, deliveries: 1, deferred: 0 })
+  expect(await ingest([first, second, third, other])).toEqual({ ingested: 0, deliveries: 0, deferred: 0 })
 })
 
 test('while one relay takes an event in, another cannot take its successor in', async () => {
   const [first, second] = (await record('a', 'a')) as [string, string]
   await db.database.transaction(async (query) => {
-    expect(await takeLocked(query, await lockPending(query, [first]))).toMatchObject({ taken: 1 })
-    expect(await takeIn([second])).toEqual({ taken: 0, deliveries: 0, deferred: 1 })
+    expect(await ingestLocked(query, await lockPending(query, [first]))).toMatchObject({ ingested: 1 })
+    expect(await ingest([second])).toEqual({ ingested: 0, deliveries: 0, deferred: 1 })
   })
-  expect(await takeIn([second])).toMatchObject({ taken: 1 })
+  expect(await ingest([second])).toMatchObject({ ingested: 1 })
 })
 
 test('of what waits, a relay takes what no other has, and leaves the successors of what another has', async () => {
   await record('a', 'b', 'a', 'c', 'c')
   const next = (query: Query, limit: number) =>
-    lockNextPending(query, { limit }).then((locked) => takeLocked(query, locked))
+    lockNextPending(query, limit).then((locked) => ingestLocked(query, locked))
   await db.database.transaction(async (query) => {
-    expect(await next(query, 1)).toMatchObject({ taken: 1, deferred: 0 })
-    expect(await db.database.transaction((other) => next(other, 10))).toMatchObject({ taken: 3, deferred: 1 })
+    expect(await next(query, 1)).toMatchObject({ ingested: 1, deferred: 0 })
+    expect(await db.database.transaction((other) => next(other, 10))).toMatchObject({ ingested: 3, deferred: 1 })
   })
-  expect(await db.database.transaction((query) => next(query, 10))).toMatchObject({ taken: 1, deferred: 0 })
+  expect(await db.database.transaction((query) => next(query, 10))).toMatchObject({ ingested: 1, deferred: 0 })
   const { rows } = await db.database.pool.query(
     `SELECT entity_id AS id, array_agg(version ORDER BY id)::int[] AS versions FROM deliveries GROUP BY 1 ORDER BY 1`,
   )
@@ -116,7 +112,7 @@ test('of what waits, a relay takes what no other has, and leaves the successors 
 })
 
 test('no lane outlives its hook, also when it is opened while the hook is deleted', async () => {
-  await takeIn(await record('a'))
+  await ingest(await record('a'))
   const [lease] = await claim()
   const result = await succeeded(lease!)
   await store([result], [lease!])
@@ -164,11 +160,11 @@ test('a test-send that is given up just when its result is stored keeps the resu
 })
 
 test('a lane is claimed by one relay until it gives it back; a new event does not open it again', async () => {
-  await takeIn(await record('a', 'b'))
+  await ingest(await record('a', 'b'))
   const leases = await claim()
   expect(leases.map(({ entityId }) => entityId).toSorted()).toEqual(['a', 'b'])
   expect(await claim()).toEqual([])
-  await takeIn(await record('a'))
+  await ingest(await record('a'))
   expect(await claim()).toEqual([])
   const lease = leases.find(({ entityId }) => entityId === 'a')!
   expect(await heads([lease])).toEqual([1, 2])
@@ -182,17 +178,17 @@ test('a lane is claimed by one relay until it gives it back; a new event does no
   expect(await heads([again!])).toEqual([2])
 })
 
-test('an event that is taken in while a lane is given back still finds a lane', async () => {
-  await takeIn(await record('a'))
+test('an event that is ingested while a lane is given back still finds a lane', async () => {
+  await ingest(await record('a'))
   const [lease] = await claim()
   const [later] = await record('a')
   const result = await succeeded(lease!)
-  await Promise.all([takeIn([later!]), store([result], [lease!])])
+  await Promise.all([ingest([later!]), store([result], [lease!])])
   expect(await heads(await claim())).toEqual([2])
 })
 
 test('a lane that was given back is not kept when the answer to that was lost and it is stored again', async () => {
-  await takeIn(await record('u1'))
+  await ingest(await record('u1'))
   const [lease] = await claim()
   await db.database.pool.query(`UPDATE deliveries SET state = 'retrying', next_attempt_at = now() + interval '1 hour'`)
   const goOn = () =>
@@ -204,7 +200,7 @@ test('a lane that was given back is not kept when the answer to that was lost an
 })
 
 test('after its lease has passed to another, a relay writes nothing', async () => {
-  await takeIn(await record('a'))
+  await ingest(await record('a'))
   const [late] = await claim(-1)
   const [current] = await claim()
   expect(current!.fence).toBeGreaterThan(late!.fence)
@@ -217,7 +213,7 @@ test('after its lease has passed to another, a relay writes nothing', async () =
 })
 
 test('an empty lane disappears; paused and disabled hooks are not claimed', async () => {
-  await takeIn(await record('a'))
+  await ingest(await record('a'))
   await db.database.pool.query(`UPDATE hooks SET paused_until = now() + interval '1 hour'`)
   expect(await claim()).toEqual([])
   await db.database.pool.query(`UPDATE hooks SET paused_until = NULL, enabled = false`)
@@ -230,12 +226,12 @@ test('an empty lane disappears; paused and disabled hooks are not claimed', asyn
   expect((await db.database.pool.query('SELECT * FROM lanes')).rows).toEqual([])
 })
 
-test('retention removes what is old and done, nothing that is still to be taken in or delivered', async () => {
+test('retention removes what is old and done, nothing that is still to be ingested or delivered', async () => {
   const [done, open, untaken] = (await record('done', 'open', 'untaken')) as [string, string, string]
-  await takeIn([done])
+  await ingest([done])
   const [lease] = await claim()
   await store([await succeeded(lease!)], [lease!])
-  await takeIn([open])
+  await ingest([open])
   await db.database.pool.query(
     `UPDATE outbox SET created_at = now() - interval '15 days';
      UPDATE deliveries SET created_at = now() - interval '15 days', finished_at = finished_at - interval '15 days';

@@ -1,8 +1,9 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 
 /**
- * Lanes: the deliveries of one hook about one entity, in order. A relay claims lanes (`lane-claim-store.ts`), reads their first open
- * deliveries, and records what came of each attempt (`attempt-store.ts`); fences keep a relay that lost its lease from writing.
+ * Lanes: the deliveries of one hook about one entity, in order. A relay claims lanes (`lane-claim-store.ts`), reads
+ * their first open deliveries, and records what came of each attempt (`attempt-store.ts`); fences keep a relay that
+ * lost its lease from writing.
  */
 export interface LaneKey {
   hookId: string
@@ -17,8 +18,9 @@ export interface Lease extends LaneKey {
   from: number
 }
 
-// A statement of its own: what the claim's snapshot saw may be older than the lock it got. The first of every lane come before any second.
-// One that waits for its retry holds up what comes after it, also when a replay has put something before it.
+// Not part of the claim, whose snapshot may be older than its locks. While memory is short every lane gets its first
+// delivery before any gets a second. A delivery that waits for its retry holds up those behind it, also when a replay
+// has put another one before it.
 const heads = statement(
   'lanes-heads',
   `SELECT fence, id, "eventId", type, version, attempts, test, "occurredAt", payload, gap FROM (
@@ -74,8 +76,8 @@ export const laneColumns = (lanes: readonly Lease[]) => [
 ]
 
 /**
- * The first open deliveries of claimed lanes, in order, by fence: at most `perLane` each, and together not much more than `maxBytes` of
- * payload (one at least). A lane may have none that is due.
+ * The first open deliveries of claimed lanes, in order, by fence: at most `perLane` each, and together not much more
+ * than `maxBytes` of payload (one at least). A lane may have none that is due.
  */
 export const openDeliveries = async (
   query: Query,

@@ -1,8 +1,8 @@
-import { type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database.ts'
 
 /**
- * Test-sends: a delivery of its own, with its own bytes, in a lane of its own that a relay takes whatever the state of the hook, and tries
- * once. `test_targets` says where it goes when that is not where the hook points.
+ * Test-sends: a delivery of its own, with its own bytes, in a lane of its own that a relay takes whatever the state of
+ * the hook, and tries once. `test_targets` says where it goes when that is not where the hook points.
  */
 export interface NewTestSend {
   hookId: string
@@ -45,7 +45,7 @@ const alive = statement('relays-alive', `SELECT EXISTS (SELECT FROM relays WHERE
 
 /** Whether any relay runs. */
 export const isRelayAlive = async (query: Query): Promise<boolean> =>
-  (await query<{ alive: boolean }>(alive, []))[0]!.alive
+  (await oneRow(query<{ alive: boolean }>(alive, []))).alive
 
 const answers = statement(
   'test-send-answers',
@@ -63,11 +63,11 @@ export interface TestAnswer {
   body: Buffer | null
 }
 
-/** Of those that have one. */
+/** Of those deliveries that have ended. */
 export const testAnswers = (query: Query, hookId: string, deliveryIds: readonly string[]): Promise<TestAnswer[]> =>
   query<TestAnswer>(answers, [hookId, deliveryIds])
 
-// The lanes first, as relays do.
+// Lanes are locked before deliveries, as relays do.
 const giveUp = statement(
   'test-send-give-up',
   `WITH lane AS MATERIALIZED (
@@ -85,7 +85,7 @@ const giveUp = statement(
      AND lanes.leased_by IS NULL`,
 )
 
-/** Nobody waits for these any more: relays leave them. */
+/** Cancels test-sends that nobody waits for any more, so that relays do not send them. */
 export const giveTestsUp = async (query: Query, hookId: string, deliveryIds: readonly string[]): Promise<void> => {
   await query(giveUp, [hookId, deliveryIds])
 }

@@ -1,50 +1,52 @@
 import { randomUUID } from 'node:crypto'
-import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from '../events/relay-store.ts'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
+import { enterRelay, leaveRelay, renewRelay, takeOverLanes } from './ledger/heartbeat-store.ts'
 
 /**
- * A relay says again and again that it is alive. When it cannot, because it was killed, sleeps, or has lost the database, its time is up:
- * it breaks off what it has under way, and the others take its lanes over. By then it sends nothing more, so that there are never two.
+ * A relay tells the database again and again that it is alive. If it cannot, because it was killed, sleeps, or has lost
+ * the database, its membership ends: it breaks off its attempts, and other relays take its lanes over. It stops before
+ * they begin, so that never two relays send the same delivery.
  */
-export interface RelaySession {
+export interface Heartbeat {
   /** Undefined while the database cannot be told that we are alive. */
-  current(): Session | undefined
+  current(): Membership | undefined
   /** Whether we are among the relays that are alive. */
   health(): { ok: boolean; detail?: string }
   /** The lanes should have been given back before. */
   close(): Promise<void>
 }
 
-export interface Session {
+/** A relay's time among those that are alive; it begins anew after a heartbeat that came too late. */
+export interface Membership {
   /** By which lanes are leased. */
   id: string
-  /** Aborts when the time is up. */
+  /** Aborts when it ends. */
   signal: AbortSignal
-  /** True while others believe that we are alive. */
-  holds(): boolean
+  /** True while the other relays count us among those that are alive. */
+  isAlive(): boolean
 }
 
-export interface SessionOptions {
+export interface HeartbeatOptions {
   database: Database
   logger: Logger
-  /** Without a word for so long a relay is gone, in ms. */
+  /** Without a heartbeat for so long a relay counts as dead, in ms. */
   aliveMs: number
-  /** There may be work: lanes of others became free, or we have just begun. */
-  onWork(): void
+  /** There may be lanes to claim: some of other relays were freed, or a membership has just begun. */
+  onFreeLanes(): void
 }
 
-interface OwnSession extends Session {
+interface OwnMembership extends Membership {
   renew(until: number): void
   end(): void
 }
 
-const createOwnSession = (): OwnSession => {
+const createMembership = (): OwnMembership => {
   const ended = new AbortController()
   let timer: NodeJS.Timeout | undefined
-  let holdsUntil = 0
+  let aliveUntil = 0
   const end = () => {
     clearTimeout(timer)
     ended.abort()
@@ -52,9 +54,9 @@ const createOwnSession = (): OwnSession => {
   return {
     id: randomUUID(),
     signal: ended.signal,
-    holds: () => !ended.signal.aborted && performance.now() < holdsUntil,
+    isAlive: () => !ended.signal.aborted && performance.now() < aliveUntil,
     renew(until) {
-      holdsUntil = until
+      aliveUntil = until
       clearTimeout(timer)
       timer = setTimeout(end, Math.max(until - performance.now(), 0))
     },
@@ -62,11 +64,11 @@ const createOwnSession = (): OwnSession => {
   }
 }
 
-export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptions): RelaySession => {
+export const startHeartbeat = ({ database, logger, aliveMs, onFreeLanes }: HeartbeatOptions): Heartbeat => {
   const stopping = new AbortController()
-  let own: OwnSession | undefined
+  let own: OwnMembership | undefined
 
-  // Our own time begins before the database's, so it is up before.
+  // Our time is measured from before the statement, so it is up before the database's.
   const sayAlive = async () => {
     const renewedUntil = performance.now() + aliveMs
     if (own !== undefined && !own.signal.aborted) {
@@ -75,18 +77,18 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
       own.end()
     }
     if (own !== undefined) logger.warn('this relay was not heard of in time; it begins anew')
-    const next = createOwnSession()
+    const next = createMembership()
     const until = performance.now() + aliveMs
     await database.transaction((query) => enterRelay(query, next.id, aliveMs))
     next.renew(until)
     own = next
-    onWork()
+    onFreeLanes()
   }
 
   const takeOver = async () => {
     const { relays, lanes } = await database.transaction(takeOverLanes)
     if (relays > 0) logger.warn({ relays, lanes }, 'relays are gone; their lanes were taken over')
-    if (lanes > 0) onWork()
+    if (lanes > 0) onFreeLanes()
   }
 
   const again = async (work: () => Promise<void>, failure: string) => {
@@ -100,7 +102,7 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
         await pause(aliveMs / 5, stopping.signal)
       } catch (error) {
         const delay = backOff.next()
-        // Tried more often than it is told.
+        // Tried more often than logged.
         if (performance.now() >= silentUntil) {
           logger.error({ err: error }, failure)
           silentUntil = performance.now() + delay
@@ -109,15 +111,15 @@ export const startSession = ({ database, logger, aliveMs, onWork }: SessionOptio
       }
     }
   }
-  // Side by side: taking over waits for locks, our word must not.
+  // At the same time: taking over waits for locks, and the heartbeat must not.
   const ended = Promise.all([
     again(sayAlive, 'the database cannot be told that this relay is alive; trying again'),
     again(takeOver, 'the lanes of relays that are gone cannot be taken over; trying again'),
   ])
 
   return {
-    current: () => (own?.holds() ? own : undefined),
-    health: () => (own?.holds() ? { ok: true } : { ok: false, detail: 'the database was not told in time' }),
+    current: () => (own?.isAlive() ? own : undefined),
+    health: () => (own?.isAlive() ? { ok: true } : { ok: false, detail: 'the database was not told in time' }),
     async close() {
       stopping.abort()
       await ended

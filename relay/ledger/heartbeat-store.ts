@@ -1,6 +1,6 @@
-import { type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../../platform/database.ts'
 
-/** The relays that run. */
+/** The relays that run, and what becomes of the lanes of those that do not. */
 
 const enter = statement(
   'relays-enter',
@@ -11,7 +11,7 @@ const renew = statement(
   `UPDATE relays SET alive_until = now() + $2 * interval '1 millisecond' WHERE id = $1 AND alive_until > now() RETURNING id`,
 )
 
-/** Frees the lanes `whose` is true of. Locked first, because the order of locks is the same everywhere. */
+/** Frees the lanes that match `whose`. They are locked first, in the order in which everybody locks lanes. */
 const freeing = (name: string, whose: string) => {
   const lock = statement(
     `relays-lock-${name}`,
@@ -23,7 +23,7 @@ const freeing = (name: string, whose: string) => {
   )
   return async (query: Query, values: readonly unknown[]): Promise<number> => {
     await query(lock, values)
-    return (await query<{ lanes: number }>(free, values))[0]!.lanes
+    return (await oneRow(query<{ lanes: number }>(free, values))).lanes
   }
 }
 
@@ -34,13 +34,13 @@ export const enterRelay = async (query: Query, id: string, aliveMs: number): Pro
   await query(enter, [id, aliveMs])
 }
 
-/** False when its time was up: others have its lanes, or are about to. */
+/** False when it comes too late: other relays have taken its lanes over, or are about to. */
 export const renewRelay = async (query: Query, id: string, aliveMs: number): Promise<boolean> =>
   (await query(renew, [id, aliveMs])).length > 0
 
 const leave = statement('relays-leave', `DELETE FROM relays WHERE id = $1`)
 
-/** What it has not given back is freed. In the caller's transaction. */
+/** Removes the relay, and frees the lanes that it has not given back. In the caller's transaction. */
 export const leaveRelay = async (query: Query, id: string): Promise<void> => {
   await query(leave, [id])
   await freeLeft(query, [[id]])
@@ -48,7 +48,7 @@ export const leaveRelay = async (query: Query, id: string): Promise<void> => {
 
 const removeSilent = statement('relays-remove-silent', `DELETE FROM relays WHERE alive_until < now() RETURNING id`)
 
-/** Frees the lanes of relays whose time was up. In the caller's transaction. */
+/** Removes relays whose heartbeat did not come, and frees their lanes. In the caller's transaction. */
 export const takeOverLanes = async (query: Query): Promise<{ relays: number; lanes: number }> => {
   const gone = await query<{ id: string }>(removeSilent, [])
   const lanes = gone.length > 0 ? await freeLeft(query, [gone.map(({ id }) => id)]) : 0
@@ -59,11 +59,11 @@ const fence = statement('relays-next-fence', `SELECT nextval('lane_fences') AS f
 
 /** Every lease that is made from now on has a higher one. */
 export const nextFence = async (query: Query): Promise<number> =>
-  Number((await query<{ fence: number | string }>(fence, []))[0]!.fence)
+  Number((await oneRow(query<{ fence: number | string }>(fence, []))).fence)
 
 /**
- * Frees the lanes that a relay has without knowing it, because the answer to what leased them was lost: all that were leased `before` that
- * fence, but those with `fences`. Returns how many. In the caller's transaction.
+ * Frees the lanes that a relay has without knowing it, because the answer to what leased them was lost: all that were
+ * leased `before` that fence, but those with `fences`. Returns how many. In the caller's transaction.
  */
 export const freeUnknownLanes = (
   query: Query,

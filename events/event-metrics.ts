@@ -2,15 +2,18 @@ import { createMetrics, type Metrics } from '../platform/metrics.ts'
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600]
 
-/** What operators see of events on their way from the outbox to the relays. Their ids say when they were recorded (RFC 9562 §5.7). */
-export interface EventFlow {
+/**
+ * What operators see of events on their way from the outbox to the relays. Their ids say when they were recorded (RFC
+ * 9562 §5.7).
+ */
+export interface EventMetrics {
   /** The broker has confirmed these. */
   published(eventIds: readonly string[]): void
   /** The broker refused events, or did not answer. */
   refused(count: number): void
   /** Published events never arrived and are published again. */
   republished(count: number): void
-  /** These were taken into the ledger. */
+  /** These were ingested. */
   ingested(eventIds: readonly string[]): void
   /** Messages of the stream that are no events of ours. */
   quarantined(count: number): void
@@ -18,7 +21,7 @@ export interface EventFlow {
   mismatched(count: number): void
 }
 
-export const createEventFlow = (metrics: Metrics = createMetrics()): EventFlow => {
+export const createEventMetrics = (metrics: Metrics = createMetrics()): EventMetrics => {
   const published = metrics.counter('surrogate_events_published_total', 'Events that the broker has confirmed.')
   const refused = metrics.counter('surrogate_events_refused_total', 'Events that the broker did not confirm.')
   const republished = metrics.counter(

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { defaultProbeSchedule, type HookHealth, healthAfter, isGivenUp, probeDelay } from '../../events/hook-health.ts'
+import {
+  defaultProbeSchedule,
+  type HookHealth,
+  healthAfter,
+  isGivenUp,
+  probeDelay,
+} from '../../../relay/ledger/hook-health.ts'
 
 const well: HookHealth = { failures: 0, failingForMs: 0, lane: null, widely: false, open: false, probes: 0 }
 const failure = (lane: string) => ({ succeeded: false, lane })

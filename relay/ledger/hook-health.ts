@@ -1,6 +1,6 @@
 /**
- * What POSTs to a hook say of its receiver, over all lanes and relays: the circuit breaker, and when a hook is given up. Pure; the state
- * stands in the row of the hook (`hook-health-store.ts`).
+ * The health of a hook, over all its lanes and all relays: its circuit breaker, and when it is disabled. Pure; the
+ * state is kept in the row of the hook (`hook-health-store.ts`).
  */
 export interface HookHealth {
   /** Since the last success. */
@@ -21,7 +21,7 @@ export interface Outcome {
   lane: string
 }
 
-/** Lanes fail for reasons of their own too: one that is refused says less about the receiver than two. */
+/** A lane may fail for a reason of its own, so failures in several lanes say more about the receiver. */
 const openAfter = { severalLanes: 5, oneLane: 10 }
 const disableAfterMs = 5 * 86_400_000
 

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database.ts'
 
 /** What the Management API shows of deliveries and attempts, and what ends with a hook. */
 
@@ -7,7 +7,8 @@ const columns = `deliveries.id::text, deliveries.hook_id AS "hookId", event_id A
   next_attempt_at AS "nextAttemptAt", deliveries.created_at AS "createdAt", last_status AS "lastStatus", last_error AS "lastError",
   deliveries.test`
 
-// Two states are read off: an open delivery is "held" while its hook is disabled, and "sending" while a relay has its lane for it.
+// Two states are read off: an open delivery is "held" while its hook is disabled, and "sending" while a relay has its
+// lane for it.
 const shownState = `CASE
   WHEN state NOT IN ('pending', 'retrying') THEN state
   WHEN NOT hooks.enabled AND NOT deliveries.test THEN 'held'
@@ -74,8 +75,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * The conditions of a filter, and their values. Only those that are asked for: with the others a plan for all values could not know that the
- * list of a hook is to be read from its end. `key` tells them from others.
+ * The conditions of a filter, and their values. Only those that are asked for: with the others a plan for all values
+ * could not know that the list of a hook is to be read from its end. `key` tells them from others.
  */
 const conditionsOf = (hookId: string, { types, state, from, to, entityKind, entityId }: DeliveryFilter) => {
   const asked = [
@@ -84,11 +85,11 @@ const conditionsOf = (hookId: string, { types, state, from, to, entityKind, enti
     ['deliveries.created_at >= ?', from],
     ['deliveries.created_at < ?', to],
     ['deliveries.entity_kind = ?', entityKind],
-    // Versions begin with 1; said so that the index of lanes may be used.
+    // Versions begin with 1. The condition is needed for the index of lanes to be used.
     ['deliveries.entity_id = ? AND version > 0', entityId],
   ] as const
   const given = asked.filter(([, value]) => value !== undefined)
-  // All were created after that; said so that the index of a hook's list may be used.
+  // True of all. The condition is needed for the index of a hook's list to be used.
   const always = ['deliveries.hook_id = $1', `deliveries.created_at > '-infinity'`]
   return {
     key: asked.map(([, value]) => (value === undefined ? '-' : 'x')).join(''),
@@ -112,11 +113,11 @@ export const listDeliveries = async (query: Query, hookId: string, filter: Deliv
   )
   const counted = readOff.length > 0 ? found : `deliveries WHERE ${where}`
   const count = statement(`delivery-count-${name}`, `SELECT count(*) AS total FROM ${counted}`)
-  const [rows, [row]] = await Promise.all([
+  const [rows, { total }] = await Promise.all([
     query<DeliveryRow & { place: number }>(list, [...values, ...readOff, slice.limit, slice.offset]),
-    query<{ total: number }>(count, [...values, ...readOff]),
+    oneRow(query<{ total: number }>(count, [...values, ...readOff])),
   ])
-  return { rows: rows.map(({ place: _, ...delivery }): DeliveryRow => delivery), total: row!.total }
+  return { rows: rows.map(({ place: _, ...delivery }): DeliveryRow => delivery), total }
 }
 
 /** Ids of deliveries come from callers as text. */
@@ -154,11 +155,11 @@ export interface DeliveryAttempt {
 
 /** The POSTs of one delivery, oldest first; those before a replay included. */
 export const attemptsOf = async (query: Query, deliveryId: string, slice: Slice | undefined) => {
-  const [rows, [counted]] = await Promise.all([
+  const [rows, { total }] = await Promise.all([
     query<DeliveryAttempt>(attemptsOfDelivery, [deliveryId, slice?.limit ?? null, slice?.offset ?? 0]),
-    query<{ total: number }>(attemptsOfDeliveryCount, [deliveryId]),
+    oneRow(query<{ total: number }>(attemptsOfDeliveryCount, [deliveryId])),
   ])
-  return { rows, total: counted!.total }
+  return { rows, total }
 }
 
 const attemptLog = statement(
@@ -197,11 +198,11 @@ export const listAttempts = async (
   slice: Slice,
 ) => {
   const values = [hookId, filter.from, filter.to, filter.event ?? null]
-  const [rows, [counted]] = await Promise.all([
+  const [rows, { total }] = await Promise.all([
     query<AttemptRow>(attemptLog, [...values, slice.limit, slice.offset]),
-    query<{ total: number }>(attemptCount, values),
+    oneRow(query<{ total: number }>(attemptCount, values)),
   ])
-  return { rows, total: counted!.total }
+  return { rows, total }
 }
 
 const stats = statement(
@@ -224,7 +225,7 @@ export const executionStats = async (
   return new Map(rows.map(({ hookId, ...row }) => [hookId, row]))
 }
 
-// Before the deliveries, as relays do.
+// Lanes are locked before deliveries, as relays do.
 const lockLanes = statement(
   'delivery-cancel-lanes',
   `SELECT FROM lanes WHERE hook_id = $1 ORDER BY entity_kind, entity_id FOR UPDATE`,
@@ -235,7 +236,10 @@ const cancel = statement(
    WHERE id = ANY(ARRAY(SELECT id FROM open_deliveries WHERE hook_id = $1)) AND finished_at IS NULL`,
 )
 
-/** Ends what is open for a hook that the same transaction has locked, so that nothing is taken in for it meanwhile, and will delete. */
+/**
+ * Cancels the open deliveries of a hook that is about to be deleted. The same transaction has locked the hook, so no
+ * event is ingested for it meanwhile.
+ */
 export const cancelDeliveries = async (query: Query, hookId: string): Promise<void> => {
   await query(lockLanes, [hookId])
   await query(cancel, [hookId])

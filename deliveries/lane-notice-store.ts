@@ -1,9 +1,9 @@
 import { type Query, statement } from '../platform/database.ts'
 
 /**
- * Relays look for lanes when they have taken events in, and once a second. What opens lanes otherwise (a test-send, a replay, a hook that is
- * enabled) tells them. In the transaction, so it is heard when it has committed, and only then; NOTIFY makes commits wait for each other,
- * which matters to the many that record events (`notifier.ts`) and not to these few.
+ * Relays look for lanes when they have ingested events, and once a second. Whatever else opens lanes (a test-send, a
+ * replay, a hook that is enabled) announces them within its transaction, so that relays hear of it after the commit.
+ * NOTIFY makes commits wait for each other, which matters where events are recorded (`notifier.ts`) and not here.
  */
 export const lanesChannel = 'surrogate_lanes'
 

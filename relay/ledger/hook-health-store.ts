@@ -1,7 +1,7 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../../platform/database.ts'
 import { type HookHealth, healthAfter, isGivenUp, type Outcome, probeDelay } from './hook-health.ts'
 
-/** How receivers fare, in the rows of their hooks, so that all relays and the API see the same. */
+/** The health of hooks, kept in their rows, so that all relays and the API see the same. */
 
 const lock = statement(
   'hook-health-lock',
@@ -16,13 +16,13 @@ export interface LockedHealth extends HookHealth {
 }
 
 /**
- * Nobody else changes them until the transaction ends. Take this lock before those of lanes: whoever deletes a hook has its row first and
- * its lanes after.
+ * Locks the hooks until the transaction ends. Take this lock before those of lanes, as the deletion of a hook does.
  */
 export const lockHealth = (query: Query, hookIds: readonly string[]): Promise<LockedHealth[]> =>
   query<LockedHealth>(lock, [hookIds])
 
-// The issuer sets failing_since to NULL where it begins anew; the count then says the same.
+// failing_since is NULL if and only if there are no failures; whoever changes or enables a hook clears both (migration
+// 0016).
 const store = statement(
   'hook-health-store',
   `UPDATE hooks SET
@@ -40,8 +40,8 @@ const disable = statement(
   `UPDATE hooks SET enabled = false, disabled_at = now(), disabled_reason = $2 WHERE id = $1 AND enabled`,
 )
 
-/** What POSTs of one relay came to, for one hook. */
-export interface HookNews {
+/** What came of the POSTs of one relay to one hook. */
+export interface HookOutcomes {
   hookId: string
   /** In the order in which they came. */
   outcomes: readonly Outcome[]
@@ -64,16 +64,16 @@ export interface ProbeTiming {
   random: () => number
 }
 
-/** Stores what news say of hooks that the transaction has locked; hooks that are gone are passed over. */
+/** Stores what the outcomes say of hooks that the transaction has locked; hooks that are gone are passed over. */
 export const storeHealth = async (
   query: Query,
   locked: readonly LockedHealth[],
-  news: readonly HookNews[],
+  outcomesByHook: readonly HookOutcomes[],
   { probeSchedule, random }: ProbeTiming,
 ): Promise<HookChange[]> => {
   const rows: object[] = []
   const changes: HookChange[] = []
-  for (const { hookId, outcomes, pauseMs, disable: reason } of news) {
+  for (const { hookId, outcomes, pauseMs, disable: reason } of outcomesByHook) {
     const before = locked.find(({ id }) => id === hookId)
     if (before === undefined) continue
     const { id, enabled, ...health } = before
