@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { refuseEscalation } from '../../base/authorization.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { unknownId } from '../../base/errors/not-found.ts'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications, managementScopesOfRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
@@ -13,7 +14,6 @@ import {
   roleIdsOf,
   unassignRoles,
 } from '../roles/assignment-store.ts'
-import { unknownRole } from '../roles/operations.ts'
 import type { RoleRow, RoleType } from '../roles/role.ts'
 import { lockRoles } from '../roles/role-store.ts'
 import { lockUserIds } from '../users/user-store.ts'
@@ -79,7 +79,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
   ): Promise<RoleRow[]> => {
     const roles = await lockRoles(trx, roleIds)
     const unknown = roleIds.find((id) => !roles.some((role) => role.id === id))
-    if (unknown !== undefined) throw unknownRole(unknown)
+    if (unknown !== undefined) throw unknownId(unknown)
     const wrong = roles.filter(({ type }) => type !== kinds[kind].roleType)
     if (wrong.length > 0) throw problem(wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
     return roles

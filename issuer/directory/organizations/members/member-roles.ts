@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
-import { notFound, requireAll, unknownId, unknownRelated } from '../../../base/errors/not-found.ts'
+import { notFound, requireAll, requireFound, unknownRelated } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import type { Page } from '../../../base/lists/list-store.ts'
 import type { Caller, OperationContext } from '../../../base/route.ts'
@@ -35,7 +35,7 @@ export const memberRoleOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
   const requireMember = async ({ kind, organizationId, id }: Member) => {
-    if ((await findOrganization(knex, organizationId)) === undefined) throw unknownId(organizationId)
+    requireFound(await findOrganization(knex, organizationId), organizationId)
     if (!(await isMember(knex, kind, organizationId, id))) throw notAllMembers([id])
   }
 
