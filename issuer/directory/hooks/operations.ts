@@ -56,7 +56,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         const { name = '', enabled, organizationIds } = input
         const columns = { name, ...named, enabled, organizationIds, ...columnsOf(input.config) }
         const id = await store.insert(query, columns, newSigningKey())
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       })
     },
 
@@ -79,7 +79,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         await store.update(query, id, { ...columnsOfHook(current), ...changes })
         // What was held or waited for its receiver is due.
         await announceLanes(query)
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       })
     },
 
@@ -99,7 +99,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         if (!(await store.lock(query, id))) throw problem('entity.not_exists', { data: { id } })
         const keep = overlapSeconds === 0 ? 0 : maxOldKeys
         await store.replaceKey(query, id, newSigningKey(), { overlapSeconds, keep })
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       }),
   }
 }
