@@ -51,7 +51,7 @@ const equals = {
   creatorId: 'creator_id',
   ticket: 'ticket',
 }
-const goesOn = '(ended_at IS NULL AND expires_at > now())'
+const isOngoing = '(ended_at IS NULL AND expires_at > now())'
 
 const matching = (knex: Knex, filter: SessionFilter): Knex.QueryBuilder => {
   const query = knex(table)
@@ -62,7 +62,7 @@ const matching = (knex: Knex, filter: SessionFilter): Knex.QueryBuilder => {
   if (filter.reason !== undefined) query.whereRaw('position(lower(?) IN lower(reason)) > 0', [filter.reason])
   if (filter.from !== undefined) query.where('started_at', '>=', filter.from)
   if (filter.to !== undefined) query.where('started_at', '<', filter.to)
-  if (filter.active !== undefined) query.whereRaw(filter.active ? goesOn : `NOT ${goesOn}`)
+  if (filter.active !== undefined) query.whereRaw(filter.active ? isOngoing : `NOT ${isOngoing}`)
   return query
 }
 
