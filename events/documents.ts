@@ -34,7 +34,13 @@ const envelope = z.looseObject({
 export const payloadSchema = (row: EventType): JsonSchema => {
   const { type, data } = row
   const schema = envelope.extend({ event: z.literal(type), data: data.describe('What the Management API answered.') })
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'output',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    },
+  })
   return { title: type, description: occasionOf(row), ...json }
 }
 

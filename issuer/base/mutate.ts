@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import type { EventContent } from '../../events/catalogue.ts'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
 import { insertLog } from './audit/log-store.ts'
 import { constraintError, isDeadlock } from './errors/constraint-errors.ts'
@@ -10,7 +11,7 @@ import type { OperationContext } from './route.ts'
 export interface Mutation {
   trx: Knex.Transaction
   /** Records an event of this request; the publisher is woken after the commit. */
-  record(event: Omit<NewEvent, 'request'>): Promise<void>
+  record(event: EventContent): Promise<void>
   /**
    * What the audit row says besides, where path and events do not tell: whom the change is about, and particulars.
    * Never a secret.
@@ -52,7 +53,7 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
       const outcome = await work({
         trx,
         async record(event) {
-          const complete = { ...event, request: context.request }
+          const complete: NewEvent = { ...event, request: context.request }
           await recordEvent(trx, complete)
           recorded.push(complete)
         },

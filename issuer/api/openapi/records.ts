@@ -1,3 +1,4 @@
+import { impersonation } from '../../../events/records.ts'
 import { application } from '../../directory/applications/application.ts'
 import { applicationSecret } from '../../directory/applications/secret.ts'
 import { attempt, delivery, hookLog } from '../../directory/hooks/delivery.ts'
@@ -12,7 +13,6 @@ import { scope } from '../../directory/resources/scope.ts'
 import { role } from '../../directory/roles/role.ts'
 import { user } from '../../directory/users/user.ts'
 import { keyRecord } from '../../tokens/keys/key-record.ts'
-import { sessionRecord } from '../../tokens/sessions/sessions.ts'
 import type { NamedSchemas } from './json-schema.ts'
 
 /**
@@ -26,7 +26,7 @@ export const records: NamedSchemas = {
   DeliveryAttempt: attempt,
   Hook: hook,
   HookLog: hookLog,
-  ImpersonationSession: sessionRecord,
+  ImpersonationSession: impersonation,
   Log: log,
   Organization: organization,
   OrganizationRole: organizationRole,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventPatternOf, typesMatching } from '../../../events/catalogue.ts'
+import { eventPatternOf, typesMatching } from '../../../events/event-patterns.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, timestampText } from '../../base/schemas.ts'
 import type { EventFeed } from './feed.ts'

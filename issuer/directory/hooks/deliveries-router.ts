@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { eventPatternOf, typesMatching } from '../../../events/catalogue.ts'
 import { attemptsOf, findDelivery, listAttempts, listDeliveries } from '../../../events/delivery-log-store.ts'
+import { eventPatternOf, typesMatching } from '../../../events/event-patterns.ts'
 import { purgeDead, replayDelivery } from '../../../events/reopen-store.ts'
 import { queryOf } from '../../../platform/database.ts'
 import { requireFound, unknownId } from '../../base/errors/not-found.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { eventPatternOf, eventTypes } from '../../../events/catalogue.ts'
+import { eventTypes } from '../../../events/catalogue.ts'
+import { eventPatternOf } from '../../../events/event-patterns.ts'
 import { webhookSecretOf } from '../../../events/hook-secrets.ts'
 import { ids, tenantId, timestamp } from '../../base/schemas.ts'
 

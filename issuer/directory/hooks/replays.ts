@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { typesMatching } from '../../../events/catalogue.ts'
+import { typesMatching } from '../../../events/event-patterns.ts'
 import {
   cancelReplay,
   findReplay,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { z } from 'zod'
-import { typesMatching } from '../../../events/catalogue.ts'
+import { typesMatching } from '../../../events/event-patterns.ts'
 import { testPayload } from '../../../events/examples.ts'
 import { hookSecrets } from '../../../events/hook-secrets.ts'
 import { announceLanes } from '../../../events/lane-notice-store.ts'

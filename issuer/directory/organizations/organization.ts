@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { id, jsonObject, tenantId, timestamp } from '../../base/schemas.ts'
+import { organization, organizationBranding, organizationColor } from '../../../events/records.ts'
+import { id, jsonObject } from '../../base/schemas.ts'
+
+export { organization }
 
 /** An organization as the database holds it. Names need not differ. */
 export interface OrganizationRow {
@@ -14,35 +17,10 @@ export interface OrganizationRow {
   created_at: Date
 }
 
-const hexColor = z.string().regex(/^#(?:[\da-f]{3}|[\da-f]{6})$/i, 'must be a color such as #5d34f2')
-const organizationColor = z
-  .object({ primaryColor: hexColor, isDarkModeEnabled: z.boolean(), darkPrimaryColor: hexColor })
-  .partial()
 export type OrganizationColor = z.output<typeof organizationColor>
 
-// Others show these: never a scheme that runs or reads something.
-const image = z.url({ protocol: /^https?$/ }).max(2048)
-const organizationBranding = z
-  .object({ logoUrl: image, darkLogoUrl: image, favicon: image, darkFavicon: image })
-  .partial()
 export type OrganizationBranding = z.output<typeof organizationBranding>
 
-/**
- * As the Management API answers and events tell. `isMfaRequired`, `color`, `branding` and `customCss` are kept for
- * those who read them.
- */
-export const organization = z.strictObject({
-  tenantId,
-  id,
-  name: z.string(),
-  description: z.string().nullable(),
-  customData: jsonObject,
-  isMfaRequired: z.boolean(),
-  color: organizationColor,
-  branding: organizationBranding,
-  customCss: z.string().nullable(),
-  createdAt: timestamp,
-})
 export type Organization = z.output<typeof organization>
 
 export const toOrganization = (row: OrganizationRow): Organization => ({

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { id, tenantId, timestamp } from '../../base/schemas.ts'
+import { scope } from '../../../events/records.ts'
+
+export { scope }
 
 /** A permission (scope) of an API resource as the database holds it. */
 export interface ScopeRow {
@@ -10,14 +12,6 @@ export interface ScopeRow {
   created_at: Date
 }
 
-export const scope = z.strictObject({
-  tenantId,
-  id,
-  resourceId: id,
-  name: z.string(),
-  description: z.string().nullable(),
-  createdAt: timestamp,
-})
 export type Scope = z.output<typeof scope>
 
 export const toScope = (row: ScopeRow): Scope => ({

@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { id, ids, tenantId } from '../../base/schemas.ts'
+import { role, roleType } from '../../../events/records.ts'
+import { id, ids } from '../../base/schemas.ts'
+
+export { role, roleType }
 
 /**
  * A role as the database holds it. A user role can be held by users, a machine-to-machine role by applications of that
@@ -14,17 +17,8 @@ export interface RoleRow {
   created_at: Date
 }
 
-export const roleType = z.enum(['User', 'MachineToMachine'])
 export type RoleType = z.output<typeof roleType>
 
-export const role = z.strictObject({
-  tenantId,
-  id,
-  name: z.string(),
-  description: z.string(),
-  type: roleType,
-  isDefault: z.boolean(),
-})
 export type Role = z.output<typeof role>
 
 export const toRole = (row: RoleRow): Role => ({

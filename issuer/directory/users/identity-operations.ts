@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { EventData } from '../../../events/catalogue.ts'
 import { storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
@@ -16,7 +17,7 @@ export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mut
     return toUser(row)
   }
 
-  const record = ({ record }: Mutation, userId: string, data: unknown) =>
+  const record = ({ record }: Mutation, userId: string, data: EventData<'User.Data.Updated'>) =>
     record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data })
 
   return {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { EventData } from '../../../events/catalogue.ts'
 import { newId } from '../../../platform/ids.ts'
 import { AppError } from '../../../platform/problem.ts'
 import { changesOf } from '../../base/change.ts'
@@ -42,7 +43,7 @@ export const userOperations = ({
     context: OperationContext,
     userId: string,
     changes: (row: UserRow) => UserColumns | undefined,
-    data: (row: UserRow) => unknown = toUser,
+    data: (row: UserRow) => EventData<'User.Data.Updated'> = toUser,
   ): Promise<UserRow> =>
     mutate(context, async ({ trx, record }) => {
       const row = requireFound(await lockUser(trx, userId), userId, notFound)

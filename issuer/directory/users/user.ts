@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { clearable, id, jsonObject, timestamp } from '../../base/schemas.ts'
+import { user, userProfile } from '../../../events/records.ts'
+import { clearable, jsonObject } from '../../base/schemas.ts'
+
+export { user, userProfile }
 
 /** A user as the database holds it. */
 export interface UserRow {
@@ -25,57 +28,11 @@ export interface UserRow {
 const passwordAlgorithms = ['Argon2i', 'Argon2id', 'Argon2d', 'SHA1', 'SHA256', 'MD5', 'Bcrypt', 'Legacy'] as const
 export type PasswordAlgorithm = (typeof passwordAlgorithms)[number]
 
-const text = z.string().max(2048)
-
-/** The standard claims of OpenID Connect Core §5.1 that have no column of their own. */
-export const userProfile = z
-  .object({
-    familyName: text,
-    givenName: text,
-    middleName: text,
-    nickname: text,
-    preferredUsername: text,
-    profile: text,
-    website: text,
-    gender: text,
-    birthdate: text,
-    zoneinfo: text,
-    locale: text,
-    address: z
-      .object({
-        formatted: text,
-        streetAddress: text,
-        locality: text,
-        region: text,
-        postalCode: text,
-        country: text,
-      })
-      .partial(),
-  })
-  .partial()
 export type UserProfile = z.output<typeof userProfile>
 
 /**
  * A user as the Management API answers and events tell; nothing of the password but whether there is one. Times in ms.
  */
-export const user = z.strictObject({
-  id,
-  username: z.string().nullable(),
-  primaryEmail: z.string().nullable(),
-  primaryPhone: z.string().nullable(),
-  name: z.string().nullable(),
-  avatar: z.string().nullable(),
-  customData: jsonObject,
-  identities: jsonObject,
-  lastSignInAt: timestamp.nullable(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  profile: userProfile,
-  applicationId: z.string().nullable(),
-  cimdClientId: z.null(),
-  isSuspended: z.boolean(),
-  hasPassword: z.boolean(),
-})
 export type User = z.output<typeof user>
 
 /**

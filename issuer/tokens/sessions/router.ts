@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { impersonation } from '../../../events/records.ts'
 import { type Route, route } from '../../base/route.ts'
-import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery, sessionRecord } from './sessions.ts'
+import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery } from './sessions.ts'
 
 export const impersonationSessionsRoutes = (dependencies: SessionDependencies): Route[] => {
   const sessions = sessionOperations(dependencies)
@@ -14,7 +15,7 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       query: sessionQuery,
       paged: 'always',
       status: 200,
-      response: z.array(sessionRecord),
+      response: z.array(impersonation),
       handle: ({ query, page }) => sessions.list(query, page),
     }),
     // Before the one that takes any id.
@@ -26,7 +27,7 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       scope: 'impersonation',
       query: sessionQuery,
       status: 200,
-      lines: sessionRecord,
+      lines: impersonation,
       handle: async ({ query }) => ({ lines: sessions.every(query) }),
     }),
     route({
@@ -37,7 +38,7 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       scope: 'impersonation',
       params: sessionParams,
       status: 200,
-      response: sessionRecord,
+      response: impersonation,
       problems: ['entity.not_exists_with_id'],
       handle: async ({ params }) => ({ body: await sessions.get(params.id) }),
     }),

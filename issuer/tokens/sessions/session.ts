@@ -1,11 +1,7 @@
 import type { EventRequest, NewEvent } from '../../../events/outbox.ts'
+import type { actorVias } from '../../../events/records.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 
-/**
- * How the acting party was proven: by a token from signing in, or (weaker) by one that itself came from a subject token
- * or a personal access token.
- */
-export const actorVias = ['sign_in', 'subject_token', 'personal_access_token'] as const
 export type ActorVia = (typeof actorVias)[number]
 
 /** Who acted as whom: opened by every exchange of a subject token; its id is the claim `sid` of the token. */

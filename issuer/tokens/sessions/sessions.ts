@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import type { NewEvent } from '../../../events/outbox.ts'
+import type { EventContent } from '../../../events/catalogue.ts'
+import type { impersonation } from '../../../events/records.ts'
 import type { Database } from '../../../platform/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import type { Page } from '../../base/lists/list-store.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import type { Mutate, Mutation } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
-import { id, timestamp } from '../../base/schemas.ts'
+import { id } from '../../base/schemas.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
-import { actorVias } from './session.ts'
 import {
   endSession,
   everySession,
@@ -18,26 +18,7 @@ import {
   type SessionRow,
 } from './session-store.ts'
 
-/** A row as the Management API and the events show it; times in ms. */
-export const sessionRecord = z.object({
-  id: z.string(),
-  subjectId: z.string(),
-  actorId: z.string().nullable(),
-  actorVia: z.enum(actorVias).nullable(),
-  clientId: z.string(),
-  creatorId: z.string(),
-  resource: z.string().nullable(),
-  scopes: z.array(z.string()),
-  context: z.record(z.string(), z.unknown()),
-  reason: z.string().nullable(),
-  ticket: z.string().nullable(),
-  startedAt: timestamp,
-  expiresAt: timestamp,
-  endedAt: timestamp.nullable(),
-  /** Who ended it: the subject of the access token that did. */
-  endedBy: z.string().nullable(),
-})
-export type SessionRecord = z.output<typeof sessionRecord>
+export type SessionRecord = z.output<typeof impersonation>
 
 const toSession = (row: SessionRow): SessionRecord => ({
   ...row,
@@ -67,7 +48,7 @@ export const sessionQuery = z.object({
 })
 
 /** `Impersonation.Ended`, without the request that caused it. */
-export const sessionEnded = (row: SessionRow): Omit<NewEvent, 'request'> => ({
+export const sessionEnded = (row: SessionRow): EventContent => ({
   type: 'Impersonation.Ended',
   entity: { kind: 'impersonation', id: row.id },
   data: toSession(row),

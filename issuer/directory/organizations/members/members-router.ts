@@ -108,8 +108,8 @@ const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route
       problems: ['entity.relation_foreign_key_not_found', ...typeProblems[kind]],
       problemStatuses: relatedStatus,
       async handle(context) {
-        const sent = context.body[idsName]!
-        const answer = { [idsName]: sent }
+        const sent = context.body[idsName] ?? []
+        const answer = kind === 'user' ? { userIds: sent } : { applicationIds: sent }
         await members.add(context, kind, context.params.id, [...new Set(sent)], answer)
         return { body: answer }
       },

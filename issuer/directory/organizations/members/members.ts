@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { EventData } from '../../../../events/catalogue.ts'
 import { refuseEscalation } from '../../../base/authorization.ts'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
 import { notFound, requireAll, unknownRelated } from '../../../base/errors/not-found.ts'
@@ -46,7 +47,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
     kind: MemberKind,
     organizationId: string,
     work: (mutation: Mutation) => Promise<Change>,
-    data: unknown = null,
+    data: EventData<'Organization.Membership.Updated'> = null,
   ): Promise<void> =>
     mutate(context, async (mutation) => {
       const { added, removed } = await work(mutation)
@@ -73,7 +74,7 @@ export const memberOperations = ({ mutate, indicators }: Pick<ManagementDependen
       kind: MemberKind,
       organizationId: string,
       ids: readonly string[],
-      data: unknown,
+      data: EventData<'Organization.Membership.Updated'>,
     ): Promise<void> =>
       change(
         context,

@@ -1,6 +1,9 @@
 import { z } from 'zod'
-import { id, ids, tenantId } from '../../../base/schemas.ts'
-import { type RoleType, roleType } from '../../roles/role.ts'
+import { organizationRole, roleType } from '../../../../events/records.ts'
+import { id, ids } from '../../../base/schemas.ts'
+import type { RoleType } from '../../roles/role.ts'
+
+export { organizationRole }
 
 /**
  * A role inside organizations as the database holds it: the same in every organization, held in each by other members.
@@ -13,13 +16,6 @@ export interface OrganizationRoleRow {
   created_at: Date
 }
 
-export const organizationRole = z.strictObject({
-  tenantId,
-  id,
-  name: z.string(),
-  description: z.string().nullable(),
-  type: roleType,
-})
 export type OrganizationRole = z.output<typeof organizationRole>
 
 export const toOrganizationRole = (row: OrganizationRoleRow): OrganizationRole => ({

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { id, tenantId } from '../../../base/schemas.ts'
+import { organizationScope } from '../../../../events/records.ts'
+
+export { organizationScope }
 
 /** A permission inside organizations as the database holds it; the same in every organization. */
 export interface OrganizationScopeRow {
@@ -9,12 +11,6 @@ export interface OrganizationScopeRow {
   created_at: Date
 }
 
-export const organizationScope = z.strictObject({
-  tenantId,
-  id,
-  name: z.string(),
-  description: z.string().nullable(),
-})
 export type OrganizationScope = z.output<typeof organizationScope>
 
 export const toOrganizationScope = (row: OrganizationScopeRow): OrganizationScope => ({

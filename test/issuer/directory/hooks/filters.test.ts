@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { catalogue, eventPatternOf, patternsOf, typesMatching } from '../../../../events/catalogue.ts'
+import { catalogue } from '../../../../events/catalogue.ts'
+import { eventPatternOf, patternsOf, typesMatching } from '../../../../events/event-patterns.ts'
 import { type HookTest, startHookTest } from '../../../support/hooks.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
 
