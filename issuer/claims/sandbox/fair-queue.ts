@@ -1,5 +1,5 @@
 /**
- * Waiting calls of many owners: whoever waits takes turns, however many calls somebody else has waiting. Bounded in
+ * Waiting calls of many owners: owners are served in turn, however many calls each has waiting. Bounded in
  * number and in size, for all together and for each owner.
  */
 export interface FairQueue<Item> {

@@ -1,13 +1,12 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../base/lists/keyword.ts'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
 import { rowsOf } from '../../base/rows-store.ts'
 import type { FeaturedOrganizationRow, OrganizationRow } from './organization.ts'
 
 export type OrganizationColumns = Omit<OrganizationRow, 'id' | 'created_at'>
 
-/** Whoever changes the members of an organization takes turns at its lock. */
+/** The lock of an organization also serialises changes of its members. */
 export const {
   insert: insertOrganization,
   find: findOrganization,

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
 import { rowsOf } from '../../base/rows-store.ts'
 import type { ResourceRow } from './resource.ts'
 

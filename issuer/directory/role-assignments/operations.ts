@@ -24,7 +24,10 @@ interface Kind {
   wrongRole: ProblemCode
   /** From the role's side: the holder has it already. */
   holderExists: ProblemCode
-  /** Locks the holders, so that who sets their roles takes turns; throws when one is unknown or cannot have roles. */
+  /**
+   * Locks the holders, so that their roles are set by one caller at a time. Throws when one is unknown or cannot have
+   * roles.
+   */
   lock(trx: Knex, ids: readonly string[]): Promise<void>
 }
 

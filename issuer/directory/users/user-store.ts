@@ -91,8 +91,8 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
 }
 
 /**
- * Those who hold a role or belong to an organization are users, each once: who is left when they go need not be
- * counted.
+ * The holders of a role and the members of an organization are users, each once. So the number of the others is a
+ * difference, and need not be counted.
  */
 const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
   const left = [

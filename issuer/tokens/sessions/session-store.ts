@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
 import type { ActorVia } from './session.ts'
 
 /** A row of `impersonation_sessions`. */
