@@ -18,6 +18,9 @@ export interface IssuerEndpoints {
   management: RequestListener
 }
 
+/** The endpoints of a path by method. */
+type Methods = ReadonlyMap<string, Endpoint>
+
 /**
  * One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request
  * another half.
@@ -38,7 +41,7 @@ export const createIssuerApp = (
     }
   }
   const document = open(endpoints.metadata)
-  const routes: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
+  const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/token': forPages(['POST'], endpoints.token),
     // Only for clients that can keep a secret, so for no page.
     '/oidc/token/introspection': { POST: endpoints.introspection },
@@ -51,6 +54,10 @@ export const createIssuerApp = (
     // RFC 8414 §3.1: the well-known part stands before the path of the issuer.
     '/.well-known/oauth-authorization-server/oidc': document,
   }
+  // Maps, because a path or a method may have the name of a member that every object has.
+  const routes = new Map<string, Methods>(
+    Object.entries(endpointsByPath).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
+  )
 
   return (request, response) => {
     const requestId = newTokenId()
@@ -58,9 +65,9 @@ export const createIssuerApp = (
     const { url = '/', method = 'GET' } = request
     const query = url.indexOf('?')
     const path = query === -1 ? url : url.slice(0, query)
-    if (Object.hasOwn(routes, path)) {
-      const methods = routes[path]!
-      const endpoint = Object.hasOwn(methods, method) ? methods[method]! : refuseMethod(methods, logger)
+    const methods = routes.get(path)
+    if (methods) {
+      const endpoint = methods.get(method) ?? refuseMethod(methods, logger)
       void endpoint(request, response, requestId)
     } else if (path === '/oidc' || path.startsWith('/oidc/')) {
       sendError(
@@ -76,9 +83,9 @@ export const createIssuerApp = (
 }
 
 const refuseMethod =
-  (methods: Readonly<Record<string, Endpoint>>, logger: Logger): Endpoint =>
+  (methods: Methods, logger: Logger): Endpoint =>
   (_request, response, requestId) => {
-    const headers = { Allow: Object.keys(methods).join(', ') }
+    const headers = { Allow: [...methods.keys()].join(', ') }
     const error = new OAuthError('invalid_request', 'This method is not allowed here.', { status: 405, headers })
     sendError(response, error, logger, requestId)
   }

@@ -151,7 +151,8 @@ const openSandbox = ({ config, logger, metrics }: IssuerOptions, onStop: OnStop)
 const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; onStop: OnStop }) => {
   const { config, database, events, logger, metrics, baseUrl, sandbox, onStop, now = systemClock } = options
   const issuer = `${baseUrl}/oidc`
-  const indicators = [`${baseUrl}/api`, ...config.managementApiIndicators]
+  const indicator = `${baseUrl}/api`
+  const indicators = [indicator, ...config.managementApiIndicators]
   const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
 
   const algorithm = config.signingAlgorithm
@@ -250,7 +251,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const authenticate = createAuthenticateRequest({
     query: database.query,
     authenticateClient,
-    indicator: indicators[0]!,
+    indicator,
   })
   const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
   const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })

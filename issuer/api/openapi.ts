@@ -157,15 +157,17 @@ const successOf = (route: ManagementRoute): SchemaObject => {
   }
 }
 
-const bodyName = ({ operationId }: ManagementRoute) => `${operationId[0]!.toUpperCase()}${operationId.slice(1)}Body`
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
+const bodyName = ({ operationId }: ManagementRoute) => `${capitalized(operationId)}Body`
 
 const bodiesOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> =>
   Object.fromEntries(routes.flatMap((route) => (route.body ? [[bodyName(route), inputSchema(route.body)]] : [])))
 
 /** `/organization-roles/:id` belongs to "Organization roles". */
 const tagOf = ({ path }: ManagementRoute): string => {
-  const words = path.split('/')[1]!.replaceAll('-', ' ')
-  return words[0]!.toUpperCase() + words.slice(1)
+  const [, room = ''] = path.split('/')
+  return capitalized(room.replaceAll('-', ' '))
 }
 
 const tagsOf = (routes: readonly ManagementRoute[]) =>

@@ -26,9 +26,8 @@ export const parseInput = <Schema extends z.ZodType>(
   const result = schema.safeParse(input)
   if (result.success) return result.data
   const issues = issuesOf(result.error).slice(0, maxIssues)
-  const first = issues[0]!
   throw problem(codeOf(issues), {
-    detail: first.path ? `${first.path}: ${first.message}` : first.message,
+    detail: issues.map(({ path, message }) => (path ? `${path}: ${message}` : message))[0],
     data: { issues },
   })
 }

@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../platform/database.ts'
+import { onlyRow } from './only-row.ts'
 
 /** What was answered under an idempotency key. `id` stands for client, route and key. */
 export interface KeptAnswer {
@@ -19,7 +20,7 @@ const lock = statement(
 
 /** Whether nobody else is answering under this key; then nobody does until the transaction ends. */
 export const claimKey = async (query: Query, id: string): Promise<boolean> =>
-  (await query<{ mine: boolean }>(lock, [id]))[0]!.mine
+  onlyRow(await query<{ mine: boolean }>(lock, [id])).mine
 
 const find = statement('idempotency-find', `SELECT id, status, sealed FROM idempotency_answers WHERE id = $1`)
 

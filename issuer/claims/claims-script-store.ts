@@ -1,6 +1,7 @@
 import { type Query, statement } from '../../platform/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
+import { onlyRow } from '../base/only-row.ts'
 import type { ClaimsScript, ScriptKind } from './claims-script.ts'
 
 /** Scripts in the database, their environment variables sealed. */
@@ -82,7 +83,7 @@ export const createClaimsScriptStore = (envelope: Envelope) => {
     /** Whether there was none before. */
     async put(query: Query, kind: ScriptKind, value: ClaimsScript): Promise<{ created: boolean }> {
       const { script, environmentVariables, blockIssuanceOnError, tokenSample, contextSample } = value
-      const [row] = await query<{ created: boolean }>(upsert, [
+      const rows = await query<{ created: boolean }>(upsert, [
         kind,
         newId(),
         script,
@@ -91,7 +92,7 @@ export const createClaimsScriptStore = (envelope: Envelope) => {
         tokenSample ? JSON.stringify(tokenSample) : null,
         contextSample ? JSON.stringify(contextSample) : null,
       ])
-      return row!
+      return onlyRow(rows)
     },
     /** False when there was none. */
     remove: async (query: Query, kind: ScriptKind): Promise<boolean> => (await query(remove, [kind])).length > 0,

@@ -1,5 +1,6 @@
 import type { Query } from '../../platform/database.ts'
 import { lookUp } from '../../platform/shared-statement.ts'
+import { onlyRow } from '../base/only-row.ts'
 import type { ClaimsApplication, ClaimsOrganization, ClaimsUser } from './custom-claims.ts'
 
 /** Whom a script is told about, by id. */
@@ -77,9 +78,9 @@ export const findContextFacts = async (
   { userId, clientId, organizationId }: ContextQuestion,
 ): Promise<ContextFacts> => {
   const asked = { client_id: clientId, organization_id: organizationId }
-  const [row] =
+  const rows =
     userId === undefined
       ? await query<{ facts: ContextFacts }>(ofApplication, [asked])
       : await query<{ facts: ContextFacts }>(ofUser, [{ ...asked, user_id: userId }])
-  return row!.facts
+  return onlyRow(rows).facts
 }

@@ -1,5 +1,6 @@
 import { type Query, statement } from '../../platform/database.ts'
 import { newId } from '../../platform/ids.ts'
+import { onlyRow } from '../base/only-row.ts'
 
 const lock = statement('bootstrap-lock', `SELECT pg_advisory_xact_lock(7305172)`)
 
@@ -45,14 +46,13 @@ export const ensureResource = async (
   query: Query,
   { id, name, indicator, scopes, scopeIds }: ManagementResource,
 ): Promise<{ allScopeId: string } | undefined> => {
-  const [resource] = await query<{ id: string; isManagement: boolean }>(upsertResource, [id, name, indicator])
-  if (!resource!.isManagement) return undefined
+  const resource = onlyRow(await query<{ id: string; isManagement: boolean }>(upsertResource, [id, name, indicator]))
+  if (!resource.isManagement) return undefined
   const names = Object.keys(scopes)
   const ids = names.map((scope) => scopeIds[scope] ?? newId())
   const descriptions = names.map((scope) => scopes[scope])
-  await query(insertScopes, [resource!.id, ids, names, descriptions])
-  const [all] = await query<{ id: string }>(selectScope, [resource!.id, 'all'])
-  return { allScopeId: all!.id }
+  await query(insertScopes, [resource.id, ids, names, descriptions])
+  return { allScopeId: onlyRow(await query<{ id: string }>(selectScope, [resource.id, 'all'])).id }
 }
 
 const upsertRole = statement(
@@ -70,10 +70,10 @@ export const ensureRole = async (
   query: Query,
   role: { name: string; description: string; scopeIds: readonly string[] },
 ): Promise<string | undefined> => {
-  const [row] = await query<{ id: string; type: string }>(upsertRole, [newId(), role.name, role.description])
-  if (row!.type !== 'MachineToMachine') return undefined
-  await query(insertRoleScopes, [row!.id, role.scopeIds])
-  return row!.id
+  const row = onlyRow(await query<{ id: string; type: string }>(upsertRole, [newId(), role.name, role.description]))
+  if (row.type !== 'MachineToMachine') return undefined
+  await query(insertRoleScopes, [row.id, role.scopeIds])
+  return row.id
 }
 
 const findApplication = statement(

@@ -1,4 +1,5 @@
 import { type Database, statement } from '../../platform/database.ts'
+import { onlyRow } from '../base/only-row.ts'
 
 /** Rows that are too old, as a condition: `$1` is how long they are kept, in ms. Each has an index on its time. */
 const tooOld = (time: string) => `${time} < now() - $1 * interval '1 millisecond'`
@@ -38,7 +39,6 @@ export const removeOld = (
   batch: number,
 ): Promise<number | undefined> =>
   database.transaction(async (query) => {
-    const [held] = await query<{ mine: boolean }>(lock, [])
-    if (!held!.mine) return undefined
-    return (await query<{ removed: number }>(removals[kind], [keepMs, batch]))[0]!.removed
+    if (!onlyRow(await query<{ mine: boolean }>(lock, [])).mine) return undefined
+    return onlyRow(await query<{ removed: number }>(removals[kind], [keepMs, batch])).removed
   })

@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../platform/database.ts'
+import { onlyRow } from '../base/only-row.ts'
 
 const select = statement(
   'cors-origin',
@@ -8,4 +9,4 @@ const select = statement(
 
 /** Whether an application is registered with this web origin. */
 export const isRegisteredOrigin = async (query: Query, origin: string): Promise<boolean> =>
-  (await query<{ registered: boolean }>(select, [origin]))[0]!.registered
+  onlyRow(await query<{ registered: boolean }>(select, [origin])).registered

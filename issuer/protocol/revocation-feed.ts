@@ -28,8 +28,8 @@ const readQuery = (url: string) => {
   if (repeated !== undefined) throw new OAuthError('invalid_request', 'A parameter is repeated.')
   const parsed = feedQuery.safeParse(Object.fromEntries(search))
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw new OAuthError('invalid_request', `${issue!.path.join('.')}: ${issue!.message}`)
+  const [first = ''] = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  throw new OAuthError('invalid_request', first)
 }
 
 const noParameters: ReadonlyMap<string, string> = new Map()

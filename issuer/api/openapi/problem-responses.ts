@@ -1,8 +1,7 @@
 import { statusText } from '../../../platform/problem.ts'
 import { type ProblemCode, problems } from '../../base/errors/problems.ts'
 import { isSearchParameter } from '../../base/lists/search.ts'
-import type { Route } from '../../base/route.ts'
-import { takesKey } from '../../base/route.ts'
+import { type Route, takesKey } from '../../base/route.ts'
 import { inputSchema, type SchemaObject } from './json-schema.ts'
 
 /** The problems of every operation, and of those with pages, bodies and idempotency keys. */

@@ -6,6 +6,12 @@ export const unknownId = (id: string) => problem('entity.not_exists_with_id', { 
 
 export const notFound = (id: string) => problem('entity.not_found', { data: { id } })
 
+/** The row that was looked for. Throws `unknown` for its id when there is none. */
+export const requireFound = <Row extends object>(row: Row | undefined, id: string, unknown = unknownId): Row => {
+  if (row === undefined) throw unknown(id)
+  return row
+}
+
 /** Existing clients expect this of the routes of organizations. */
 export const relatedStatus = { 'entity.relation_foreign_key_not_found': 422 } as const
 

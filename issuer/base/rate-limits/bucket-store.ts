@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../../platform/database.ts'
+import { onlyRow } from '../only-row.ts'
 
 /** What a lease gave: tokens, or none and how long until the bucket has one again, in seconds. */
 export interface Lease {
@@ -21,4 +22,4 @@ const select = statement(
 
 /** Takes up to `block` tokens out of a bucket of `perMinute`; a new bucket is full. One round trip. */
 export const leaseTokens = async (query: Query, key: Buffer, perMinute: number, block: number): Promise<Lease> =>
-  (await query<Lease>(select, [key, perMinute, block]))[0]!
+  onlyRow(await query<Lease>(select, [key, perMinute, block]))

@@ -1,5 +1,5 @@
 /**
- * Waiting calls of many owners: whoever waits takes turns, however many calls somebody else has waiting. Bounded in
+ * Waiting calls of many owners: owners are served in turn, however many calls each has waiting. Bounded in
  * number and in size, for all together and for each owner.
  */
 export interface FairQueue<Item> {
@@ -54,11 +54,11 @@ export const createFairQueue = <Item extends { owner: string; size: number }>(mo
     take() {
       const owner = nextOwner()
       if (owner === undefined) return undefined
-      const waiting = owners.get(owner)!
+      const waiting = owners.get(owner) ?? []
       owners.delete(owner)
-      const item = waiting.shift()!
+      const item = waiting.shift()
       if (waiting.length > 0) owners.set(owner, waiting)
-      return left(item)
+      return item && left(item)
     },
     pause: (owner) => void paused.add(owner),
     resume: (owner) => void paused.delete(owner),

@@ -17,7 +17,9 @@ import type { ScriptFetch } from './script-fetch.ts'
  */
 
 const { module, limits, nice, callsPerInstance, offersFetch } = workerData as ThreadStart
-const say = (message: FromThread): void => parentPort!.postMessage(message)
+if (!parentPort) throw new Error('This file is the beginning of a thread.')
+const port = parentPort
+const say = (message: FromThread): void => port.postMessage(message)
 
 // Its types are those of its CommonJS form.
 const variant = imported as unknown as QuickJSSyncVariant
@@ -90,7 +92,7 @@ stepBack()
 next = prepare()
 // A call may come while the last one's engine is still being thrown away.
 let last: Promise<void> = Promise.resolve()
-parentPort!.on('message', (message: ToThread) => {
+port.on('message', (message: ToThread) => {
   if ('call' in message) last = last.then(() => run(message.call))
   else {
     fetching.get(message.fetched)?.(message.answer)

@@ -120,7 +120,8 @@ export const startWorker = ({ start, fetch, onAsking, onEnd, onThread }: WorkerO
 
   const ask = async (request: FetchRequest): Promise<FetchedAnswer | { failed: string }> => {
     try {
-      return await fetch!(request)
+      if (!fetch) throw new Error('Scripts may ask nobody.')
+      return await fetch(request)
     } catch (error) {
       return { failed: (error as Error).message }
     }

@@ -1,54 +1,24 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
+import { rowsOf } from '../../base/rows-store.ts'
 import type { ApplicationRow, ApplicationType } from './application.ts'
 
 export type ApplicationColumns = Omit<ApplicationRow, 'id' | 'created_at'>
 
-const jsonColumns = ['oidc_client_metadata', 'custom_client_metadata', 'custom_data'] as const
-
-const encoded = (columns: Partial<ApplicationColumns>): Record<string, unknown> => {
-  const values: Record<string, unknown> = { ...columns }
-  for (const column of jsonColumns) if (column in values) values[column] = JSON.stringify(values[column])
-  return values
-}
-
-export const insertApplication = async (
-  trx: Knex,
-  { id, ...columns }: ApplicationColumns & { id: string },
-): Promise<ApplicationRow> => {
-  const [row] = await trx<ApplicationRow>('applications')
-    .insert({ id, ...encoded(columns) } as never)
-    .returning('*')
-  return row as ApplicationRow
-}
-
-export const findApplication = (knex: Knex, id: string): Promise<ApplicationRow | undefined> =>
-  knex<ApplicationRow>('applications').where({ id }).first()
-
-/** The application, which stays as it is until the transaction ends. */
-export const lockApplication = (trx: Knex, id: string): Promise<ApplicationRow | undefined> =>
-  trx<ApplicationRow>('applications').where({ id }).forNoKeyUpdate().first()
+export const {
+  insert: insertApplication,
+  find: findApplication,
+  lock: lockApplication,
+  update: updateApplication,
+  delete: deleteApplication,
+} = rowsOf<ApplicationRow, ApplicationColumns>('applications', {
+  json: ['oidc_client_metadata', 'custom_client_metadata', 'custom_data'],
+})
 
 /** Those of `ids` that exist; they stay as they are until the transaction ends. */
 export const lockApplications = (trx: Knex, ids: readonly string[]): Promise<ApplicationRow[]> =>
   trx<ApplicationRow>('applications').whereIn('id', ids).orderBy('id').forNoKeyUpdate()
-
-export const updateApplication = async (
-  trx: Knex,
-  id: string,
-  columns: Partial<ApplicationColumns>,
-): Promise<ApplicationRow> => {
-  const [row] = await trx<ApplicationRow>('applications')
-    .where({ id })
-    .update(encoded(columns) as never)
-    .returning('*')
-  return row as ApplicationRow
-}
-
-export const deleteApplication = (trx: Knex, id: string): Promise<number> =>
-  trx<ApplicationRow>('applications').where({ id }).delete()
 
 export interface ApplicationFilter {
   search: Search | undefined

@@ -5,6 +5,7 @@ import { refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound, unknownId } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Mutation } from '../../base/mutate.ts'
@@ -40,9 +41,8 @@ export const applicationOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
   /** Locks the application, for somebody who may change it. */
-  const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownApplication) => {
-    const row = await lockApplication(trx, id)
-    if (row === undefined) throw unknown(id)
+  const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownId) => {
+    const row = requireFound(await lockApplication(trx, id), id, unknown)
     await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [id]))
     return row
   }
@@ -64,16 +64,14 @@ export const applicationOperations = ({
 
   return {
     async get(id: string): Promise<Application & { isAdmin: boolean }> {
-      const row = await findApplication(knex, id)
-      if (row === undefined) throw unknownApplication(id)
+      const row = requireFound(await findApplication(knex, id), id)
       const carried = await managementScopesOfApplications(knex, indicators, [id])
       return { ...toApplication(row), isAdmin: carried.includes('all') }
     },
 
     /** Only these have roles. */
     async requireMachineToMachine(id: string): Promise<void> {
-      const row = await findApplication(knex, id)
-      if (row === undefined) throw unknownApplication(id)
+      const row = requireFound(await findApplication(knex, id), id)
       if (row.type !== 'MachineToMachine') throw problem('application.invalid_type')
     },
 
@@ -131,9 +129,6 @@ export const applicationOperations = ({
       }),
   }
 }
-
-const unknownApplication = (id: string) => problem('entity.not_exists_with_id', { data: { id } })
-const notFound = (id: string) => problem('entity.not_found', { data: { id } })
 
 /** What depends on the type: custom schemes are for native applications, token exchange is for our own. */
 const checkFit = (type: ApplicationType, isThirdParty: boolean, input: ApplicationPatch) => {

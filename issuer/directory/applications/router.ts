@@ -20,7 +20,7 @@ import { secretOperations } from './secret-operations.ts'
 
 const params = z.object({ id })
 const ofSecret = params.extend({ name: z.string().min(1).max(256) })
-const misfits = [
+const typeProblems = [
   'application.invalid_type',
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
@@ -60,7 +60,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: newApplication,
       status: 200,
       response: createdApplication,
-      problems: [...misfits, 'entity.value_too_long'],
+      problems: [...typeProblems, 'entity.value_too_long'],
       handle: async (context) => ({ body: await applications.create(context, context.body) }),
     }),
     route({
@@ -85,7 +85,7 @@ export const applicationsRoutes = (dependencies: ManagementDependencies): Route[
       body: applicationPatch,
       status: 200,
       response: application,
-      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'entity.invalid_input', ...misfits],
+      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'entity.invalid_input', ...typeProblems],
       handle: async (context) => ({ body: await applications.update(context, context.params.id, context.body) }),
     }),
     route({

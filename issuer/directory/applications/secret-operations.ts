@@ -4,6 +4,7 @@ import { sha256 } from '../../../platform/secret.ts'
 import { refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
@@ -40,8 +41,7 @@ export const secretOperations = ({
   now,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators' | 'now'>) => {
   const lockFor = async (trx: Knex, caller: Caller, applicationId: string) => {
-    const row = await lockApplication(trx, applicationId)
-    if (row === undefined) throw unknown(applicationId)
+    const row = requireFound(await lockApplication(trx, applicationId), applicationId)
     await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [applicationId]))
     return row
   }
@@ -53,7 +53,7 @@ export const secretOperations = ({
 
   return {
     async list(applicationId: string): Promise<ApplicationSecret[]> {
-      if ((await findApplication(knex, applicationId)) === undefined) throw unknown(applicationId)
+      requireFound(await findApplication(knex, applicationId), applicationId)
       return (await listSecrets(knex, applicationId)).map(toSecret)
     },
 
@@ -94,5 +94,3 @@ export const secretOperations = ({
       }),
   }
 }
-
-const unknown = (id: string) => problem('entity.not_exists_with_id', { data: { id } })

@@ -3,6 +3,7 @@ import { attemptsOf, findDelivery, listAttempts, listDeliveries } from '../../..
 import { purgeDead, replayDelivery } from '../../../deliveries/reopen-store.ts'
 import { eventPatternOf, typesMatching } from '../../../events/event-patterns.ts'
 import { queryOf } from '../../../platform/database.ts'
+import { requireFound, unknownId } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, timestampText } from '../../base/schemas.ts'
@@ -29,9 +30,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
   const { query: run } = database
 
   const find = async (hookId: string, deliveryId: string) => {
-    const found = await findDelivery(run, hookId, deliveryId)
-    if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id: deliveryId } })
-    return found
+    return requireFound(await findDelivery(run, hookId, deliveryId), deliveryId)
   }
 
   return [
@@ -112,7 +111,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
           if (replayed?.kept === false) throw problem('hook.event_not_kept', { data: { id: found } })
           return findDelivery(query, hookId, found)
         })
-        if (queued === undefined) throw problem('entity.not_exists_with_id', { data: { id: found } })
+        if (queued === undefined) throw unknownId(found)
         return { body: toWholeDelivery(queued) }
       },
     }),

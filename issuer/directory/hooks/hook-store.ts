@@ -2,6 +2,7 @@ import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
 import { type Query, statement } from '../../../platform/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { newId } from '../../../platform/ids.ts'
+import { onlyRow } from '../../base/only-row.ts'
 import type { Hook } from './hook.ts'
 
 export interface HookColumns {
@@ -88,11 +89,11 @@ export const createHookStore = (envelope: Envelope) => {
     /** No other change of this hook until the transaction ends. */
     lock: (query: Query, id: string) => found(query<Row>(oneLocked, [id])),
     async list(query: Query, slice: { limit: number; offset: number } | undefined) {
-      const [rows, [counted]] = await Promise.all([
+      const [rows, counted] = await Promise.all([
         query<Row>(page, [slice?.limit ?? null, slice?.offset ?? 0]),
         query<{ total: number }>(count, []),
       ])
-      return { hooks: rows.map(opened), total: counted!.total }
+      return { hooks: rows.map(opened), total: onlyRow(counted).total }
     },
     async insert(query: Query, hook: HookColumns, signingKey: string): Promise<string> {
       const id = newId()

@@ -6,6 +6,7 @@ import { type Database, queryOf } from '../../../platform/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import type { TargetPolicy } from '../../../platform/outbound.ts'
 import { changesOf } from '../../base/change.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
@@ -43,9 +44,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
     list: (slice: { limit: number; offset: number } | undefined) => store.list(database.query, slice),
 
     async get(id: string): Promise<Hook> {
-      const found = await store.find(database.query, id)
-      if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id } })
-      return found
+      return requireFound(await store.find(database.query, id), id)
     },
 
     async create(context: OperationContext, input: NewHook): Promise<Hook> {
@@ -57,7 +56,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         const { name = '', enabled, organizationIds } = input
         const columns = { name, ...named, enabled, organizationIds, ...columnsOf(input.config) }
         const id = await store.insert(query, columns, newSigningKey())
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       })
     },
 
@@ -80,7 +79,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         await store.update(query, id, { ...columnsOfHook(current), ...changes })
         // What was held or waited for its receiver is due.
         await announceLanes(query)
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       })
     },
 
@@ -88,7 +87,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
       mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
         await lockReplays(query, id)
-        if (!(await store.lock(query, id))) throw problem('entity.not_found', { data: { id } })
+        if (!(await store.lock(query, id))) throw notFound(id)
         await cancelDeliveries(query, id)
         await store.remove(query, id)
       }),
@@ -100,7 +99,7 @@ export const hookOperations = ({ database, mutate, envelope, targets, baseUrl }:
         if (!(await store.lock(query, id))) throw problem('entity.not_exists', { data: { id } })
         const keep = overlapSeconds === 0 ? 0 : maxOldKeys
         await store.replaceKey(query, id, newSigningKey(), { overlapSeconds, keep })
-        return (await store.find(query, id))!
+        return requireFound(await store.find(query, id), id)
       }),
   }
 }

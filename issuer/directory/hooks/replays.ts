@@ -12,7 +12,7 @@ import {
 import { typesMatching } from '../../../events/event-patterns.ts'
 import { queryOf } from '../../../platform/database.ts'
 import { newId } from '../../../platform/ids.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { id, timestamp } from '../../base/schemas.ts'
 import { eventNames } from './hook.ts'
@@ -91,16 +91,14 @@ export const replayOperations = ({ database, mutate, hooks, replaysWaiting }: Re
   },
 
   async get(hookId: string, replayId: string): Promise<Replay> {
-    const found = await findReplay(database.query, hookId, replayId)
-    if (found === undefined) throw problem('entity.not_exists_with_id', { data: { id: replayId } })
-    return found
+    return requireFound(await findReplay(database.query, hookId, replayId), replayId)
   },
 
   /** Queues nothing more; what is queued stays. One that has ended stays as it is. */
   cancel: (context: OperationContext, hookId: string, replayId: string): Promise<void> =>
     mutate(context, async ({ trx }) => {
       const query = queryOf(trx)
-      if (!(await findReplay(query, hookId, replayId))) throw problem('entity.not_found', { data: { id: replayId } })
+      if (!(await findReplay(query, hookId, replayId))) throw notFound(replayId)
       await cancelReplay(query, hookId, replayId)
     }),
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { requireFound } from '../../base/errors/not-found.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, timestampText } from '../../base/schemas.ts'
@@ -42,8 +42,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     response: log,
     problems: ['entity.not_exists_with_id'],
     async handle({ params: { id } }) {
-      const row = await findLog(knex, id)
-      if (row === undefined) throw problem('entity.not_exists_with_id', { data: { id } })
+      const row = requireFound(await findLog(knex, id), id)
       return { body: toLog(row) }
     },
   }),

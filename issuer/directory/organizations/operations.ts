@@ -2,7 +2,7 @@ import { newId } from '../../../platform/ids.ts'
 import { changesOf } from '../../base/change.ts'
 import { storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
-import { notFound, unknownId } from '../../base/errors/not-found.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import type { OperationContext } from '../../base/route.ts'
 import {
   type NewOrganization,
@@ -26,8 +26,7 @@ export const organizationOperations = ({
   mutate,
 }: Pick<ManagementDependencies, 'database' | 'mutate'>) => {
   const find = async (id: string): Promise<OrganizationRow> => {
-    const row = await findOrganization(knex, id)
-    if (row === undefined) throw unknownId(id)
+    const row = requireFound(await findOrganization(knex, id), id)
     return row
   }
 
@@ -44,8 +43,7 @@ export const organizationOperations = ({
 
     update: (context: OperationContext, id: string, patch: OrganizationPatch): Promise<Organization> =>
       mutate(context, async ({ trx, record }) => {
-        const row = await lockOrganization(trx, id)
-        if (row === undefined) throw unknownId(id)
+        const row = requireFound(await lockOrganization(trx, id), id)
         const changes = changesOf<OrganizationColumns>(row, columnsOf(patch))
         if (changes === undefined) return toOrganization(row)
         const updated = toOrganization(await updateOrganization(trx, id, changes))
@@ -56,7 +54,7 @@ export const organizationOperations = ({
     /** Members stop being members; that alone is no event. */
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
-        if ((await deleteOrganization(trx, id)) === 0) throw notFound(id)
+        requireFound(await deleteOrganization(trx, id), id, notFound)
         await record({ type: 'Organization.Deleted', ...about(id), data: null })
       }),
   }

@@ -1,50 +1,19 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../base/lists/keyword.ts'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
+import { rowsOf } from '../../base/rows-store.ts'
 import type { FeaturedOrganizationRow, OrganizationRow } from './organization.ts'
 
 export type OrganizationColumns = Omit<OrganizationRow, 'id' | 'created_at'>
 
-const jsonColumns = ['custom_data', 'color', 'branding'] as const
-
-const encoded = (columns: Partial<OrganizationColumns>): Record<string, unknown> => {
-  const values: Record<string, unknown> = { ...columns }
-  for (const column of jsonColumns) if (column in values) values[column] = JSON.stringify(values[column])
-  return values
-}
-
-export const insertOrganization = async (
-  trx: Knex,
-  { id, ...columns }: OrganizationColumns & { id: string },
-): Promise<OrganizationRow> => {
-  const [row] = await trx<OrganizationRow>('organizations')
-    .insert({ id, ...encoded(columns) } as never)
-    .returning('*')
-  return row as OrganizationRow
-}
-
-export const findOrganization = (knex: Knex, id: string): Promise<OrganizationRow | undefined> =>
-  knex<OrganizationRow>('organizations').where({ id }).first()
-
-/** The organization, which stays as it is until the transaction ends; whoever changes its members takes turns here. */
-export const lockOrganization = (trx: Knex, id: string): Promise<OrganizationRow | undefined> =>
-  trx<OrganizationRow>('organizations').where({ id }).forNoKeyUpdate().first()
-
-export const updateOrganization = async (
-  trx: Knex,
-  id: string,
-  columns: Partial<OrganizationColumns>,
-): Promise<OrganizationRow> => {
-  const [row] = await trx<OrganizationRow>('organizations')
-    .where({ id })
-    .update(encoded(columns) as never)
-    .returning('*')
-  return row as OrganizationRow
-}
-
-export const deleteOrganization = (trx: Knex, id: string): Promise<number> =>
-  trx<OrganizationRow>('organizations').where({ id }).delete()
+/** The lock of an organization also serialises changes of its members. */
+export const {
+  insert: insertOrganization,
+  find: findOrganization,
+  lock: lockOrganization,
+  update: updateOrganization,
+  delete: deleteOrganization,
+} = rowsOf<OrganizationRow, OrganizationColumns>('organizations', { json: ['custom_data', 'color', 'branding'] })
 
 /** Where the fields that `q` searches stand. */
 export const searchColumns: Record<string, string> = {

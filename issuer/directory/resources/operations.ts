@@ -1,6 +1,7 @@
 import { newId } from '../../../platform/ids.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Listed, Page } from '../../base/lists/list-store.ts'
 import type { OperationContext } from '../../base/route.ts'
@@ -53,8 +54,7 @@ export const resourceOperations = ({
     },
 
     async get(id: string): Promise<Resource> {
-      const row = await findResource(knex, id)
-      if (row === undefined) throw unknownResource(id)
+      const row = requireFound(await findResource(knex, id), id)
       return toResource(row)
     },
 
@@ -73,8 +73,7 @@ export const resourceOperations = ({
 
     update: (context: OperationContext, id: string, { name, accessTokenTtl }: ResourcePatch): Promise<Resource> =>
       mutate(context, async ({ trx }) => {
-        const row = await lockResource(trx, id)
-        if (row === undefined) throw unknownResource(id)
+        const row = requireFound(await lockResource(trx, id), id)
         refuseManagement(row)
         const patch = { name, access_token_ttl: accessTokenTtl } as Partial<ResourceColumns>
         const changes = changesOf<ResourceColumns>(row, patch)
@@ -83,16 +82,14 @@ export const resourceOperations = ({
 
     setDefault: (context: OperationContext, id: string, isDefault: boolean): Promise<Resource> =>
       mutate(context, async ({ trx }) => {
-        const row = await setDefaultResource(trx, id, isDefault)
-        if (row === undefined) throw unknownResource(id)
+        const row = requireFound(await setDefaultResource(trx, id, isDefault), id)
         refuseManagement(row)
         return toResource(row)
       }),
 
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
-        const row = await lockResource(trx, id)
-        if (row === undefined) throw problem('entity.not_found', { data: { id } })
+        const row = requireFound(await lockResource(trx, id), id, notFound)
         if (indicators.includes(row.indicator)) throw problem('resource.cannot_delete_management_api')
         await deleteResource(trx, id)
       }),
@@ -102,5 +99,3 @@ export const resourceOperations = ({
 /** It is the Management API, or was under an earlier configuration: what it defines may count again. */
 export const isOfManagement = (row: ResourceRow, indicators: readonly string[]): boolean =>
   row.is_management || indicators.includes(row.indicator)
-
-export const unknownResource = (id: string) => problem('entity.not_exists_with_id', { data: { id } })

@@ -1,33 +1,17 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
+import { rowsOf } from '../../base/rows-store.ts'
 import type { ResourceRow } from './resource.ts'
 
 export type ResourceColumns = Pick<ResourceRow, 'name' | 'indicator' | 'access_token_ttl'>
 
-export const insertResource = async (trx: Knex, resource: ResourceColumns & { id: string }): Promise<ResourceRow> => {
-  const [row] = await trx<ResourceRow>('resources').insert(resource).returning('*')
-  return row as ResourceRow
-}
-
-export const findResource = (knex: Knex, id: string): Promise<ResourceRow | undefined> =>
-  knex<ResourceRow>('resources').where({ id }).first()
-
-/** The resource, which stays as it is until the transaction ends. */
-export const lockResource = (trx: Knex, id: string): Promise<ResourceRow | undefined> =>
-  trx<ResourceRow>('resources').where({ id }).forNoKeyUpdate().first()
-
-export const updateResource = async (
-  trx: Knex,
-  id: string,
-  columns: Partial<ResourceColumns>,
-): Promise<ResourceRow> => {
-  const [row] = await trx<ResourceRow>('resources').where({ id }).update(columns).returning('*')
-  return row as ResourceRow
-}
-
-export const deleteResource = (trx: Knex, id: string): Promise<number> =>
-  trx<ResourceRow>('resources').where({ id }).delete()
+export const {
+  insert: insertResource,
+  find: findResource,
+  lock: lockResource,
+  update: updateResource,
+  delete: deleteResource,
+} = rowsOf<ResourceRow, ResourceColumns>('resources')
 
 /** Newest first. */
 export const listResources = (knex: Knex, page: Page | undefined): Promise<Listed<ResourceRow>> =>

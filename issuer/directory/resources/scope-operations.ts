@@ -2,11 +2,12 @@ import type { Knex } from 'knex'
 import { newId } from '../../../platform/ids.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Listed, Page } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
 import type { OperationContext } from '../../base/route.ts'
-import { isOfManagement, unknownResource } from './operations.ts'
+import { isOfManagement } from './operations.ts'
 import { findResource } from './resource-store.ts'
 import { type NewScope, type Scope, type ScopePatch, toScope } from './scope.ts'
 import { deleteScope, insertScope, listScopes, lockScope, type ScopeColumns, updateScope } from './scope-store.ts'
@@ -18,14 +19,13 @@ export const scopeOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
   const requireOwnResource = async (trx: Knex, resourceId: string) => {
-    const resource = await findResource(trx, resourceId)
-    if (resource === undefined) throw unknownResource(resourceId)
+    const resource = requireFound(await findResource(trx, resourceId), resourceId)
     if (isOfManagement(resource, indicators)) throw problem('resource.cannot_modify_management_api')
   }
 
   return {
     async list(resourceId: string, search: Search | undefined, page: Page | undefined): Promise<Listed<Scope>> {
-      if ((await findResource(knex, resourceId)) === undefined) throw unknownResource(resourceId)
+      requireFound(await findResource(knex, resourceId), resourceId)
       const { rows, total } = await listScopes(knex, resourceId, search, page)
       return { rows: rows.map(toScope), total }
     },
@@ -44,8 +44,7 @@ export const scopeOperations = ({
       refuseWhiteSpace(patch.name)
       return mutate(context, async ({ trx, record }) => {
         await requireOwnResource(trx, resourceId)
-        const row = await lockScope(trx, resourceId, scopeId)
-        if (row === undefined) throw problem('entity.not_exists_with_id', { data: { id: scopeId } })
+        const row = requireFound(await lockScope(trx, resourceId, scopeId), scopeId)
         const changes = changesOf<ScopeColumns>(row, patch as Partial<ScopeColumns>)
         if (changes === undefined) return toScope(row)
         const updated = toScope(await updateScope(trx, scopeId, changes))
@@ -57,8 +56,7 @@ export const scopeOperations = ({
     delete: (context: OperationContext, resourceId: string, scopeId: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
         await requireOwnResource(trx, resourceId)
-        const row = await lockScope(trx, resourceId, scopeId)
-        if (row === undefined) throw problem('entity.not_found', { data: { id: scopeId } })
+        requireFound(await lockScope(trx, resourceId, scopeId), scopeId, notFound)
         await deleteScope(trx, scopeId)
         await record({ type: 'Scope.Deleted', entity: { kind: 'scope', id: scopeId }, data: null })
       }),

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { refuseEscalation } from '../../base/authorization.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { unknownId } from '../../base/errors/not-found.ts'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications, managementScopesOfRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
@@ -13,7 +14,6 @@ import {
   roleIdsOf,
   unassignRoles,
 } from '../roles/assignment-store.ts'
-import { unknownRole } from '../roles/operations.ts'
 import type { RoleRow, RoleType } from '../roles/role.ts'
 import { lockRoles } from '../roles/role-store.ts'
 import { lockUserIds } from '../users/user-store.ts'
@@ -24,7 +24,10 @@ interface Kind {
   wrongRole: ProblemCode
   /** From the role's side: the holder has it already. */
   holderExists: ProblemCode
-  /** Locks the holders, so that who sets their roles takes turns; throws when one is unknown or cannot have roles. */
+  /**
+   * Locks the holders, so that their roles are set by one caller at a time. Throws when one is unknown or cannot have
+   * roles.
+   */
   lock(trx: Knex, ids: readonly string[]): Promise<void>
 }
 
@@ -79,7 +82,7 @@ export const assignmentOperations = ({ mutate, indicators }: Pick<ManagementDepe
   ): Promise<RoleRow[]> => {
     const roles = await lockRoles(trx, roleIds)
     const unknown = roleIds.find((id) => !roles.some((role) => role.id === id))
-    if (unknown !== undefined) throw unknownRole(unknown)
+    if (unknown !== undefined) throw unknownId(unknown)
     const wrong = roles.filter(({ type }) => type !== kinds[kind].roleType)
     if (wrong.length > 0) throw problem(wrongRole, { data: { roleIds: wrong.map(({ id }) => id) } })
     return roles

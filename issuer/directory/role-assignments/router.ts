@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { listQuery } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, ids, someIds } from '../../base/schemas.ts'
@@ -9,7 +10,6 @@ import { applicationOperations } from '../applications/operations.ts'
 import { roleOperations } from '../roles/operations.ts'
 import { role, roleSearchFields, toRole } from '../roles/role.ts'
 import { listRoles } from '../roles/role-store.ts'
-import { unknownUser } from '../users/operations.ts'
 import { toUser, user, userSearchFields } from '../users/user.ts'
 import { findUser, listUsers } from '../users/user-store.ts'
 import { assignmentOperations } from './operations.ts'
@@ -40,7 +40,7 @@ export const roleAssignmentsRoutes = (dependencies: ManagementDependencies): Rou
       response: z.array(role),
       problems: ['entity.not_found'],
       async handle({ params: { userId }, query, page }) {
-        if ((await findUser(knex, userId)) === undefined) throw unknownUser(userId)
+        requireFound(await findUser(knex, userId), userId, notFound)
         const { rows, total } = await listRoles(knex, { ...query, userId }, page)
         return { body: rows.map(toRole), total }
       },

@@ -3,6 +3,7 @@ import { newId } from '../../../platform/ids.ts'
 import { managementRoleNames, refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { managementScopesAmong, managementScopesOfRoles } from '../../base/management-scope-store.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
@@ -39,8 +40,7 @@ export const roleOperations = ({
 
   return {
     async get(id: string): Promise<Role> {
-      const row = await findRole(knex, id)
-      if (row === undefined) throw unknownRole(id)
+      const row = requireFound(await findRole(knex, id), id)
       return toRole(row)
     },
 
@@ -83,7 +83,7 @@ export const roleOperations = ({
 
     delete: (context: OperationContext, id: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
-        if ((await lockRole(trx, id)) === undefined) throw problem('entity.not_found', { data: { id } })
+        requireFound(await lockRole(trx, id), id, notFound)
         await refuseEscalationBy(trx, context.caller, id)
         await deleteRole(trx, id)
         await record({ type: 'Role.Deleted', entity: { kind: 'role', id }, data: null })
@@ -92,8 +92,7 @@ export const roleOperations = ({
     /** Answers all permissions that the role then carries. */
     addScopes: (context: OperationContext, id: string, scopeIds: readonly string[]): Promise<Scope[]> =>
       mutate(context, async ({ trx, record }) => {
-        const row = await lockRole(trx, id)
-        if (row === undefined) throw unknownRole(id)
+        const row = requireFound(await lockRole(trx, id), id)
         await refuseEscalationBy(trx, context.caller, id)
         await acceptScopes(trx, context.caller, row.type, scopeIds)
         await addScopes(trx, id, scopeIds)
@@ -104,16 +103,14 @@ export const roleOperations = ({
 
     removeScope: (context: OperationContext, id: string, scopeId: string): Promise<void> =>
       mutate(context, async ({ trx, record }) => {
-        if ((await lockRole(trx, id)) === undefined) throw unknownRole(id)
+        requireFound(await lockRole(trx, id), id)
         await refuseEscalationBy(trx, context.caller, id)
         const removed = await removeScope(trx, id, scopeId)
-        if (removed === 0) throw problem('entity.not_found', { data: { id: scopeId } })
+        if (removed === 0) throw notFound(scopeId)
         await record({ type: 'Role.Scopes.Updated', entity: { kind: 'role', id }, data: null, extras: { roleId: id } })
       }),
   }
 }
-
-export const unknownRole = (id: string) => problem('entity.not_exists_with_id', { data: { id } })
 
 const refuseReservedName = (caller: Caller, name: string) => {
   if (name.startsWith('#internal:')) throw problem('role.internal_role_violation')

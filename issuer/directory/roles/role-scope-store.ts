@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
 import type { ResourceRow } from '../resources/resource.ts'
 import type { ScopeRow } from '../resources/scope.ts'

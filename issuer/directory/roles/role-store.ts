@@ -1,33 +1,19 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
+import { rowsOf } from '../../base/rows-store.ts'
 import type { ListedRoleRow, RoleRow, RoleType } from './role.ts'
 
 export type RoleColumns = Pick<RoleRow, 'name' | 'description' | 'type' | 'is_default'>
 
-export const insertRole = async (trx: Knex, role: RoleColumns & { id: string }): Promise<RoleRow> => {
-  const [row] = await trx<RoleRow>('roles').insert(role).returning('*')
-  return row as RoleRow
-}
-
-export const findRole = (knex: Knex, id: string): Promise<RoleRow | undefined> =>
-  knex<RoleRow>('roles').where({ id }).first()
-
-/** The role, which stays as it is until the transaction ends. */
-export const lockRole = (trx: Knex, id: string): Promise<RoleRow | undefined> =>
-  trx<RoleRow>('roles').where({ id }).forNoKeyUpdate().first()
-
-/** Those of `ids` that exist, in the order of their ids; they cannot be deleted before the transaction ends. */
-export const lockRoles = (trx: Knex, ids: readonly string[]): Promise<RoleRow[]> =>
-  trx<RoleRow>('roles').whereIn('id', ids).orderBy('id').forKeyShare()
-
-export const updateRole = async (trx: Knex, id: string, columns: Partial<RoleColumns>): Promise<RoleRow> => {
-  const [row] = await trx<RoleRow>('roles').where({ id }).update(columns).returning('*')
-  return row as RoleRow
-}
-
-export const deleteRole = (trx: Knex, id: string): Promise<number> => trx<RoleRow>('roles').where({ id }).delete()
+export const {
+  insert: insertRole,
+  find: findRole,
+  lock: lockRole,
+  update: updateRole,
+  delete: deleteRole,
+  keyShare: lockRoles,
+} = rowsOf<RoleRow, RoleColumns>('roles')
 
 export interface RoleFilter {
   search: Search | undefined

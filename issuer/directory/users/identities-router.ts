@@ -3,8 +3,7 @@ import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { type Identity, identities, identity, identityAt, listedIdentities } from './identity.ts'
 import { identityOperations, unknownIdentity } from './identity-operations.ts'
-import type { UserDependencies } from './operations.ts'
-import { userOperations } from './operations.ts'
+import { type UserDependencies, userOperations } from './operations.ts'
 import { user } from './user.ts'
 
 const params = z.object({ userId: id })

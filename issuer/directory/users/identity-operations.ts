@@ -2,19 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { EventData } from '../../../events/catalogue.ts'
 import { storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { type Identity, identityAt } from './identity.ts'
-import { unknownUser } from './operations.ts'
 import { toUser, type User } from './user.ts'
 import { findIdentityHolder, lockUser, takeTurnsAtIdentities, updateUser } from './user-store.ts'
 
 /** Who users are elsewhere. One identity is one user's. */
 export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mutate'>) => {
   const lockFor = async ({ trx }: Mutation, userId: string): Promise<User> => {
-    const row = await lockUser(trx, userId)
-    if (row === undefined) throw unknownUser(userId)
+    const row = requireFound(await lockUser(trx, userId), userId, notFound)
     return toUser(row)
   }
 

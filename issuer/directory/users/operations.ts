@@ -5,6 +5,7 @@ import { AppError } from '../../../platform/problem.ts'
 import { changesOf } from '../../base/change.ts'
 import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { endUserAccess } from '../../tokens/sessions/end-access.ts'
@@ -45,8 +46,7 @@ export const userOperations = ({
     data: (row: UserRow) => EventData<'User.Data.Updated'> = toUser,
   ): Promise<UserRow> =>
     mutate(context, async ({ trx, record }) => {
-      const row = await lockUser(trx, userId)
-      if (row === undefined) throw unknownUser(userId)
+      const row = requireFound(await lockUser(trx, userId), userId, notFound)
       const columns = changes(row)
       if (columns === undefined) return row
       const changed = await updateUser(trx, userId, columns)
@@ -57,14 +57,12 @@ export const userOperations = ({
 
   return {
     async get(userId: string): Promise<User> {
-      const row = await findUser(knex, userId)
-      if (row === undefined) throw unknownUser(userId)
+      const row = requireFound(await findUser(knex, userId), userId, notFound)
       return toUser(row)
     },
 
     async getDigest(userId: string) {
-      const row = await findUser(knex, userId)
-      if (row === undefined) throw unknownUser(userId)
+      const row = requireFound(await findUser(knex, userId), userId, notFound)
       return toDigest(row)
     },
 
@@ -85,8 +83,7 @@ export const userOperations = ({
     delete(context: OperationContext, userId: string): Promise<void> {
       if (context.caller.subject === userId) throw problem('user.cannot_delete_self')
       return mutate(context, async (mutation) => {
-        const deleted = await deleteUser(mutation.trx, userId)
-        if (deleted === undefined) throw unknownUser(userId)
+        const deleted = requireFound(await deleteUser(mutation.trx, userId), userId, notFound)
         await mutation.record({ type: 'User.Deleted', entity: { kind: 'user', id: userId }, data: toUser(deleted) })
         await endUserAccess(mutation, userId, context.caller.subject)
       })
@@ -122,7 +119,7 @@ export const userOperations = ({
 
     /** A new digest is always a change: it has a new salt. */
     async setPassword(context: OperationContext, userId: string, password: string): Promise<User> {
-      if ((await findUser(knex, userId)) === undefined) throw unknownUser(userId)
+      requireFound(await findUser(knex, userId), userId, notFound)
       const { digest, algorithm } = await passwords.hash(password)
       const columns = { password_digest: digest, password_algorithm: algorithm }
       return toUser(await change(context, userId, () => columns))
@@ -133,8 +130,7 @@ export const userOperations = ({
      * ours now that the password is known; when there is no time for that, at its next use.
      */
     async verifyPassword(context: OperationContext, userId: string, password: string): Promise<void> {
-      const row = await findUser(knex, userId)
-      if (row === undefined) throw unknownUser(userId)
+      const row = requireFound(await findUser(knex, userId), userId, notFound)
       const stored = storedDigest(row)
       if (stored === undefined || !(await passwords.verify(password, stored))) {
         throw problem('session.invalid_credentials')
@@ -152,8 +148,7 @@ export const userOperations = ({
     /** Suspension ends everything the user can do at once; its end brings none of it back. */
     setSuspended: (context: OperationContext, userId: string, isSuspended: boolean): Promise<User> =>
       mutate(context, async (mutation) => {
-        const row = await lockUser(mutation.trx, userId)
-        if (row === undefined) throw unknownUser(userId)
+        const row = requireFound(await lockUser(mutation.trx, userId), userId, notFound)
         if (row.is_suspended === isSuspended) return toUser(row)
         const data = toUser(await updateUser(mutation.trx, userId, { is_suspended: isSuspended }))
         await mutation.record({ type: 'User.SuspensionStatus.Updated', entity: { kind: 'user', id: userId }, data })
@@ -162,8 +157,6 @@ export const userOperations = ({
       }),
   }
 }
-
-export const unknownUser = (userId: string) => problem('entity.not_found', { data: { id: userId } })
 
 const storedDigest = ({
   password_digest: digest,

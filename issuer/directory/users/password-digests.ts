@@ -96,9 +96,13 @@ const legacy: DigestKind = {
     return hashNames.has(form.algorithm) && form.parts.includes('@')
   },
   async verify(password, digest) {
-    const { algorithm, parts, expected } = legacyOf(digest)!
+    const form = legacyOf(digest)
+    if (form === undefined) return false
+    const { algorithm, parts, expected } = form
     if (algorithm === 'pbkdf2') {
-      const { salt, iterations, length, hash } = pbkdf2Parameters(parts)!
+      const parameters = pbkdf2Parameters(parts)
+      if (parameters === undefined) return false
+      const { salt, iterations, length, hash } = parameters
       return isHexOf(await pbkdf2Async(password, salt, iterations, length, hash), expected)
     }
     const text = parts.map((part) => (part === '@' ? password : part)).join('')

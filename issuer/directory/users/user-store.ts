@@ -10,41 +10,20 @@ import {
   textMatches,
 } from '../../base/lists/list-store.ts'
 import type { Search } from '../../base/lists/search.ts'
+import { rowsOf } from '../../base/rows-store.ts'
 import type { UserRow } from './user.ts'
 
 /** A column per member of `UserRow` that callers may set. */
 export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at'>>
 
-const jsonColumns = ['profile', 'custom_data', 'identities'] as const
+const rows = rowsOf<UserRow, UserColumns & { updated_at?: Knex.Raw }>('users', {
+  json: ['profile', 'custom_data', 'identities'],
+})
 
-const encoded = (columns: UserColumns): Record<string, unknown> => {
-  const values: Record<string, unknown> = { ...columns }
-  for (const column of jsonColumns) if (column in values) values[column] = JSON.stringify(values[column])
-  return values
-}
+export const { insert: insertUser, find: findUser, lock: lockUser, delete: deleteUser } = rows
 
-export const insertUser = async (trx: Knex, user: UserColumns & { id: string }): Promise<UserRow> => {
-  const { id, ...columns } = user
-  const [row] = await trx<UserRow>('users')
-    .insert({ id, ...encoded(columns) } as never)
-    .returning('*')
-  return row as UserRow
-}
-
-export const findUser = (knex: Knex, id: string): Promise<UserRow | undefined> =>
-  knex<UserRow>('users').where({ id }).first()
-
-/** The user, who stays as he is until the transaction ends. */
-export const lockUser = (trx: Knex, id: string): Promise<UserRow | undefined> =>
-  trx<UserRow>('users').where({ id }).forNoKeyUpdate().first()
-
-export const updateUser = async (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> => {
-  const [row] = await trx<UserRow>('users')
-    .where({ id })
-    .update({ ...encoded(columns), updated_at: trx.fn.now() } as never)
-    .returning('*')
-  return row as UserRow
-}
+export const updateUser = (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> =>
+  rows.update(trx, id, { ...columns, updated_at: trx.fn.now() })
 
 /** Whether another user has one of these. */
 export const isPhoneInUse = async (trx: Knex, numbers: readonly string[], userId: string): Promise<boolean> =>
@@ -63,11 +42,6 @@ export const replaceDigest = async (
   (await trx<UserRow>('users')
     .where({ id, password_digest: read })
     .update(columns as never)) > 0
-
-export const deleteUser = async (trx: Knex, id: string): Promise<UserRow | undefined> => {
-  const [row] = await trx<UserRow>('users').where({ id }).delete().returning('*')
-  return row as UserRow | undefined
-}
 
 export interface UserFilter {
   search: Search | undefined
@@ -117,8 +91,8 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
 }
 
 /**
- * Those who hold a role or belong to an organization are users, each once: who is left when they go need not be
- * counted.
+ * The holders of a role and the members of an organization are users, each once. So the number of the others is a
+ * difference, and need not be counted.
  */
 const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
   const left = [

@@ -36,7 +36,8 @@ export const createAuthenticateClient = (dependencies: AuthenticateClientDepende
     // Last: what does not hold uses nothing up.
     if (assertion && !(await useAssertion(query, { clientId: credentials.clientId, ...assertion })))
       throw invalidClient()
-    return facts!
+    if (facts === undefined) throw invalidClient()
+    return facts
   }
 
   return async (request, parameters, find) => {

@@ -115,7 +115,7 @@ export const readClientCredentials = (authorization: string | undefined, paramet
 }
 
 // What an unknown client is compared with, so that it costs what a wrong secret costs.
-const nobody: ClientProofs = {
+const unknownClient: ClientProofs = {
   digests: [sha256('surrogate: no such client')],
   jwks: null,
   authenticationMethod: null,
@@ -149,7 +149,7 @@ export const checkClient = (
   /** Of assertions: see `verifyAssertion`. */
   expected: { audiences: readonly string[]; now: Date },
 ): Assertion | undefined => {
-  const proof = isProven(credentials, found ?? nobody, expected)
+  const proof = isProven(credentials, found ?? unknownClient, expected)
   if (!found) throw invalidClient()
   // A public client that sends a proof is not the client that was registered.
   const isSilent = credentials.secrets.length === 0 && credentials.assertion === undefined

@@ -25,7 +25,7 @@ const accessTokenTtl = 3600
 /** The `aud` that existing clients look for. No API resource can be registered under such a name. */
 const organizationIndicator = (id: string): string => `urn:logto:organization:${id}`
 
-const strangers: Record<MemberKind, string> = {
+const notMember: Record<MemberKind, string> = {
   user: 'The user is not a member of the organization.',
   application: 'The application does not belong to the organization.',
 }
@@ -44,7 +44,7 @@ export const enterOrganization = async (
   if (organizationId === undefined) return undefined
   const resourceId = target.status === 'fulfilled' ? target.value?.id : undefined
   const access = await findOrganizationAccess(query, member, { organizationId, resourceId, scopes })
-  if (!access.isMember) throw new OAuthError('access_denied', strangers[member.kind], { status: 403 })
+  if (!access.isMember) throw new OAuthError('access_denied', notMember[member.kind], { status: 403 })
   if (target.status === 'rejected') throw target.reason
   if (target.value) return { audience: target.value, granted: access.granted }
   const audience = { indicator: organizationIndicator(organizationId), accessTokenTtl }

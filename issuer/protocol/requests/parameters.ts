@@ -69,7 +69,8 @@ const formats = new Map([
 
 /** Parses a request body by its content type: a form, or JSON as some SDKs send it. */
 export const parseParameters = (body: Buffer, contentType = ''): Parameters => {
-  const parse = formats.get(contentType.split(';', 1)[0]!.trim().toLowerCase())
+  const [mediaType = ''] = contentType.split(';', 1)
+  const parse = formats.get(mediaType.trim().toLowerCase())
   if (!parse) throw invalid('The content type must be application/x-www-form-urlencoded.', 415)
   if (!isUtf8(body)) throw invalid('The request body is not UTF-8.')
   return parse(body.toString())

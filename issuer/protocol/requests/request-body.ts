@@ -21,7 +21,7 @@ export const readBody = (request: IncomingMessage): Promise<Buffer> =>
     })
     request.once('end', () => {
       if (length > maxBodyBytes) reject(tooLarge())
-      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      else resolve(Buffer.concat(chunks))
     })
     request.once('error', () => reject(new OAuthError('invalid_request', 'The request did not arrive whole.')))
   })

@@ -1,5 +1,6 @@
 import type { JsonWebKey } from 'node:crypto'
 import { type Query, statement } from '../../../platform/database.ts'
+import { onlyRow } from '../../base/only-row.ts'
 import type { SealedKeyPair } from './key-pair.ts'
 import type { SigningAlgorithmName } from './signing-algorithms.ts'
 
@@ -44,7 +45,7 @@ const tryLock = statement('signing-keys-try-lock', `SELECT pg_try_advisory_xact_
 
 /** False when somebody else is changing them. */
 export const tryLockKeys = async (query: Query): Promise<boolean> =>
-  (await query<{ mine: boolean }>(tryLock, []))[0]!.mine
+  onlyRow(await query<{ mine: boolean }>(tryLock, [])).mine
 
 // Every instance hears of it when the transaction commits.
 const notify = statement('signing-keys-notify', `SELECT pg_notify('${signingKeysChannel}', '')`)

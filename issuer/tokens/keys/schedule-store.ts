@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../../platform/database.ts'
+import { onlyRow } from '../../base/only-row.ts'
 import { publishSeconds } from './rotation-times.ts'
 
 /**
@@ -17,7 +18,8 @@ const due = statement(
 )
 
 /** Whether `advanceKeys` would do anything. */
-export const isAdvanceDue = async (query: Query): Promise<boolean> => (await query<{ due: boolean }>(due, []))[0]!.due
+export const isAdvanceDue = async (query: Query): Promise<boolean> =>
+  onlyRow(await query<{ due: boolean }>(due, [])).due
 
 const raiseLife = statement(
   'signing-keys-raise-life',

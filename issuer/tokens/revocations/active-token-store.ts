@@ -1,5 +1,6 @@
 import { type Query, statement } from '../../../platform/database.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
+import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
 import { representedUsers } from '../represented-users.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
@@ -52,7 +53,7 @@ export const findJwtState = async (
   callerId?: string | undefined,
 ): Promise<JwtState> => {
   const values = [...jwtValues(claims), [claims.aud].flat(), callerId]
-  return (await query<JwtState>(selectJwt, values))[0]!
+  return onlyRow(await query<JwtState>(selectJwt, values))
 }
 
 const selectHeld = statement(
@@ -68,7 +69,7 @@ export const findHeldScopes = async (
   query: Query,
   claims: VerifiedClaims,
 ): Promise<{ active: boolean; held: string[] }> =>
-  (await query<{ active: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))[0]!
+  onlyRow(await query<{ active: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))
 
 /** An active opaque token. Times in seconds. */
 export interface OpaqueToken {

@@ -15,7 +15,7 @@ export interface FoundRevocation {
   issuedBefore: number | null
 }
 
-const concerns: Record<FoundRevocation['kind'], (token: RevocableToken, value: string) => boolean> = {
+const matches: Record<FoundRevocation['kind'], (token: RevocableToken, value: string) => boolean> = {
   jti: ({ jti }, value) => jti === value,
   sid: ({ sid }, value) => sid === value,
   sub: ({ people }, value) => people.includes(value),
@@ -26,7 +26,7 @@ const concerns: Record<FoundRevocation['kind'], (token: RevocableToken, value: s
 export const isRevokedBy = (revocations: readonly FoundRevocation[], token: RevocableToken): boolean =>
   revocations.some(
     ({ kind, value, issuedBefore }) =>
-      concerns[kind](token, value) && (issuedBefore === null || token.iat <= issuedBefore),
+      matches[kind](token, value) && (issuedBefore === null || token.iat <= issuedBefore),
   )
 
 /** The last second whose tokens are revoked for somebody among those found; see `issueTime`. */

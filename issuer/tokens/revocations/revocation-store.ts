@@ -1,4 +1,5 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import { onlyRow } from '../../base/only-row.ts'
 
 /**
  * Revocations as one numbered list that anybody can follow: whoever has read up to a number has seen everything up to
@@ -62,12 +63,12 @@ const insert = statement(
  */
 export const revoke = async (transaction: Transaction, entries: readonly NewRevocation[]): Promise<number> => {
   if (entries.length === 0) return 0
-  const [added] = await queryOf(transaction)<{ count: number | string }>(insert, [
+  const added = await queryOf(transaction)<{ count: number | string }>(insert, [
     entries.map(({ kind }) => kind),
     entries.map(({ value }) => value),
     entries.map((entry) => ('expiresAt' in entry ? entry.expiresAt : null)),
   ])
-  return Number(added!.count)
+  return Number(onlyRow(added).count)
 }
 
 const seconds = (column: string) => `floor(extract(epoch FROM ${column}))::float8`
@@ -96,7 +97,8 @@ export const readRevocations = async (query: Query, since: number, limit: number
 const last = statement('revocations-last', `SELECT COALESCE(max(seq), 0) AS seq FROM revocations`)
 
 /** The highest number that has been committed and is kept. */
-export const lastRevocation = async (query: Query): Promise<number> => (await query<{ seq: number }>(last, []))[0]!.seq
+export const lastRevocation = async (query: Query): Promise<number> =>
+  onlyRow(await query<{ seq: number }>(last, [])).seq
 
 /**
  * An SQL expression: the last second whose tokens are revoked for one of `values` (an array), or NULL. See `issueTime`.

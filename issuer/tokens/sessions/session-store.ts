@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
-import type { Page } from '../../base/lists/list-store.ts'
-import { type Listed, listed } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
 import type { ActorVia } from './session.ts'
 
 /** A row of `impersonation_sessions`. */
@@ -51,7 +50,7 @@ const equals = {
   creatorId: 'creator_id',
   ticket: 'ticket',
 }
-const goesOn = '(ended_at IS NULL AND expires_at > now())'
+const isOngoing = '(ended_at IS NULL AND expires_at > now())'
 
 const matching = (knex: Knex, filter: SessionFilter): Knex.QueryBuilder => {
   const query = knex(table)
@@ -62,7 +61,7 @@ const matching = (knex: Knex, filter: SessionFilter): Knex.QueryBuilder => {
   if (filter.reason !== undefined) query.whereRaw('position(lower(?) IN lower(reason)) > 0', [filter.reason])
   if (filter.from !== undefined) query.where('started_at', '>=', filter.from)
   if (filter.to !== undefined) query.where('started_at', '<', filter.to)
-  if (filter.active !== undefined) query.whereRaw(filter.active ? goesOn : `NOT ${goesOn}`)
+  if (filter.active !== undefined) query.whereRaw(filter.active ? isOngoing : `NOT ${isOngoing}`)
   return query
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { EventContent } from '../../../events/catalogue.ts'
 import type { impersonation } from '../../../events/records.ts'
 import type { Database } from '../../../platform/database.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { unknownId } from '../../base/errors/not-found.ts'
 import type { Page } from '../../base/lists/list-store.ts'
 import { booleanText } from '../../base/lists/search.ts'
 import type { Mutate, Mutation } from '../../base/mutate.ts'
@@ -90,7 +90,7 @@ export const sessionOperations = ({ database, mutate }: SessionDependencies) => 
 
   async get(sessionId: string): Promise<SessionRecord> {
     const row = await findSession(database.query, sessionId)
-    if (!row) throw unknownSession(sessionId)
+    if (!row) throw unknownId(sessionId)
     return toSession(row)
   },
 
@@ -99,8 +99,6 @@ export const sessionOperations = ({ database, mutate }: SessionDependencies) => 
     mutate(context, async (mutation) => {
       const ended = await endSession(mutation.trx, sessionId, context.caller.subject)
       if (ended) return recordEnded(mutation, [ended])
-      if (!(await findSession(mutation.trx, sessionId))) throw unknownSession(sessionId)
+      if (!(await findSession(mutation.trx, sessionId))) throw unknownId(sessionId)
     }),
 })
-
-const unknownSession = (sessionId: string) => problem('entity.not_exists_with_id', { data: { id: sessionId } })

@@ -1,4 +1,5 @@
 import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import { onlyRow } from '../../base/only-row.ts'
 
 export interface NewSubjectToken {
   digest: Buffer
@@ -72,6 +73,6 @@ export const findMintFacts = async (
   transaction: Transaction,
   asked: { userId: string; actorId?: string | undefined; clientId?: string | undefined },
 ): Promise<MintFacts> => {
-  const [facts] = await queryOf(transaction)<MintFacts>(select, [asked.userId, asked.actorId, asked.clientId])
-  return facts!
+  const values = [asked.userId, asked.actorId, asked.clientId]
+  return onlyRow(await queryOf(transaction)<MintFacts>(select, values))
 }

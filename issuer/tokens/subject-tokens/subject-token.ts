@@ -64,7 +64,9 @@ export interface SubjectTokenDependencies {
   now: Clock
 }
 
-/** Mints subject tokens: `sub_` and 256 random bits, known to us by digest only, for one use within `subjectTokenTtl`. */
+/**
+ * Mints subject tokens: `sub_` and 256 random bits, known to us by digest only, for one use within `subjectTokenTtl`.
+ */
 export const subjectTokenOperations = ({ mutate, audit, policy, subjectTokenTtl, now }: SubjectTokenDependencies) => ({
   mint: (input: SubjectTokenRequest, request: OperationContext): Promise<z.output<typeof subjectTokenAnswer>> =>
     mutate(request, async ({ trx, note }) => {

@@ -1,4 +1,5 @@
 import { type Query, statement } from '../../../../platform/database.ts'
+import { onlyRow } from '../../../base/only-row.ts'
 import { type MemberKind, memberTables } from './member-store.ts'
 
 /**
@@ -43,10 +44,10 @@ export const findOrganizationAccess = async (
   asked: { organizationId: string; resourceId: string | undefined; scopes: readonly string[] },
 ): Promise<OrganizationAccess> => {
   const values = [asked.organizationId, member.id, asked.resourceId, asked.scopes]
-  const [row] = await query<{ isMember: boolean; defined: string | null; granted: string | null }>(
+  const rows = await query<{ isMember: boolean; defined: string | null; granted: string | null }>(
     selects[member.kind],
     values,
   )
-  const { isMember, defined, granted } = row!
+  const { isMember, defined, granted } = onlyRow(rows)
   return { isMember, defined: defined?.split(' ') ?? [], granted: granted?.split(' ') ?? [] }
 }

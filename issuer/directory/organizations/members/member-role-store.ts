@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import type { Page } from '../../../base/lists/list-store.ts'
-import { type Listed, listed } from '../../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../../base/lists/list-store.ts'
 import type { OrganizationRoleRow } from '../roles/organization-role.ts'
 import type { OrganizationScopeRow } from '../scopes/organization-scope.ts'
 import { type MemberKind, memberTables } from './member-store.ts'

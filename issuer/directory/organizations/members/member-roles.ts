@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
-import { notFound, requireAll, unknownId, unknownRelated } from '../../../base/errors/not-found.ts'
+import { notFound, requireAll, requireFound, unknownRelated } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import type { Page } from '../../../base/lists/list-store.ts'
 import type { Caller, OperationContext } from '../../../base/route.ts'
@@ -35,7 +35,7 @@ export const memberRoleOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
   const requireMember = async ({ kind, organizationId, id }: Member) => {
-    if ((await findOrganization(knex, organizationId)) === undefined) throw unknownId(organizationId)
+    requireFound(await findOrganization(knex, organizationId), organizationId)
     if (!(await isMember(knex, kind, organizationId, id))) throw notAllMembers([id])
   }
 
@@ -107,8 +107,7 @@ const acceptRoles = async (
   { organizationRoleIds, organizationRoleNames }: NamedRoles,
 ): Promise<string[]> => {
   const roles = await shareOrganizationRoles(trx, organizationRoleIds, organizationRoleNames)
-  const idsByName = new Map(roles.map(({ id, name }) => [name, id]))
-  const names = organizationRoleNames.filter((name) => !idsByName.has(name))
+  const names = organizationRoleNames.filter((name) => !roles.some((role) => role.name === name))
   if (names.length > 0) throw problem('organization.role_names_not_found', { data: { names } })
   requireAll(organizationRoleIds, roles)
   const wrong = roles.filter(({ type }) => type !== roleTypes[kind])
@@ -118,5 +117,6 @@ const acceptRoles = async (
       data: { ids: wrong.map(({ id }) => id) },
     })
   }
-  return [...new Set([...organizationRoleIds, ...organizationRoleNames.map((name) => idsByName.get(name)!)])]
+  const named = organizationRoleNames.flatMap((name) => roles.findLast((role) => role.name === name)?.id ?? [])
+  return [...new Set([...organizationRoleIds, ...named])]
 }

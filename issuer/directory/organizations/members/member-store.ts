@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
-import type { Page } from '../../../base/lists/list-store.ts'
-import { type Listed, listed, matching, matchingText } from '../../../base/lists/list-store.ts'
+import { type Listed, listed, matching, matchingText, type Page } from '../../../base/lists/list-store.ts'
 import type { Search } from '../../../base/lists/search.ts'
 import type { ApplicationRow } from '../../applications/application.ts'
 import type { UserRow } from '../../users/user.ts'
@@ -92,8 +91,8 @@ export const isMember = async (knex: Knex, kind: MemberKind, organizationId: str
 }
 
 /**
- * Those of `ids` that are members; they stay so until the transaction ends, and whoever changes their roles takes turns
- * here.
+ * Those of `ids` that are members. They stay members until the transaction ends, and their roles are changed by one
+ * caller at a time.
  */
 export const lockMembers = async (
   trx: Knex,

@@ -105,7 +105,7 @@ const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route
       body: z.object({ [idsName]: someIdsAsSent }),
       status: 201,
       response: z.strictObject({ [idsName]: z.array(id) }),
-      problems: ['entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problems: ['entity.relation_foreign_key_not_found', ...typeProblems[kind]],
       problemStatuses: relatedStatus,
       async handle(context) {
         const sent = context.body[idsName] ?? []
@@ -123,7 +123,7 @@ const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route
       params,
       body: z.object({ [idsName]: ids }),
       status: 204,
-      problems: ['entity.relation_foreign_key_not_found', ...misfits[kind]],
+      problems: ['entity.relation_foreign_key_not_found', ...typeProblems[kind]],
       problemStatuses: relatedStatus,
       handle: (context) => members.set(context, kind, context.params.id, context.body[idsName]!),
     }),
@@ -162,6 +162,6 @@ const routesOf = (dependencies: ManagementDependencies, kind: MemberKind): Route
   ]
 }
 
-const misfits = { user: [], application: ['application.invalid_type'] } as const
+const typeProblems = { user: [], application: ['application.invalid_type'] } as const
 
 const paramOf = (params: Record<string, unknown>, name: string): string => params[name] as string

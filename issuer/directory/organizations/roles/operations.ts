@@ -1,7 +1,7 @@
 import { newId } from '../../../../platform/ids.ts'
 import { changesOf } from '../../../base/change.ts'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
-import { notFound, unknownId } from '../../../base/errors/not-found.ts'
+import { notFound, requireFound } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import type { OperationContext } from '../../../base/route.ts'
 import { toScope } from '../../resources/scope.ts'
@@ -34,8 +34,7 @@ export const organizationRoleOperations = ({
   indicators,
 }: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => ({
   async get(id: string): Promise<OrganizationRole> {
-    const row = await findOrganizationRole(knex, id)
-    if (row === undefined) throw unknownId(id)
+    const row = requireFound(await findOrganizationRole(knex, id), id)
     return toOrganizationRole(row)
   },
 
@@ -67,8 +66,7 @@ export const organizationRoleOperations = ({
 
   update: (context: OperationContext, id: string, patch: OrganizationRolePatch): Promise<OrganizationRole> =>
     mutate(context, async ({ trx, record }) => {
-      const row = await lockOrganizationRole(trx, id)
-      if (row === undefined) throw unknownId(id)
+      const row = requireFound(await lockOrganizationRole(trx, id), id)
       const changes = changesOf<OrganizationRoleColumns>(row, patch as Partial<OrganizationRoleColumns>)
       if (changes === undefined) return toOrganizationRole(row)
       if (changes.type !== undefined && (await isHeld(trx, id))) {
@@ -81,7 +79,7 @@ export const organizationRoleOperations = ({
 
   delete: (context: OperationContext, id: string): Promise<void> =>
     mutate(context, async ({ trx, record }) => {
-      if ((await deleteOrganizationRole(trx, id)) === 0) throw notFound(id)
+      requireFound(await deleteOrganizationRole(trx, id), id, notFound)
       await record({ type: 'OrganizationRole.Deleted', entity: entity(id), data: null })
     }),
 })

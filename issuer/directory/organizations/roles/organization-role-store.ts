@@ -1,25 +1,18 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
-import type { Page } from '../../../base/lists/list-store.ts'
-import { type Listed, listed, matching } from '../../../base/lists/list-store.ts'
+import { type Listed, listed, matching, type Page } from '../../../base/lists/list-store.ts'
+import { rowsOf } from '../../../base/rows-store.ts'
 import type { ListedOrganizationRoleRow, OrganizationRoleRow } from './organization-role.ts'
 
 export type OrganizationRoleColumns = Pick<OrganizationRoleRow, 'name' | 'description' | 'type'>
 
-export const insertOrganizationRole = async (
-  trx: Knex,
-  role: OrganizationRoleColumns & { id: string },
-): Promise<OrganizationRoleRow> => {
-  const [row] = await trx<OrganizationRoleRow>('organization_roles').insert(role).returning('*')
-  return row as OrganizationRoleRow
-}
-
-export const findOrganizationRole = (knex: Knex, id: string): Promise<OrganizationRoleRow | undefined> =>
-  knex<OrganizationRoleRow>('organization_roles').where({ id }).first()
-
-/** The role, which stays as it is until the transaction ends. */
-export const lockOrganizationRole = (trx: Knex, id: string): Promise<OrganizationRoleRow | undefined> =>
-  trx<OrganizationRoleRow>('organization_roles').where({ id }).forNoKeyUpdate().first()
+export const {
+  insert: insertOrganizationRole,
+  find: findOrganizationRole,
+  lock: lockOrganizationRole,
+  update: updateOrganizationRole,
+  delete: deleteOrganizationRole,
+} = rowsOf<OrganizationRoleRow, OrganizationRoleColumns>('organization_roles')
 
 /** Those with one of these ids or names; neither deleted nor of another type before the transaction ends. */
 export const shareOrganizationRoles = (
@@ -36,18 +29,6 @@ export const isHeld = async (trx: Knex, id: string): Promise<boolean> => {
   }
   return false
 }
-
-export const updateOrganizationRole = async (
-  trx: Knex,
-  id: string,
-  columns: Partial<OrganizationRoleColumns>,
-): Promise<OrganizationRoleRow> => {
-  const [row] = await trx<OrganizationRoleRow>('organization_roles').where({ id }).update(columns).returning('*')
-  return row as OrganizationRoleRow
-}
-
-export const deleteOrganizationRole = (trx: Knex, id: string): Promise<number> =>
-  trx<OrganizationRoleRow>('organization_roles').where({ id }).delete()
 
 const searchColumns: Record<string, string> = {
   id: 'organization_roles.id',

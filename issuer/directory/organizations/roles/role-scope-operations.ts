@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
-import { notFound, requireAll, unknownId } from '../../../base/errors/not-found.ts'
+import { notFound, requireAll, requireFound } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import { managementScopesAmong } from '../../../base/management-scope-store.ts'
 import type { Mutation } from '../../../base/mutate.ts'
@@ -21,7 +21,7 @@ export const roleScopeOperations = ({ mutate, indicators }: Pick<ManagementDepen
     work: (mutation: Mutation) => Promise<number>,
   ): Promise<void> =>
     mutate(context, async (mutation) => {
-      if ((await lockOrganizationRole(mutation.trx, roleId)) === undefined) throw unknownId(roleId)
+      requireFound(await lockOrganizationRole(mutation.trx, roleId), roleId)
       const changed = await work(mutation)
       if (changed === 0 || kind === 'resource') return
       await mutation.record({

@@ -1,7 +1,7 @@
 import { newId } from '../../../../platform/ids.ts'
 import { changesOf } from '../../../base/change.ts'
 import type { ManagementDependencies } from '../../../base/dependencies.ts'
-import { notFound, unknownId } from '../../../base/errors/not-found.ts'
+import { notFound, requireFound } from '../../../base/errors/not-found.ts'
 import type { OperationContext } from '../../../base/route.ts'
 import {
   type NewOrganizationScope,
@@ -24,8 +24,7 @@ export const organizationScopeOperations = ({
   mutate,
 }: Pick<ManagementDependencies, 'database' | 'mutate'>) => ({
   async get(id: string): Promise<OrganizationScope> {
-    const row = await findOrganizationScope(knex, id)
-    if (row === undefined) throw unknownId(id)
+    const row = requireFound(await findOrganizationScope(knex, id), id)
     return toOrganizationScope(row)
   },
 
@@ -38,8 +37,7 @@ export const organizationScopeOperations = ({
 
   update: (context: OperationContext, id: string, patch: OrganizationScopePatch): Promise<OrganizationScope> =>
     mutate(context, async ({ trx, record }) => {
-      const row = await lockOrganizationScope(trx, id)
-      if (row === undefined) throw unknownId(id)
+      const row = requireFound(await lockOrganizationScope(trx, id), id)
       const changes = changesOf<OrganizationScopeColumns>(row, patch as Partial<OrganizationScopeColumns>)
       if (changes === undefined) return toOrganizationScope(row)
       const updated = toOrganizationScope(await updateOrganizationScope(trx, id, changes))
@@ -49,7 +47,7 @@ export const organizationScopeOperations = ({
 
   delete: (context: OperationContext, id: string): Promise<void> =>
     mutate(context, async ({ trx, record }) => {
-      if ((await deleteOrganizationScope(trx, id)) === 0) throw notFound(id)
+      requireFound(await deleteOrganizationScope(trx, id), id, notFound)
       await record({ type: 'OrganizationScope.Deleted', entity: entity(id), data: null })
     }),
 })

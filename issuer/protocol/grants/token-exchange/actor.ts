@@ -6,7 +6,7 @@ import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import type { ExchangeRequest } from './request.ts'
-import { isActorRevoked } from './revoked.ts'
+import { isRevoked, revocableJwt, revocableOpaqueToken } from './revoked.ts'
 
 /** What was presented as actor token. */
 export type PresentedActor =
@@ -44,8 +44,10 @@ export const storedActor = ({ actorToken }: ExchangeRequest): PresentedActor | u
 export const presentActor = async (
   input: ExchangeRequest,
   verifier: AccessTokenVerifier,
-): Promise<PresentedActor | undefined> =>
-  isActorJwt(input) ? await presentJwt(input.actorToken!, verifier) : storedActor(input)
+): Promise<PresentedActor | undefined> => {
+  const { actorToken } = input
+  return actorToken?.includes('.') ? presentJwt(actorToken, verifier) : storedActor(input)
+}
 
 const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Promise<PresentedActor> => {
   const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
@@ -64,27 +66,32 @@ const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Pr
 }
 
 /**
- * The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
+ * The acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
  * not none.
  */
 export const checkActor = (presented: PresentedActor | undefined, facts: ExchangeFacts): Actor | undefined => {
-  const actor = presented && liveActor(presented, facts)
+  const actor = presented && actorOf(presented, facts)
   if (facts.boundActorId !== null && facts.boundActorId !== actor?.id) throw refused('subject_token_bound')
   return actor
 }
 
-const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
-  const token = presented.kind === 'jwt' ? { ...presented, expired: false } : facts.opaqueActor
-  if (!token || token.expired || facts.actorSessionEnded || facts.actorId === null) throw refused('actor_token_invalid')
+const actorOf = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
+  const { actorId, opaqueActor } = facts
+  const token = presented.kind === 'jwt' ? { ...presented, expired: false } : opaqueActor
+  if (!token || token.expired || facts.actorSessionEnded || actorId === null) throw refused('actor_token_invalid')
   // Exactly `openid`: not a name that contains it.
   if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
   if (facts.actorSuspended) throw refused('actor_suspended')
   // After suspension, which revokes too and is the better answer.
-  if (isActorRevoked(presented, facts)) throw refused('actor_token_invalid')
-  const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
+  const revocable =
+    presented.kind === 'jwt'
+      ? revocableJwt(presented.claims)
+      : opaqueActor && revocableOpaqueToken(opaqueActor, actorId)
+  if (revocable && isRevoked(facts, revocable)) throw refused('actor_token_invalid')
+  const act: Act = token.act ? { sub: actorId, act: onlySubjects(token.act) } : { sub: actorId }
   const chain = chainOf(act)
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
-  return { id: facts.actorId, via: viaOf(token), act, chain, clientId: token.clientId }
+  return { id: actorId, via: viaOf(token), act, chain, clientId: token.clientId }
 }
 
 const viaOf = (token: { sessionId?: string | null | undefined; fromPersonalAccessToken: boolean }): ActorVia => {

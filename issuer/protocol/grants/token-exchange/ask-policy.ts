@@ -15,7 +15,7 @@ export const askPolicy = (
   const { scopes, subject } = exchange
   // The policy is about subject tokens; an access token stands for who holds it.
   if (!policy.enabled || subject.kind !== 'subject-token') return { scopes, maxTtl: Number.POSITIVE_INFINITY }
-  const decision = policy.decide(questionOf(exchange))
+  const decision = policy.decide(questionOf(exchange, subject.creatorId))
   if (decision === 'unavailable') {
     throw new OAuthError('temporarily_unavailable', 'The impersonation policy could not be evaluated.')
   }
@@ -27,10 +27,13 @@ export const askPolicy = (
   return { scopes: scopes.filter((name) => left.includes(name)), maxTtl }
 }
 
-const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit<CheckedExchange, 'maxTtl'>) => ({
+const questionOf = (
+  { request, facts, subject, actor, resource, scopes }: Omit<CheckedExchange, 'maxTtl'>,
+  creatorId: string,
+) => ({
   stage: 'exchange' as const,
   subject: {
-    id: subjectId,
+    id: subject.userId,
     isSuspended: facts.subjectSuspended,
     roles: facts.subjectRoles ?? [],
     organizations: facts.subjectOrganizations ?? [],
@@ -38,7 +41,7 @@ const questionOf = ({ request, facts, subjectId, actor, resource, scopes }: Omit
   },
   ...(actor && { actor: actorOf(actor, facts) }),
   client: { id: request.client.id, type: request.client.type, name: request.client.name },
-  creator: { clientId: facts.creatorId! },
+  creator: { clientId: creatorId },
   ...(resource && { resource: resource.indicator }),
   ...(request.organizationId !== undefined && { organization: { id: request.organizationId } }),
   scopes: [...scopes],

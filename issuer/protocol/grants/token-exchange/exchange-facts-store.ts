@@ -1,5 +1,6 @@
 import type { Query } from '../../../../platform/database.ts'
 import { bytea, lookUp, type SharedStatement } from '../../../../platform/shared-statement.ts'
+import { onlyRow } from '../../../base/only-row.ts'
 import type { Act } from '../../../tokens/access-token.ts'
 import type { FoundRevocation } from '../../../tokens/revocations/is-revoked.ts'
 import { revocationsOf } from '../../../tokens/revocations/revocation-store.ts'
@@ -259,6 +260,6 @@ export const findExchangeFacts = async (query: Query, question: ExchangeQuestion
     use_default_resource: useDefaultResource,
     scopes,
   }
-  const [row] = await query<{ facts: Partial<ExchangeFacts> }>(statement, [asked])
-  return { ...nothing, ...row!.facts }
+  const { facts } = onlyRow(await query<{ facts: Partial<ExchangeFacts> }>(statement, [asked]))
+  return { ...nothing, ...facts }
 }

@@ -25,7 +25,7 @@ const opaqueColumns = { token_digest: 'bytea', scope: 'text', act: 'jsonb', toke
 const livePeople = (locking: Locking) => `people AS MATERIALIZED (
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked UNION SELECT actor_id FROM asked)) AND NOT is_suspended
      ORDER BY id FOR SHARE ${locking})`
-const areLive = `asked.user_id IN (SELECT id FROM people)
+const areActive = `asked.user_id IN (SELECT id FROM people)
      AND (asked.actor_id IS NULL OR asked.actor_id IN (SELECT id FROM people))`
 
 const writeLog = `log AS (
@@ -96,7 +96,7 @@ const consume = redeeming((issued, locking, name) =>
    allowed AS (
      UPDATE subject_tokens SET consumed_at = now() FROM asked
      WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token
-       AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areLive}
+       AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areActive}
      RETURNING asked.*),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
@@ -131,7 +131,7 @@ const record = redeeming((issued, locking, name) =>
      ORDER BY digest FOR KEY SHARE ${locking}),
    allowed AS MATERIALIZED (
      SELECT * FROM asked
-     WHERE ${areLive} AND (personal_access_token IS NULL OR personal_access_token IN (SELECT digest FROM personal))),
+     WHERE ${areActive} AND (personal_access_token IS NULL OR personal_access_token IN (SELECT digest FROM personal))),
    expired AS (
      DELETE FROM personal_access_token_issues WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM personal_access_token_issues

@@ -13,13 +13,12 @@ import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { Impersonation, Issue, PersonalIssue } from './exchange-store.ts'
 import { refused } from './refusal.ts'
 import { tokenTypes } from './request.ts'
-import { latestExpiry, type PresentedSubject } from './subject.ts'
+import type { Subject } from './subject.ts'
 
 /** Everything that was checked and decided about one exchange. */
 export interface CheckedExchange extends ExchangeAttempt {
   facts: ExchangeFacts
-  subject: PresentedSubject
-  subjectId: string
+  subject: Subject
   actor: Actor | undefined
   /** What the token is for; an opaque one for nothing but userinfo. */
   resource: Audience | undefined
@@ -45,16 +44,16 @@ export interface PreparedExchange extends PreparedToken {
 const opaqueTokenTtl = 3600
 
 export const planExchange = (checked: CheckedExchange): PreparedExchange => {
-  const { request, facts, subject, subjectId, actor, resource, scopes, maxTtl } = checked
+  const { request, facts, subject, actor, resource, scopes, maxTtl } = checked
   const iat = toSeconds(issueTime(request.now, peopleRevokedUntil(facts.revocations ?? [])))
   const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
-  const exp = Math.min(iat + ttl, latestExpiry(subject, facts))
+  const exp = Math.min(iat + ttl, subject.latestExpiry)
   // The verifier allows our clocks a few seconds.
   if (exp <= iat) throw refused('subject_token_expired')
   const expiresAt = new Date(exp * 1000)
   const jti = newTokenId()
   const scope = scopes.join(' ')
-  const session = subject.kind === 'subject-token' ? newSession(checked, jti, expiresAt) : undefined
+  const session = subject.kind === 'subject-token' ? newSession(checked, subject.creatorId, jti, expiresAt) : undefined
   const sid = session?.id
   const act = actor?.act
   const clientId = request.client.id
@@ -62,7 +61,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const personal = subject.kind === 'personal-access-token' ? subject : undefined
   const amr = personal && [personalAccessTokenAmr]
   const aud = resource?.indicator
-  const said = { jti, sub: subjectId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr }
+  const said = { jti, sub: subject.userId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr }
   const token: PreparedToken['token'] = aud === undefined ? { opaque: randomToken() } : { claims: { ...said, aud } }
 
   return {
@@ -78,12 +77,12 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       digest: personal.digest,
       tokenId: jti,
       expiresAt,
-      useNoted: facts.personalAccessToken!.useNoted,
+      useNoted: personal.useNoted,
     },
     attempt: checked,
     said,
     issue: {
-      userId: subjectId,
+      userId: subject.userId,
       clientId,
       actorId: actor?.id,
       opaque:
@@ -95,13 +94,18 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   }
 }
 
-const newSession = (checked: CheckedExchange, tokenId: string, expiresAt: Date): ImpersonationSession => ({
+const newSession = (
+  checked: CheckedExchange,
+  creatorId: string,
+  tokenId: string,
+  expiresAt: Date,
+): ImpersonationSession => ({
   id: newId(),
-  subjectId: checked.subjectId,
+  subjectId: checked.subject.userId,
   actorId: checked.actor?.id,
   actorVia: checked.actor?.via,
   clientId: checked.request.client.id,
-  creatorId: checked.facts.creatorId!,
+  creatorId,
   resource: checked.resource?.indicator,
   scopes: checked.scopes,
   context: checked.facts.context,

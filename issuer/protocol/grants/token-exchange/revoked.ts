@@ -10,7 +10,7 @@ import type { PresentedSubject } from './subject.ts'
  * they speak for.
  */
 
-const ofJwt = (claims: VerifiedClaims): RevocableToken => ({
+export const revocableJwt = (claims: VerifiedClaims): RevocableToken => ({
   jti: claims.jti,
   sid: claims.sid,
   people: representedUsers(claims),
@@ -18,7 +18,10 @@ const ofJwt = (claims: VerifiedClaims): RevocableToken => ({
   iat: claims.iat,
 })
 
-const ofOpaqueToken = ({ sessionId, clientId, issuedAt, act }: OpaqueTokenFacts, userId: string): RevocableToken => ({
+export const revocableOpaqueToken = (
+  { sessionId, clientId, issuedAt, act }: OpaqueTokenFacts,
+  userId: string,
+): RevocableToken => ({
   sid: sessionId,
   people: [userId, ...actorsOf(act ?? undefined)],
   clientId,
@@ -29,21 +32,9 @@ const ofOpaqueToken = ({ sessionId, clientId, issuedAt, act }: OpaqueTokenFacts,
 export const revocableValues = (subject: PresentedSubject, actor: PresentedActor | undefined): string[] =>
   [subject, actor].flatMap((presented) => {
     if (presented?.kind !== 'jwt') return []
-    const { jti, sid, people, clientId } = ofJwt(presented.claims)
+    const { jti, sid, people, clientId } = revocableJwt(presented.claims)
     return [jti, sid, clientId, ...people].filter((value) => typeof value === 'string')
   })
 
-export const isSubjectRevoked = (
-  subject: PresentedSubject,
-  { revocations, opaqueSubject, subjectId }: ExchangeFacts,
-) => {
-  // Subject tokens and personal access tokens are no access tokens: they are used up or deleted, not revoked.
-  if (revocations === null || subject.kind === 'subject-token' || subject.kind === 'personal-access-token') return false
-  const token = subject.kind === 'jwt' ? ofJwt(subject.claims) : ofOpaqueToken(opaqueSubject!, subjectId!)
-  return isRevokedBy(revocations, token)
-}
-
-export const isActorRevoked = (actor: PresentedActor, { revocations, opaqueActor, actorId }: ExchangeFacts) => {
-  if (revocations === null) return false
-  return isRevokedBy(revocations, actor.kind === 'jwt' ? ofJwt(actor.claims) : ofOpaqueToken(opaqueActor!, actorId!))
-}
+export const isRevoked = ({ revocations }: ExchangeFacts, token: RevocableToken): boolean =>
+  revocations !== null && isRevokedBy(revocations, token)

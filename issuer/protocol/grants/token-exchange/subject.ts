@@ -1,12 +1,13 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
 import type { VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
+import type { RevocableToken } from '../../../tokens/revocations/is-revoked.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Client } from '../../clients/client.ts'
-import type { ExchangeFacts, OpaqueTokenFacts } from './exchange-facts-store.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, tokenTypes } from './request.ts'
-import { isSubjectRevoked } from './revoked.ts'
+import { isRevoked, revocableJwt, revocableOpaqueToken } from './revoked.ts'
 
 /** What was presented as subject token. */
 export type PresentedSubject =
@@ -58,50 +59,74 @@ const verifiedSubject = (token: string, verifier: AccessTokenVerifier): Promise<
     throw refused(error.reason === 'type' ? 'subject_token_type' : 'subject_token_unknown')
   })
 
-/** The id of the user that the token stands for. Throws the refusal that applies first. */
-export const checkSubject = (subject: PresentedSubject, facts: ExchangeFacts, client: Client): string => {
-  if (subject.kind === 'subject-token') checkSubjectToken(facts, client)
-  else if (subject.kind === 'personal-access-token') checkPersonalAccessToken(facts)
-  else checkAccessToken(subject, facts)
-  if (facts.subjectId === null || facts.subjectSuspended) throw refused('subject_suspended')
-  // After suspension, which revokes too and is the better answer.
-  if (isSubjectRevoked(subject, facts)) throw refused('subject_token_expired')
-  return facts.subjectId
+/** A subject whose token may be exchanged, and what the token says of the one to issue. */
+export type Subject = CheckedToken & { userId: string }
+
+type CheckedToken = {
+  /** In seconds: what comes from an access token or a personal access token ends with it. */
+  latestExpiry: number
+} & (
+  | { kind: 'subject-token'; digest: Buffer; creatorId: string }
+  | { kind: 'personal-access-token'; digest: Buffer; useNoted: boolean }
+  | { kind: 'access-token'; revocable(userId: string): RevocableToken }
+)
+
+/** Throws the refusal that applies first. */
+export const checkSubject = (presented: PresentedSubject, facts: ExchangeFacts, client: Client): Subject => {
+  const token = checkToken(presented, facts, client)
+  const { subjectId: userId } = facts
+  if (userId === null || facts.subjectSuspended) throw refused('subject_suspended')
+  // After suspension, which revokes too and is the better answer. Subject tokens and personal access tokens are no
+  // access tokens: they are used up or deleted, not revoked.
+  if (token.kind === 'access-token' && isRevoked(facts, token.revocable(userId))) throw refused('subject_token_expired')
+  return { ...token, userId }
 }
 
-const checkSubjectToken = (facts: ExchangeFacts, client: Client) => {
-  if (facts.creatorId === null) throw refused('subject_token_unknown')
+const checkToken = (presented: PresentedSubject, facts: ExchangeFacts, client: Client): CheckedToken => {
+  switch (presented.kind) {
+    case 'subject-token':
+      return checkSubjectToken(presented.digest, facts, client)
+    case 'personal-access-token':
+      return checkPersonalAccessToken(presented.digest, facts)
+    case 'opaque-token':
+      return checkOpaqueToken(facts)
+    case 'jwt':
+      requireExchangeable(presented.bound, facts)
+      return { kind: 'access-token', latestExpiry: presented.exp, revocable: () => revocableJwt(presented.claims) }
+  }
+}
+
+const checkSubjectToken = (digest: Buffer, facts: ExchangeFacts, client: Client): CheckedToken => {
+  const { creatorId, boundClientId } = facts
+  if (creatorId === null) throw refused('subject_token_unknown')
   if (facts.consumed) throw refused('subject_token_consumed')
   if (facts.expired) throw refused('subject_token_expired')
-  if (facts.boundClientId !== null && facts.boundClientId !== client.id) throw refused('subject_token_bound')
+  if (boundClientId !== null && boundClientId !== client.id) throw refused('subject_token_bound')
+  return { kind: 'subject-token', digest, creatorId, latestExpiry: Number.POSITIVE_INFINITY }
 }
 
-const checkPersonalAccessToken = ({ personalAccessToken }: ExchangeFacts) => {
+const checkPersonalAccessToken = (digest: Buffer, { personalAccessToken }: ExchangeFacts): CheckedToken => {
   if (!personalAccessToken) throw refused('subject_token_unknown')
   if (personalAccessToken.expired) throw refused('subject_token_expired')
+  const { useNoted, expiresAt } = personalAccessToken
+  return { kind: 'personal-access-token', digest, useNoted, latestExpiry: expiresAt ?? Number.POSITIVE_INFINITY }
 }
 
-type AccessToken = Extract<PresentedSubject, { kind: 'opaque-token' | 'jwt' }>
-
-const checkAccessToken = (subject: AccessToken, facts: ExchangeFacts) => {
-  if (subject.kind === 'opaque-token') {
-    if (!facts.opaqueSubject) throw refused('subject_token_unknown')
-    if (facts.opaqueSubject.expired) throw refused('subject_token_expired')
+const checkOpaqueToken = (facts: ExchangeFacts): CheckedToken => {
+  const { opaqueSubject: token } = facts
+  if (!token) throw refused('subject_token_unknown')
+  if (token.expired) throw refused('subject_token_expired')
+  requireExchangeable(token.sessionId !== null || token.act !== null || token.fromPersonalAccessToken, facts)
+  return {
+    kind: 'access-token',
+    latestExpiry: token.expiresAt,
+    revocable: (userId) => revocableOpaqueToken(token, userId),
   }
-  // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape
-  // all three. What came from a personal access token would escape that token's scopes.
-  if (subject.kind === 'jwt' ? subject.bound : isBound(facts.opaqueSubject!)) throw refused('subject_token_bound')
-  if (facts.subjectClientIsThirdParty !== false) throw refused('subject_token_type')
 }
 
-const isBound = ({ sessionId, act, fromPersonalAccessToken }: OpaqueTokenFacts) =>
-  sessionId !== null || act !== null || fromPersonalAccessToken
-
-/**
- * When the presented token ends, in seconds; what comes from an access token or a personal access token ends with it.
- */
-export const latestExpiry = (subject: PresentedSubject, facts: ExchangeFacts): number => {
-  if (subject.kind === 'subject-token') return Number.POSITIVE_INFINITY
-  if (subject.kind === 'personal-access-token') return facts.personalAccessToken!.expiresAt ?? Number.POSITIVE_INFINITY
-  return subject.kind === 'jwt' ? subject.exp : facts.opaqueSubject!.expiresAt
+// An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape
+// all three. What came from a personal access token would escape that token's scopes.
+const requireExchangeable = (bound: boolean, { subjectClientIsThirdParty }: ExchangeFacts) => {
+  if (bound) throw refused('subject_token_bound')
+  if (subjectClientIsThirdParty !== false) throw refused('subject_token_type')
 }

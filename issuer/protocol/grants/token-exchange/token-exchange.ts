@@ -35,7 +35,7 @@ export interface ExchangeDependencies {
 
 /** What was presented, and what is known of it. */
 interface Ahead {
-  subject: PresentedSubject
+  presentedSubject: PresentedSubject
   presentedActor: PresentedActor | undefined
   facts: ExchangeFacts
 }
@@ -49,13 +49,14 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   const { database, verifier, policy, claims, events, audit, lastUse } = dependencies
 
   const factsOf = async (
-    subject: PresentedSubject,
+    presentedSubject: PresentedSubject,
     presentedActor: PresentedActor | undefined,
     asked: RequestedTarget,
   ) => {
     const { resource, useDefaultResource, scopes } = asked
-    const question = { subject, actor: presentedActor, resource, useDefaultResource, scopes, forPolicy: policy.enabled }
-    return { subject, presentedActor, facts: await findExchangeFacts(database.query, question) }
+    const presented = { subject: presentedSubject, actor: presentedActor }
+    const question = { ...presented, resource, useDefaultResource, scopes, forPolicy: policy.enabled }
+    return { presentedSubject, presentedActor, facts: await findExchangeFacts(database.query, question) }
   }
 
   const present = async (input: ExchangeRequest, asked: RequestedTarget): Promise<Ahead> =>
@@ -65,18 +66,18 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   // scopes, actor, policy, script.
   const prepare = async (attempt: ExchangeAttempt, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
     const { input, request } = attempt
-    const { subject, presentedActor, facts } = await (ahead ?? present(input, request))
+    const { presentedSubject, presentedActor, facts } = await (ahead ?? present(input, request))
     attempt.facts = facts
     const [target] = await Promise.allSettled([request.target({ required: false })])
-    const subjectId = checkSubject(subject, facts, request.client)
-    const organization = await enterOrganization(database.query, request, { kind: 'user', id: subjectId }, target)
+    const subject = checkSubject(presentedSubject, facts, request.client)
+    const organization = await enterOrganization(database.query, request, { kind: 'user', id: subject.userId }, target)
     if (target.status === 'rejected') throw target.reason
     const resource = organization?.audience ?? target.value
     requireBoundResource(facts, resource)
     const scopes = grantableScopes(request.scopes, facts, target.value, organization)
     const actor = checkActor(presentedActor, facts)
     attempt.actor = actor
-    const checked = { input, request, facts, subject, subjectId, actor, resource, scopes }
+    const checked = { input, request, facts, subject, actor, resource, scopes }
     const planned = planExchange({ ...checked, ...askPolicy(policy, checked) })
     const { context: subjectTokenContext } = facts
     const asked = claims.of(request.claimsScripts, () => ({
