@@ -7,7 +7,7 @@ import {
   type ResolveCase,
   readCases,
   resolveByOwnRoute,
-} from '../../policies/cases.ts'
+} from '../../policies/authoring/cases.ts'
 import { PolicyError } from '../../policies/decide.ts'
 import { resolveByConfig } from './resolve.ts'
 

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { asString } from './arguments.ts'
+import { asString } from '../values/operands.ts'
 import type { HostBuiltin } from './index.ts'
 
 const hashOf =

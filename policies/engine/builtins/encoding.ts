@@ -1,5 +1,5 @@
-import { isNumber, numberText, type RegoObject, sorted, sortedEntries, type Value } from '../values.ts'
-import { asBoolean, asItems, asObject, asString, refuse, textOf } from './arguments.ts'
+import { asBoolean, asItems, asObject, asString, refuse, textOf } from '../values/operands.ts'
+import { isNumber, numberText, type RegoObject, sorted, sortedEntries, type Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 // --- JSON as Go writes it

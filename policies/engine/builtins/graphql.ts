@@ -6,8 +6,8 @@ import { parseQuery, parseSchema } from '../graphql/parse.ts'
 import { executableSchema, type SchemaParts, schemaParts } from '../graphql/schema.ts'
 import { readStruct } from '../graphql/structs.ts'
 import { queryToOpa, schemaToOpa } from '../graphql/to-opa.ts'
-import type { RegoObject, Value } from '../values.ts'
-import { asString, BuiltinError, refuse } from './arguments.ts'
+import { asString, BuiltinError, refuse } from '../values/operands.ts'
+import type { RegoObject, Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** A document, given as a text or as the AST that `graphql.parse_query` and `graphql.parse_schema` make. */

@@ -1,4 +1,4 @@
-import type { Value } from '../values.ts'
+import type { Value } from '../values/values.ts'
 import { cryptoBuiltins } from './crypto.ts'
 import { encodingBuiltins } from './encoding.ts'
 import { jsonPatchBuiltins } from './json-patch.ts'
@@ -21,7 +21,7 @@ import { x509Builtins } from './x509.ts'
 import { yamlBuiltins } from './yaml.ts'
 
 /**
- * What the host gives to policies beside OPA's built-in functions that are compiled into the WASM. `policies/capabilities.json`
+ * What the host gives to policies beside OPA's built-in functions that are compiled into the WASM. `policies/engine/capabilities.json`
  * lists exactly these and the native ones, so that a rule which uses another does not compile; a test compares the two.
  *
  * Answers with a value, or with `undefined` or by throwing `BuiltinError` where OPA has a built-in error: the expression is undefined.

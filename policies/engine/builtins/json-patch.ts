@@ -1,5 +1,13 @@
-import { compareValues, equalValues, findKey, isNumber, type RegoObject, toInteger, type Value } from '../values.ts'
-import { asArray, asObject, asString, refuse } from './arguments.ts'
+import { asArray, asObject, asString, refuse } from '../values/operands.ts'
+import {
+  compareValues,
+  equalValues,
+  findKey,
+  isNumber,
+  type RegoObject,
+  toInteger,
+  type Value,
+} from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { checkSchema } from '../json-schema/check-schema.ts'
 import { type SchemaDocument, SchemaError, schemaDocument } from '../json-schema/references.ts'
 import { SchemaTooDeep, validate } from '../json-schema/validate.ts'
-import { parseValue, type Value } from '../values.ts'
-import { objectOf, refuse } from './arguments.ts'
+import { objectOf, refuse } from '../values/operands.ts'
+import { parseValue, type Value } from '../values/values.ts'
 import { goJson } from './encoding.ts'
 import type { HostBuiltin } from './index.ts'
 

@@ -1,9 +1,9 @@
 import { constants, createHmac, createSecretKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import { decodeBase64url } from '../go/base64.ts'
-import { compareNumbers, isNumber, type RegoObject, toDouble, type Value } from '../values.ts'
-import { asObject, asString, refuse, textOf } from './arguments.ts'
+import { anyToken, jsonObject, type VerificationKey, verificationKeys } from '../jwt/keys.ts'
+import { asObject, asString, refuse, textOf } from '../values/operands.ts'
+import { compareNumbers, isNumber, type RegoObject, toDouble, type Value } from '../values/values.ts'
 import type { EvaluationContext, HostBuiltin } from './index.ts'
-import { anyToken, jsonObject, type VerificationKey, verificationKeys } from './jwt-keys.ts'
 
 // --- reading
 

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import type { RegoSet, Value } from '../values.ts'
-import { asItems, asString, refuse } from './arguments.ts'
+import { asItems, asString, refuse } from '../values/operands.ts'
+import type { RegoSet, Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** An address as a number of so many bits. IPv6 addresses that stand for IPv4 ones (`::ffff:…`) are those. */

@@ -1,5 +1,5 @@
-import { integerOf, type Value } from '../values.ts'
-import { asInteger, refuse } from './arguments.ts'
+import { asInteger, refuse } from '../values/operands.ts'
+import { integerOf, type Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** A caller who may choose the ends must not be able to fill the memory. Items. */

@@ -1,5 +1,5 @@
-import { equalValues, findKey, type RegoObject, type RegoSet, type Value } from '../values.ts'
-import { asItems, asObject, refuse } from './arguments.ts'
+import { asItems, asObject, refuse } from '../values/operands.ts'
+import { equalValues, findKey, type RegoObject, type RegoSet, type Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 const holds = (set: RegoSet, item: Value): boolean => findKey(set, item) !== undefined

@@ -1,7 +1,7 @@
-import { showValue } from '../show-value.ts'
-import type { Value } from '../values.ts'
-import { asArray, asItems, asString } from './arguments.ts'
+import { asArray, asItems, asString } from '../values/operands.ts'
+import type { Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
+import { showValue } from './show-value.ts'
 
 export const printBuiltins: Record<string, HostBuiltin> = {
   /** What `print(…)` in a rule becomes: one list whose items are the sets of values that an argument can have, empty when undefined. */

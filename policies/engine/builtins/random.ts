@@ -1,5 +1,5 @@
-import { integerOf } from '../values.ts'
-import { asInteger, asString, objectOf, refuse } from './arguments.ts'
+import { asInteger, asString, objectOf, refuse } from '../values/operands.ts'
+import { integerOf } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** Random values are the same for the same arguments within one decision, as in OPA, and others in the next. */

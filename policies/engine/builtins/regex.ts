@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
-import { asCount, asString, refuse } from './arguments.ts'
-import { globsIntersect } from './glob-intersection.ts'
+import { globsIntersect } from '../go/glob-intersection.ts'
+import { asCount, asString, refuse } from '../values/operands.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** Compiled patterns that were used lately. Go's syntax; time is linear in the text, whatever the pattern. */

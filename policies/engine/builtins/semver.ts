@@ -1,4 +1,4 @@
-import { asString, refuse } from './arguments.ts'
+import { asString, refuse } from '../values/operands.ts'
 import type { HostBuiltin } from './index.ts'
 
 /** Semantic versions as OPA reads them: a leading `v` is allowed, and so are leading zeros. */

@@ -1,8 +1,8 @@
-import { type GoValue, sprintf } from '../go/sprintf.ts'
-import { showValue } from '../show-value.ts'
-import { isNumber, numberText, type RegoNumber, type Value } from '../values.ts'
-import { asArray, asString } from './arguments.ts'
+import { type GoValue, sprintf } from '../go/fmt/sprintf.ts'
+import { asArray, asString } from '../values/operands.ts'
+import { isNumber, numberText, type RegoNumber, type Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
+import { showValue } from './show-value.ts'
 
 /** Numbers keep their kind; every other value is the text that Rego writes for it (`null` and `true` too). */
 const goValue = (value: Value): GoValue => {

@@ -1,5 +1,5 @@
-import type { Value } from '../values.ts'
-import { asCount, asString, asStrings, charactersOf, refuse } from './arguments.ts'
+import { asCount, asString, asStrings, charactersOf, refuse } from '../values/operands.ts'
+import type { Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 const oneOrMore = (value: Value | undefined): string[] => (typeof value === 'string' ? [value] : asStrings(value))

@@ -1,6 +1,6 @@
 import { renderTemplate, TemplateError } from '../go/template/execute.ts'
-import { parseValue, type Value } from '../values.ts'
-import { asObject, asString, refuse } from './arguments.ts'
+import { asObject, asString, refuse } from '../values/operands.ts'
+import { parseValue, type Value } from '../values/values.ts'
 import { goJson } from './encoding.ts'
 import type { HostBuiltin } from './index.ts'
 

@@ -1,9 +1,9 @@
-import { parseDuration } from '../go/duration.ts'
-import { dayNames, formatTime, utcMilliseconds, type WallTime } from '../go/time-layout.ts'
-import { parseTime } from '../go/time-parse.ts'
-import { abbreviationAt, offsetAt } from '../go/time-zone.ts'
-import { integerOf, type Value } from '../values.ts'
-import { asInt64, asInteger, asString, refuse } from './arguments.ts'
+import { parseDuration } from '../go/time/duration.ts'
+import { dayNames, formatTime, utcMilliseconds, type WallTime } from '../go/time/layout.ts'
+import { parseTime } from '../go/time/parse.ts'
+import { abbreviationAt, offsetAt } from '../go/time/zone.ts'
+import { asInt64, asInteger, asString, refuse } from '../values/operands.ts'
+import { integerOf, type Value } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 const second = 1_000_000_000n

@@ -1,5 +1,5 @@
-import { integerOf, numberOf, type RegoNumber, scientific } from '../values.ts'
-import { asString, refuse } from './arguments.ts'
+import { asString, refuse } from '../values/operands.ts'
+import { integerOf, numberOf, type RegoNumber, scientific } from '../values/values.ts'
 import type { HostBuiltin } from './index.ts'
 
 const decimal = { k: 1, m: 2, g: 3, t: 4, p: 5, e: 6 }

@@ -1,4 +1,4 @@
-import { asString, objectOf, refuse } from './arguments.ts'
+import { asString, objectOf, refuse } from '../values/operands.ts'
 import { percentDecode } from './encoding.ts'
 import type { HostBuiltin } from './index.ts'
 

@@ -1,7 +1,8 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { decodeBase64 } from '../go/base64.ts'
 import { decodePem, pemBlocks } from '../go/pem.ts'
-import type { RegoObject, Value } from '../values.ts'
+import { asInt64, asItems, asObject, asString, BuiltinError, objectOf, refuse } from '../values/operands.ts'
+import type { RegoObject, Value } from '../values/values.ts'
 import { type Certificate, parseCertificate, parseCertificateRequest } from '../x509/certificate.ts'
 import { elementsOf } from '../x509/der.ts'
 import {
@@ -13,7 +14,6 @@ import {
   readPrivateKey,
 } from '../x509/private-keys.ts'
 import { type VerifyOptions, verifyChain } from '../x509/verify.ts'
-import { asInt64, asItems, asObject, asString, BuiltinError, objectOf, refuse } from './arguments.ts'
 import type { EvaluationContext, HostBuiltin } from './index.ts'
 
 /** PEM, or base64 of PEM or of DER. `undefined`: neither. */

@@ -9,10 +9,10 @@ import {
   type Pair,
   parseAllDocuments,
 } from 'yaml'
-import { resolvePlain } from '../go/yaml-resolve.ts'
-import { writeYaml } from '../go/yaml-write.ts'
-import { integerOf, numberOf, type RegoObject, type Value } from '../values.ts'
-import { asString, refuse, textOf } from './arguments.ts'
+import { resolvePlain } from '../go/yaml/resolve.ts'
+import { writeYaml } from '../go/yaml/write.ts'
+import { asString, refuse, textOf } from '../values/operands.ts'
+import { integerOf, numberOf, type RegoObject, type Value } from '../values/values.ts'
 import { goJson } from './encoding.ts'
 import type { HostBuiltin } from './index.ts'
 

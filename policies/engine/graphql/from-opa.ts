@@ -24,8 +24,8 @@ import {
   type ValueNode,
   type VariableDefinitionNode,
 } from 'graphql/language'
-import { refuse } from '../builtins/arguments.ts'
-import type { RegoObject } from '../values.ts'
+import { refuse } from '../values/operands.ts'
+import type { RegoObject } from '../values/values.ts'
 import { typeKinds, valueKinds } from './to-opa.ts'
 
 /**

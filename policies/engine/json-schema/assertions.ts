@@ -10,7 +10,7 @@ import {
   scientific,
   toInteger,
   type Value,
-} from '../values.ts'
+} from '../values/values.ts'
 import { fitsFormat } from './formats.ts'
 import { fail, type Result } from './result.ts'
 

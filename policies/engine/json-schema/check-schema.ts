@@ -1,5 +1,5 @@
 import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, numberText, type RegoObject, scientific, sorted, toInteger, type Value } from '../values.ts'
+import { isNumber, numberText, type RegoObject, scientific, sorted, toInteger, type Value } from '../values/values.ts'
 import { resolveReference, type SchemaDocument, SchemaError } from './references.ts'
 
 /** Throws `SchemaError` with what gojsonschema would say about a schema that is none. */

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { parseUri } from '../builtins/uri.ts'
-import { isLeapYear } from '../go/time-layout.ts'
-import { parseTime } from '../go/time-parse.ts'
+import { isLeapYear } from '../go/time/layout.ts'
+import { parseTime } from '../go/time/parse.ts'
 
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
 const patterns = {

@@ -1,5 +1,5 @@
 import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, type RegoObject, sortedEntries, type Value } from '../values.ts'
+import { isNumber, type RegoObject, sortedEntries, type Value } from '../values/values.ts'
 import { assertAny, assertArray, assertNumber, assertObject, assertText, assertType, listOf } from './assertions.ts'
 import { resolveReference, type SchemaDocument } from './references.ts'
 import { closest, emptyResult, fail, isValid, type Mismatch, merge, type Result } from './result.ts'

@@ -1,5 +1,5 @@
-import { objectOf, refuse } from '../builtins/arguments.ts'
-import { integerOf as narrow, type RegoObject, type Value } from '../values.ts'
+import { objectOf, refuse } from '../values/operands.ts'
+import { integerOf as narrow, type RegoObject, type Value } from '../values/values.ts'
 import {
   bitsOf,
   childrenOf,

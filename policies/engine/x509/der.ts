@@ -1,4 +1,4 @@
-import { refuse } from '../builtins/arguments.ts'
+import { refuse } from '../values/operands.ts'
 
 /** DER (X.690), as far as certificates need it. Everything here throws `BuiltinError` for what is not well-formed. */
 export interface Element {

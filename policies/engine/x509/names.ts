@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { objectOf } from '../builtins/arguments.ts'
 import { parseUri } from '../builtins/uri.ts'
-import type { Value } from '../values.ts'
+import { objectOf } from '../values/operands.ts'
+import type { Value } from '../values/values.ts'
 import { childrenOf, context, type Element, oidOf, tags, textOf } from './der.ts'
 
 /** Arrays of Go are `null` in JSON where nothing was put in. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { objectOf, refuse } from '../builtins/arguments.ts'
-import { integerOf, type RegoObject, type Value } from '../values.ts'
+import { objectOf, refuse } from '../values/operands.ts'
+import { integerOf, type RegoObject, type Value } from '../values/values.ts'
 
 export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
 

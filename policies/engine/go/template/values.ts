@@ -1,5 +1,5 @@
-import { Decimal, isNumber, numberText, type RegoNumber, sortedEntries, type Value } from '../../values.ts'
-import { display, type GoValue } from '../sprintf.ts'
+import { Decimal, isNumber, numberText, type RegoNumber, sortedEntries, type Value } from '../../values/values.ts'
+import { display, type GoValue } from '../fmt/sprintf.ts'
 
 /** What Go's text/template makes of JSON: what is true, what can be gone through, and how it is written. */
 

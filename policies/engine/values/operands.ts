@@ -1,0 +1,61 @@
+import { isNumber, type RegoNumber, toInteger, type Value } from './values.ts'
+
+/**
+ * A built-in function cannot answer: its operand has the wrong type or form. The expression is then undefined in the policy, as in OPA.
+ * The message is for those who write rules.
+ */
+export class BuiltinError extends Error {
+  override readonly name = 'BuiltinError'
+}
+
+export const refuse = (message: string): never => {
+  throw new BuiltinError(message)
+}
+
+export const asString = (value: Value | undefined): string =>
+  typeof value === 'string' ? value : refuse('operand must be a string')
+
+export const asBoolean = (value: Value | undefined): boolean =>
+  typeof value === 'boolean' ? value : refuse('operand must be a boolean')
+
+const asNumber = (value: Value | undefined): RegoNumber =>
+  value !== undefined && isNumber(value) ? value : refuse('operand must be a number')
+
+export const asInteger = (value: Value | undefined): bigint =>
+  toInteger(asNumber(value)) ?? refuse('operand must be an integer')
+
+/** An integer that fits a 64-bit one. */
+export const asInt64 = (value: Value | undefined): bigint => {
+  const integer = asInteger(value)
+  return BigInt.asIntN(64, integer) === integer ? integer : refuse('operand is out of range')
+}
+
+/** An integer within ±2^31: counts, indexes. */
+export const asCount = (value: Value | undefined): number => {
+  const integer = asInteger(value)
+  return integer >= -0x80000000n && integer < 0x80000000n ? Number(integer) : refuse('operand is out of range')
+}
+
+export const asArray = (value: Value | undefined): Value[] =>
+  Array.isArray(value) ? value : refuse('operand must be an array')
+
+export const asObject = (value: Value | undefined): Map<Value, Value> =>
+  value instanceof Map ? value : refuse('operand must be an object')
+
+/** The items of an array or a set. */
+export const asItems = (value: Value | undefined): Value[] => {
+  if (Array.isArray(value)) return value
+  return value instanceof Set ? [...value] : refuse('operand must be an array or a set')
+}
+
+export const asStrings = (value: Value | undefined): string[] => asItems(value).map(asString)
+
+/** Texts are cut and counted by characters (code points), as Go's runes. */
+export const charactersOf = (text: string): string[] => Array.from(text)
+
+/** An object from a record; members that are `undefined` are left out. */
+export const objectOf = (members: Record<string, Value | undefined>): Map<Value, Value> =>
+  new Map(Object.entries(members).filter((member): member is [string, Value] => member[1] !== undefined))
+
+/** Bytes → text as JSON would write them: what is not UTF-8 becomes U+FFFD. */
+export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
