@@ -1,5 +1,6 @@
 import { quote } from '../go/fmt/quote.ts'
-import { isNumber, numberText, sorted, sortedEntries, type Value } from '../values/values.ts'
+import { sorted, sortedEntries } from '../values/order.ts'
+import { isNumber, numberText, type Value } from '../values/value.ts'
 
 /** A value as Rego writes it: `{"a": [1, "x"]}`, `{1, 2}`, `set()`; members and keys in order. */
 export const showValue = (value: Value): string => {

@@ -7,7 +7,8 @@ import {
   type Run,
   type RunnerOptions,
 } from '../instance/runner.ts'
-import { parseValue, type RegoObject, type RegoSet, type Value } from '../values/values.ts'
+import { parseValue } from '../values/text.ts'
+import type { RegoObject, RegoSet, Value } from '../values/value.ts'
 import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './entrypoints.ts'
 
 /** A compiled policy on this thread. */

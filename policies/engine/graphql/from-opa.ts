@@ -25,7 +25,7 @@ import {
   type VariableDefinitionNode,
 } from 'graphql/language'
 import { refuse } from '../values/operands.ts'
-import type { RegoObject } from '../values/values.ts'
+import type { RegoObject } from '../values/value.ts'
 import { typeKinds, valueKinds } from './to-opa.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { asArray, asBoolean, asInteger, asObject, asString } from '../values/operands.ts'
-import type { RegoObject, Value } from '../values/values.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 
 const comments = { Comment: 'CommentGroup' } as const
 const around = { BeforeDescriptionComment: 'CommentGroup', AfterDescriptionComment: 'CommentGroup' } as const

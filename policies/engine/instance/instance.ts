@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { EvaluationContext, HostBuiltin } from '../builtins/index.ts'
+import type { Builtin, BuiltinTable, EvaluationContext } from '../builtins/builtin.ts'
 import { PolicyError } from '../policy-error.ts'
 import { BuiltinError } from '../values/operands.ts'
-import { parseValue, type Value, writeValue } from '../values/values.ts'
+import { parseValue, writeValue } from '../values/text.ts'
+import type { Value } from '../values/value.ts'
 
 /**
  * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a decision): the input is
@@ -93,7 +94,7 @@ export const instantiate = ({
 }: {
   module: WebAssembly.Module
   origin: InstanceOrigin
-  builtins: Readonly<Record<string, HostBuiltin>>
+  builtins: BuiltinTable
   limits: { input: number; result: number; memory: number }
   /** Milliseconds since 1970; asked at most once an evaluation. */
   now: () => number
@@ -234,10 +235,7 @@ const sharedCopy = (memory: ArrayBufferLike, start: number, end: number): Uint8A
 const sharedPart = (memory: ArrayBufferLike, start: number, end: number): Uint8Array<SharedArrayBuffer> =>
   new Uint8Array(memory as SharedArrayBuffer, start, end - start)
 
-const suppliedBuiltins = (
-  { builtins: needed }: MemoryImage,
-  builtins: Readonly<Record<string, HostBuiltin>>,
-): HostBuiltin[] => {
+const suppliedBuiltins = ({ builtins: needed }: MemoryImage, builtins: BuiltinTable): Builtin[] => {
   const missing = Object.values(needed).filter((name) => !builtins[name])
   if (missing.length > 0) {
     throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
@@ -245,7 +243,7 @@ const suppliedBuiltins = (
   return needed.map((name) => builtins[name]!)
 }
 
-const answerOf = (builtin: HostBuiltin, args: readonly Value[], context: EvaluationContext): Value | undefined => {
+const answerOf = (builtin: Builtin, args: readonly Value[], context: EvaluationContext): Value | undefined => {
   try {
     return builtin(args, context)
   } catch (error) {

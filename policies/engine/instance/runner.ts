@@ -1,4 +1,4 @@
-import type { HostBuiltin } from '../builtins/index.ts'
+import type { BuiltinTable } from '../builtins/builtin.ts'
 import { PolicyError } from '../policy-error.ts'
 import { compileModule, type InstanceOrigin, instantiate, type MemoryImage, type WasmInstance } from './instance.ts'
 import { forSharedMemory } from './shared-memory.ts'
@@ -37,7 +37,7 @@ const keptGrowth = 16_777_216
 
 /** What instances are given. The functions are an argument because threads load them only for policies that use some. */
 export interface RunnerOptions {
-  builtins: Readonly<Record<string, HostBuiltin>>
+  builtins: BuiltinTable
   limits?: Partial<EngineLimits>
   now?: () => number
   /** Receives the lines that rules print. */

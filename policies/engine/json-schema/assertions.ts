@@ -1,8 +1,7 @@
-import { goJson } from '../builtins/encoding.ts'
-import { compileRegex } from '../builtins/regex.ts'
+import { goJson } from '../go/json.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { compareNumbers, equalValues } from '../values/order.ts'
 import {
-  compareNumbers,
-  equalValues,
   isNumber,
   numberText,
   type RegoNumber,
@@ -10,7 +9,7 @@ import {
   scientific,
   toInteger,
   type Value,
-} from '../values/values.ts'
+} from '../values/value.ts'
 import { fitsFormat } from './formats.ts'
 import { fail, type Result } from './result.ts'
 

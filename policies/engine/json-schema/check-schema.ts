@@ -1,5 +1,6 @@
-import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, numberText, type RegoObject, scientific, sorted, toInteger, type Value } from '../values/values.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { sorted } from '../values/order.ts'
+import { isNumber, numberText, type RegoObject, scientific, toInteger, type Value } from '../values/value.ts'
 import { resolveReference, type SchemaDocument, SchemaError } from './references.ts'
 
 /** Throws `SchemaError` with what gojsonschema would say about a schema that is none. */

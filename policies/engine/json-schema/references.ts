@@ -1,4 +1,4 @@
-import type { RegoObject, Value } from '../values/values.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 
 /** A schema and what can be referred to in it. */
 export interface SchemaDocument {

@@ -1,5 +1,6 @@
-import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, type RegoObject, sortedEntries, type Value } from '../values/values.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { sortedEntries } from '../values/order.ts'
+import { isNumber, type RegoObject, type Value } from '../values/value.ts'
 import { assertAny, assertArray, assertNumber, assertObject, assertText, assertType, listOf } from './assertions.ts'
 import { resolveReference, type SchemaDocument } from './references.ts'
 import { closest, emptyResult, fail, isValid, type Mismatch, merge, type Result } from './result.ts'

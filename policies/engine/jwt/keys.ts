@@ -2,7 +2,8 @@ import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject, X50
 import { decodeBase64url } from '../go/base64.ts'
 import { decodePem } from '../go/pem.ts'
 import { asObject, asString, refuse } from '../values/operands.ts'
-import { parseValue, type RegoObject } from '../values/values.ts'
+import { parseValue } from '../values/text.ts'
+import type { RegoObject } from '../values/value.ts'
 
 /** A key that may verify tokens. `alg` and `kid` are those of a JWK; a secret one has no type and fits no signature. */
 export interface VerificationKey {

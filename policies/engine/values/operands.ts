@@ -1,8 +1,8 @@
-import { isNumber, type RegoNumber, toInteger, type Value } from './values.ts'
+import { isNumber, type RegoNumber, type RegoObject, toInteger, type Value } from './value.ts'
 
 /**
- * A built-in function cannot answer: its operand has the wrong type or form. The expression is then undefined in the policy, as in OPA.
- * The message is for those who write rules.
+ * A built-in function cannot answer: its operand has the wrong type or form. The expression is then undefined in the
+ * policy, as in OPA. The message is for those who write rules.
  */
 export class BuiltinError extends Error {
   override readonly name = 'BuiltinError'
@@ -12,13 +12,37 @@ export const refuse = (message: string): never => {
   throw new BuiltinError(message)
 }
 
+/** What `read` gives; refuses with the message where it throws. */
+export const orRefuse = <Result>(read: () => Result, message: string): Result => {
+  try {
+    return read()
+  } catch {
+    return refuse(message)
+  }
+}
+
+/** What `read` gives; `undefined` where it refuses. */
+export const unlessRefused = <Result>(read: () => Result): Result | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof BuiltinError) return undefined
+    throw error
+  }
+}
+
+// --- checks of operands
+
+/** Any value. The module passes all operands of a function. */
+export const asValue = (value: Value | undefined): Value => (value === undefined ? refuse('operand is missing') : value)
+
 export const asString = (value: Value | undefined): string =>
   typeof value === 'string' ? value : refuse('operand must be a string')
 
 export const asBoolean = (value: Value | undefined): boolean =>
   typeof value === 'boolean' ? value : refuse('operand must be a boolean')
 
-const asNumber = (value: Value | undefined): RegoNumber =>
+export const asNumber = (value: Value | undefined): RegoNumber =>
   value !== undefined && isNumber(value) ? value : refuse('operand must be a number')
 
 export const asInteger = (value: Value | undefined): bigint =>
@@ -39,7 +63,7 @@ export const asCount = (value: Value | undefined): number => {
 export const asArray = (value: Value | undefined): Value[] =>
   Array.isArray(value) ? value : refuse('operand must be an array')
 
-export const asObject = (value: Value | undefined): Map<Value, Value> =>
+export const asObject = (value: Value | undefined): RegoObject =>
   value instanceof Map ? value : refuse('operand must be an object')
 
 /** The items of an array or a set. */
@@ -50,11 +74,10 @@ export const asItems = (value: Value | undefined): Value[] => {
 
 export const asStrings = (value: Value | undefined): string[] => asItems(value).map(asString)
 
-/** Texts are cut and counted by characters (code points), as Go's runes. */
-export const charactersOf = (text: string): string[] => Array.from(text)
+// --- results
 
 /** An object from a record; members that are `undefined` are left out. */
-export const objectOf = (members: Record<string, Value | undefined>): Map<Value, Value> =>
+export const objectOf = (members: Record<string, Value | undefined>): RegoObject =>
   new Map(Object.entries(members).filter((member): member is [string, Value] => member[1] !== undefined))
 
 /** Bytes → text as JSON would write them: what is not UTF-8 becomes U+FFFD. */

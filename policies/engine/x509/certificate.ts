@@ -1,5 +1,5 @@
 import { objectOf, refuse } from '../values/operands.ts'
-import { integerOf as narrow, type RegoObject, type Value } from '../values/values.ts'
+import { integerOf as narrow, type RegoObject, type Value } from '../values/value.ts'
 import {
   bitsOf,
   childrenOf,

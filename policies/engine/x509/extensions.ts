@@ -1,5 +1,5 @@
 import { objectOf } from '../values/operands.ts'
-import type { Value } from '../values/values.ts'
+import type { Value } from '../values/value.ts'
 import {
   bitsOf,
   childrenOf,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { parseUri } from '../builtins/uri.ts'
+import { parseUrl } from '../go/url.ts'
 import { objectOf } from '../values/operands.ts'
-import type { Value } from '../values/values.ts'
+import type { Value } from '../values/value.ts'
 import { childrenOf, context, type Element, oidOf, tags, textOf } from './der.ts'
 
 /** Arrays of Go are `null` in JSON where nothing was put in. */
@@ -61,7 +61,7 @@ export const alternativeNames = (names: readonly Element[]): AlternativeNames =>
 
 /** Go's `url.URL`. */
 export const uriValue = (text: string): Value => {
-  const { scheme, hostname, port, path, rawPath, rawQuery, fragment } = parseUri(text)
+  const { scheme, hostname, port, path, rawPath, rawQuery, fragment } = parseUrl(text)
   const opaque = path === '' && hostname === '' && scheme !== '' ? /^[^:]*:([^?#]*)/.exec(text)![1]! : ''
   const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}${port && `:${port}`}`
   return objectOf({

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { objectOf, refuse } from '../values/operands.ts'
-import { integerOf, type RegoObject, type Value } from '../values/values.ts'
+import { integerOf, type RegoObject, type Value } from '../values/value.ts'
 
 export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
 

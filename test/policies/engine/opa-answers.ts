@@ -1,12 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { goJson } from '../../../policies/engine/builtins/encoding.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
 import { findOpa, runOpa } from '../../../policies/engine/compile/opa.ts'
 import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
-import { parseValue, type RegoObject, type Value } from '../../../policies/engine/values/values.ts'
+import { goJson } from '../../../policies/engine/go/json.ts'
+import { parseValue } from '../../../policies/engine/values/text.ts'
+import type { RegoObject, Value } from '../../../policies/engine/values/value.ts'
 
 /** What Rego expressions are: `expression = value` as JSON with sets in order, or `= undefined`. All are compiled and asked at once. */
 export const ours = async (expressions: readonly string[]): Promise<string[]> => {

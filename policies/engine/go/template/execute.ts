@@ -1,4 +1,4 @@
-import type { Value } from '../../values/values.ts'
+import type { Value } from '../../values/value.ts'
 import { functions } from './functions.ts'
 import { type Conditional, type Node, type Operand, type Pipe, parseTemplate } from './parse.ts'
 import { entriesOf, fieldOf, isTrue, refuse, shown, type TemplateValue } from './values.ts'

@@ -1,7 +1,8 @@
-import { queryEscape } from '../../builtins/encoding.ts'
-import { compareStrings, numberText } from '../../values/values.ts'
+import { compareStrings } from '../../values/order.ts'
+import { numberText } from '../../values/value.ts'
 import { isPrintable } from '../fmt/quote.ts'
 import { display, sprintf } from '../fmt/sprintf.ts'
+import { queryEscape } from '../url.ts'
 import { goValue, isDataNumber, isOwnNumber, isTrue, print, refuse, type TemplateValue } from './values.ts'
 
 /** Operands are evaluated when they are asked for: `and` and `or` stop at the first that decides. */

@@ -1,4 +1,5 @@
-import { isNumber, numberText, type RegoNumber, sorted, type Value } from '../../values/values.ts'
+import { sorted } from '../../values/order.ts'
+import { isNumber, numberText, type RegoNumber, type Value } from '../../values/value.ts'
 import { formatFloat } from '../fmt/float.ts'
 import { needsQuotes } from './resolve.ts'
 
