@@ -2,7 +2,7 @@ import { request } from 'undici'
 import { createBoundedAgent } from '../platform/bounded-client.ts'
 import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 
 /** A bundle on a server, asked for again and again. */
 export interface BundleDownload {

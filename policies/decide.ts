@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { depthOf } from '../platform/validate.ts'
 import { isPermittedHeader } from './decision-headers.ts'
-import { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+import { PolicyBusy, PolicyError } from './engine/index.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet } from './policy-set.ts'
 
-export { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+export { PolicyBusy, PolicyError } from './engine/index.ts'
 export { type PolicyInput, policyInputSchema, principalInput } from './input.ts'
 export { loadPolicies, type PolicySet, type PolicySource, shippedPolicies } from './policy-set.ts'
 export { type WatchedPolicies, watchPolicies } from './watch.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { storableText } from '../platform/validate.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 import type { PolicySet } from './policy-set.ts'
 
 export const impersonationEntrypoint = 'surrogate/impersonation/decision'

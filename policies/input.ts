@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 
 /**
  * What a gateway policy is asked with (`version` 1). A member without a value is absent, never null or empty. With `auth: none`,

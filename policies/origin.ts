@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { backOffMs } from '../platform/back-off.ts'
 import type { Secret } from '../platform/secret.ts'
 import { bundleDownload } from './bundle-download.ts'
-import { listSources, readSources, type Sources } from './engine/compile/sources.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { listSources, PolicyError, readSources, type Sources } from './engine/index.ts'
 
 /** What lies where policies come from, read once: compiler and comparison see the same bytes. */
 export interface PolicyFiles {

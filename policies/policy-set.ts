@@ -2,15 +2,24 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../platform/logger.ts'
 import { assetUrl } from '../platform/module-url.ts'
-import type { Bundle, Compiled } from './engine/bundle/bundle.ts'
-import type { Verification } from './engine/bundle/signatures.ts'
-import { findOpa } from './engine/compile/opa.ts'
-import { firstDifference, hashSources } from './engine/compile/sources.ts'
-import { loadWasmEngine } from './engine/evaluate/engine.ts'
-import { prepareEngine } from './engine/instance/runner.ts'
-import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
-import { type Isolation, type IsolationOptions, startIsolation } from './engine/threads/isolation.ts'
-import { compileBundle, openBundle, reuseCompiled } from './engine/threads/open-bundle.ts'
+import {
+  type Bundle,
+  type Compiled,
+  CompilerMissing,
+  compileBundle,
+  findOpa,
+  firstDifference,
+  hashSources,
+  type Isolation,
+  type IsolationOptions,
+  loadWasmEngine,
+  openBundle,
+  PolicyError,
+  prepareEngine,
+  reuseCompiled,
+  startIsolation,
+  type Verification,
+} from './engine/index.ts'
 import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */

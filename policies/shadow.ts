@@ -1,7 +1,7 @@
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { type Decision, decideIsolated } from './decide.ts'
-import { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+import { PolicyBusy, PolicyError } from './engine/index.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet, PolicySource } from './policy-set.ts'
 import { watchPolicies } from './watch.ts'

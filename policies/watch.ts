@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Bundle, Compiled } from './engine/bundle/bundle.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { type Bundle, type Compiled, PolicyError } from './engine/index.ts'
 import { type PolicyFiles, policyOrigin } from './origin.ts'
 import { obtainBundle, type PolicySet, type PolicySource, policySet } from './policy-set.ts'
 

@@ -2,10 +2,14 @@ import { createPrivateKey } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PolicyError } from '../../policies/decide.ts'
-import { publishBundle, readBundle } from '../../policies/engine/bundle/bundle.ts'
-import { type SignatureAlgorithm, signatureAlgorithms } from '../../policies/engine/bundle/signatures.ts'
-import { compilePolicies } from '../../policies/engine/compile/compile.ts'
-import { readSources } from '../../policies/engine/compile/sources.ts'
+import {
+  compilePolicies,
+  publishBundle,
+  readBundle,
+  readSources,
+  type SignatureAlgorithm,
+  signatureAlgorithms,
+} from '../../policies/engine/index.ts'
 import { bundleFile } from '../../policies/origin.ts'
 import { type Invocation, number, UsageError } from './invocation.ts'
 

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 import { explain, explanationLines } from '../../policies/authoring/explain.ts'
 import { defaultEntrypoint, PolicyError } from '../../policies/decide.ts'
-import { readSources } from '../../policies/engine/compile/sources.ts'
+import { readSources } from '../../policies/engine/index.ts'
 import { type Invocation, questionOfCase, UsageError } from './invocation.ts'
 
 /** `surrogate policy explain`: which rules made a decision, of a line of the decision log, an input, or a case. */

@@ -1,8 +1,6 @@
 import { loadGatewayConfig } from '../../gateway/config.ts'
 import { pathComparisons } from '../../policies/authoring/path-comparisons.ts'
-import { planPolicies } from '../../policies/engine/compile/compile.ts'
-import { readSources } from '../../policies/engine/compile/sources.ts'
-import type { CompileIssue } from '../../policies/engine/policy-error.ts'
+import { type CompileIssue, planPolicies, readSources } from '../../policies/engine/index.ts'
 import type { Invocation } from './invocation.ts'
 
 /**

@@ -4,7 +4,7 @@ import { type PolicyCase, type ResolveCase, runCases } from '../../policies/auth
 import { testRules } from '../../policies/authoring/check.ts'
 import { coverageLines, ruleCoverage } from '../../policies/authoring/coverage.ts'
 import { loadPolicies } from '../../policies/decide.ts'
-import { readSources, type Sources } from '../../policies/engine/compile/sources.ts'
+import { readSources, type Sources } from '../../policies/engine/index.ts'
 import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
 import { junitXml, type TestReport } from './junit.ts'
 

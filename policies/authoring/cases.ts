@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse as parseYaml } from 'yaml'
 import { z } from 'zod'
 import { type Decision, decide, defaultEntrypoint, type PolicyInput, principalInput } from '../decide.ts'
-import { PolicyError } from '../engine/policy-error.ts'
+import { PolicyError } from '../engine/index.ts'
 import { foldedPath, pathEqualitySchema } from '../path-equality.ts'
 import type { PolicySet } from '../policy-set.ts'
 

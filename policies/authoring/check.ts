@@ -1,10 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { capabilitiesFile, checkIssues, compilePolicies, withSources } from '../engine/compile/compile.ts'
-import { runOpa } from '../engine/compile/opa.ts'
-import { isTest, type Sources } from '../engine/compile/sources.ts'
-import { type CompileIssue, issueLine, PolicyError } from '../engine/policy-error.ts'
+import {
+  type CompileIssue,
+  capabilitiesFile,
+  checkIssues,
+  compilePolicies,
+  issueLine,
+  isTest,
+  PolicyError,
+  runOpa,
+  type Sources,
+  withSources,
+} from '../engine/index.ts'
 import { inputSchemas } from '../schemas.ts'
 
 /**

@@ -1,10 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { allDone, capabilitiesFile, withSources } from '../engine/compile/compile.ts'
-import { runOpa } from '../engine/compile/opa.ts'
-import type { Sources } from '../engine/compile/sources.ts'
-import { PolicyError } from '../engine/policy-error.ts'
+import { allDone, capabilitiesFile, PolicyError, runOpa, type Sources, withSources } from '../engine/index.ts'
 
 /** Which lines of the rules were evaluated, by OPA's account: a line counts when an expression or a rule begins on it. */
 export interface Coverage {

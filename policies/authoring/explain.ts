@@ -1,10 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { capabilitiesFile, checkIssues, withSources } from '../engine/compile/compile.ts'
-import { runOpa } from '../engine/compile/opa.ts'
-import type { Sources } from '../engine/compile/sources.ts'
-import { PolicyError } from '../engine/policy-error.ts'
+import { capabilitiesFile, checkIssues, PolicyError, runOpa, type Sources, withSources } from '../engine/index.ts'
 
 /**
  * Why rules decide as they do: OPA's interpreter evaluates the entrypoint again and traces it, and what it traced becomes a tree of the

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CompileIssue } from '../engine/policy-error.ts'
+import type { CompileIssue } from '../engine/index.ts'
 
 /**
  * Where rules compare `input.request.path` or `segments` with a literal: an API that takes other spellings of the path

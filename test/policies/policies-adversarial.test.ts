@@ -1,13 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { decide } from '../../policies/decide.ts'
+import { projectInput } from '../../policies/engine/base/input-reads.ts'
+import { PolicyError } from '../../policies/engine/base/policy-error.ts'
 import { readBundle, unpack } from '../../policies/engine/bundle/bundle.ts'
 import { readTar, writeTar } from '../../policies/engine/bundle/tar.ts'
 import { compilePolicies } from '../../policies/engine/compile/compile.ts'
-import { inputReads, projectInput } from '../../policies/engine/compile/input-reads.ts'
+import { inputReads } from '../../policies/engine/compile/find-input-reads.ts'
 import { findOpa } from '../../policies/engine/compile/opa.ts'
 import { createWasmEngine } from '../../policies/engine/evaluate/engine.ts'
-import { PolicyError } from '../../policies/engine/policy-error.ts'
 import { decisionOf, policyInput } from './rule-folder.ts'
 
 const bytes = (value: string) => new TextEncoder().encode(value)

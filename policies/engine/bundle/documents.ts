@@ -1,4 +1,4 @@
-import { PolicyError } from '../policy-error.ts'
+import { PolicyError } from '../base/policy-error.ts'
 
 /** The documents among these files, put together: `a/b/data.json` is what rules know as `data.a.b`. Throws `PolicyError`. */
 export const documentsOf = (files: ReadonlyMap<string, Uint8Array>): unknown => {

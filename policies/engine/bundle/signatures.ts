@@ -2,7 +2,7 @@ import { createHash, type KeyObject, sign } from 'node:crypto'
 import { z } from 'zod'
 import { parseJsonObject } from '../../../platform/jwt/json-object.ts'
 import { verifySignature } from '../../../platform/jwt/verify.ts'
-import { PolicyError } from '../policy-error.ts'
+import { PolicyError } from '../base/policy-error.ts'
 
 /**
  * Signatures of OPA bundles: `.signatures.json` holds one JWS whose payload lists a digest of every other file. What OPA signs is

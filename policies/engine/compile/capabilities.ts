@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { PolicyError } from '../base/policy-error.ts'
 import { builtinNames } from '../builtins/index.ts'
 import { readBundle } from '../bundle/bundle.ts'
 import { neededBuiltins } from '../instance/instance.ts'
-import { PolicyError } from '../policy-error.ts'
 import { compilePolicies } from './compile.ts'
 import { runOpa } from './opa.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CompileIssue } from '../policy-error.ts'
+import type { CompileIssue } from '../base/policy-error.ts'
 
 /**
  * OPA's compiled `replace(text, old, new)` never returns when `old` is empty, and nothing can interrupt an evaluation on the thread that

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { CompilerMissing, PolicyError } from '../policy-error.ts'
+import { CompilerMissing, PolicyError } from '../base/policy-error.ts'
 
 /**
  * Finds the Rego compiler: `opaBin` (the setting OPA_BIN), else `opa` on the PATH, else the official OPA 1.19.0 release binary that

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PolicyError } from '../policy-error.ts'
+import { PolicyError } from '../base/policy-error.ts'
 
 /** The files of a folder of rules by their path in it, with `/`. */
 export type Sources = ReadonlyMap<string, Uint8Array>

@@ -1,5 +1,5 @@
-import { type InputReads, projectInput } from '../compile/input-reads.ts'
-import { PolicyError } from '../policy-error.ts'
+import { type InputReads, projectInput } from '../base/input-reads.ts'
+import { PolicyError } from '../base/policy-error.ts'
 import { createKnownAnswers, type KnownAnswers } from './known-answers.ts'
 
 /** What stands before an evaluation, on whichever thread that is: the part of the input that is read, and the answers given lately. */

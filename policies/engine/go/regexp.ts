@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js'
-import { memoized } from '../memoized.ts'
+import { memoized } from '../base/memoized.ts'
 import { orRefuse } from '../values/operands.ts'
 
 /** Go's `regexp`: RE2 syntax, in a time that is linear in the text, whatever the pattern. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { PolicyError } from '../base/policy-error.ts'
 import type { Builtin, BuiltinTable, EvaluationContext } from '../builtins/builtin.ts'
-import { PolicyError } from '../policy-error.ts'
 import { BuiltinError } from '../values/operands.ts'
 import { parseValue, writeValue } from '../values/text.ts'
 import type { Value } from '../values/value.ts'

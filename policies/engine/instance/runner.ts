@@ -1,5 +1,5 @@
+import { PolicyError } from '../base/policy-error.ts'
 import type { BuiltinTable } from '../builtins/builtin.ts'
-import { PolicyError } from '../policy-error.ts'
 import { compileModule, type InstanceOrigin, instantiate, type MemoryImage, type WasmInstance } from './instance.ts'
 import { forSharedMemory } from './shared-memory.ts'
 

@@ -1,7 +1,7 @@
 import { Script } from 'node:vm'
 import { workerData } from 'node:worker_threads'
+import { PolicyError } from '../base/policy-error.ts'
 import type { Run } from '../instance/runner.ts'
-import { PolicyError } from '../policy-error.ts'
 import { stepBack } from './lower-priority.ts'
 import type { Answer, FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
 

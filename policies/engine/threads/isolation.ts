@@ -1,3 +1,4 @@
+import { PolicyBusy, PolicyError } from '../base/policy-error.ts'
 import {
   type Entrypoint,
   type EntrypointOptions,
@@ -6,7 +7,6 @@ import {
   resultOf,
 } from '../evaluate/entrypoints.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
-import { PolicyBusy, PolicyError } from '../policy-error.ts'
 import { type Answer, missed, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 
 /**

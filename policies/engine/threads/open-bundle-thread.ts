@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
+import { PolicyError } from '../base/policy-error.ts'
 import type { Bundle } from '../bundle/bundle.ts'
 import { prepareElsewhere } from '../instance/runner.ts'
-import { PolicyError } from '../policy-error.ts'
 import { stepBack } from './lower-priority.ts'
 import type { FromThread, OpenAnswer, Opened, OpenTask, ToThread } from './open-bundle.ts'
 

@@ -1,12 +1,12 @@
 import { moduleUrl } from '../../../platform/module-url.ts'
 import { startWorkerThread } from '../../../platform/worker-thread.ts'
+import { type CompileIssue, PolicyError } from '../base/policy-error.ts'
 import { type Bundle, type Compiled, readBundle } from '../bundle/bundle.ts'
 import type { Verification } from '../bundle/signatures.ts'
 import { compilePolicies } from '../compile/compile.ts'
 import { withNewDocuments } from '../compile/replace-documents.ts'
 import { hashSources, isDocument, type Sources } from '../compile/sources.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
-import { type CompileIssue, PolicyError } from '../policy-error.ts'
 
 /**
  * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 100 ms, in which

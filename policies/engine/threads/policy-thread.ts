@@ -1,8 +1,8 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../../platform/module-url.ts'
 import { startWorkerThread } from '../../../platform/worker-thread.ts'
+import { PolicyError } from '../base/policy-error.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
-import { PolicyError } from '../policy-error.ts'
 
 /** One thread of `isolation.ts`: a policy that is asked one batch after another, and ended when it misses a deadline. */
 export interface PolicyThread {

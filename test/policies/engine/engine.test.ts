@@ -3,11 +3,11 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { shippedPolicies } from '../../../policies/decide.ts'
+import { PolicyError } from '../../../policies/engine/base/policy-error.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
 import { findOpa } from '../../../policies/engine/compile/opa.ts'
 import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
-import { PolicyError } from '../../../policies/engine/policy-error.ts'
 import { decisionOf, policiesOf, policyInput } from '../rule-folder.ts'
 
 /** OPA's own JavaScript host, as the second opinion. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { projectInput } from '../../../policies/engine/base/input-reads.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
-import { projectInput } from '../../../policies/engine/compile/input-reads.ts'
 import { findOpa } from '../../../policies/engine/compile/opa.ts'
 import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
 import { policyInput } from '../rule-folder.ts'

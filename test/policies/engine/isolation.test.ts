@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { PolicyBusy } from '../../../policies/engine/base/policy-error.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
 import { findOpa } from '../../../policies/engine/compile/opa.ts'
 import { prepareEngine } from '../../../policies/engine/instance/runner.ts'
-import { PolicyBusy } from '../../../policies/engine/policy-error.ts'
 import { type IsolationOptions, startIsolation } from '../../../policies/engine/threads/isolation.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,15 +1,13 @@
 import { z } from 'zod'
+import { type InputReads, isObject } from '../base/input-reads.ts'
 
 /**
- * Which parts of the input an entrypoint can read, found in OPA's intermediate representation of the compiled rules. Writing and
- * parsing the input as JSON is more than half of a decision's cost; the shipped policy reads 4 of some 30 members.
+ * Finds which parts of the input an entrypoint can read, in OPA's intermediate representation of the compiled rules.
+ * Writing and parsing the input as JSON is more than half of a decision's cost; the shipped policy reads 4 of some 30
+ * members.
  *
  * The analysis may name too much, never too little: whatever it does not recognise counts as reading the whole.
  */
-export const inputReadsSchema = z.record(z.string(), z.union([z.null(), z.array(z.string())])).nullable()
-
-/** By member of the input: its members that are read, or null = all of it. `null` for the whole input. */
-export type InputReads = z.infer<typeof inputReadsSchema>
 
 /** `plan.json` of `opa build -t plan` → the reads of each entrypoint. */
 export const inputReads = (plan: unknown): Record<string, InputReads> => {
@@ -20,30 +18,6 @@ export const inputReads = (plan: unknown): Record<string, InputReads> => {
     plans.plans.map(({ name, blocks }) => [name, readsOf({ blocks, params: [inputLocal] }, functions, strings)]),
   )
 }
-
-/** The part of the input that the reads cover. A member that is not an object is kept whole, so that rules see what it is. */
-export const projectInput = (input: unknown, reads: InputReads): unknown => {
-  if (reads === null || !isObject(input)) return input
-  const part: Record<string, unknown> = {}
-  for (const key of Object.keys(reads)) {
-    if (!Object.hasOwn(input, key)) continue
-    const members = reads[key]
-    const value = input[key]
-    part[key] = members && isObject(value) ? pick(value, members) : value
-  }
-  return part
-}
-
-/** An assignment to `__proto__` would not make a member, so a rule that reads it gets all of them. */
-const pick = (value: Record<string, unknown>, members: readonly string[]): Record<string, unknown> => {
-  if (members.includes('__proto__')) return value
-  const part: Record<string, unknown> = {}
-  for (const member of members) if (Object.hasOwn(value, member)) part[member] = value[member]
-  return part
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const statementsSchema = z.object({ stmts: z.array(z.object({ type: z.string(), stmt: z.looseObject({}) })).nullish() })
 const blocksSchema = z.array(statementsSchema)
