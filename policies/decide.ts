@@ -22,7 +22,9 @@ export type Decision =
     }
   | {
       allow: false
-      /** `insufficient_scope` → 401 with the challenge, everything else 403. `policy_denied` when the policy gave none. */
+      /**
+       * `insufficient_scope` → 401 with the challenge, everything else 403. `policy_denied` when the policy gave none.
+       */
       reason: string
       /** At most 256 characters, written by the policy's author for the caller. */
       detail?: string
@@ -35,8 +37,8 @@ export type Decision =
     }
 
 /**
- * Asks a policy. Never throws and fails closed: anything but `true` or a decision of the form below, an error, or a result over 64 kB
- * is `{allow: false, reason: 'policy_error'}`.
+ * Asks a policy. Never throws and fails closed: anything but `true` or a decision of the form below, an error, or a
+ * result over 64 kB is `{allow: false, reason: 'policy_error'}`.
  */
 export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): Decision => {
   try {
@@ -47,8 +49,8 @@ export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): 
 }
 
 /**
- * The same in a thread of its own, where rules that run away end at a deadline: that is a `policy_error` too. Rejects only with
- * `PolicyBusy`, when no thread came free: then nothing was decided.
+ * The same in a thread of its own, where rules that run away end at a deadline: that is a `policy_error` too. Rejects
+ * only with `PolicyBusy`, when no thread came free: then nothing was decided.
  */
 export const decideIsolated = async (set: PolicySet, entrypoint: string, input: PolicyInput): Promise<Decision> => {
   if (!set.isolated) return policyError('these policies were not loaded with isolation')

@@ -1,6 +1,6 @@
 /**
- * Which headers a policy may set on the upstream request: none that says who the caller is or where it comes from, none that frames,
- * routes or authenticates the message, none that changes its method or path after they were decided on.
+ * Which headers a policy may set on the upstream request: none that says who the caller is or where it comes from, none
+ * that frames, routes or authenticates the message, none that changes its method or path after they were decided on.
  */
 export const isPermittedHeader = ([name, value]: readonly [string, string]): boolean => {
   const lower = name.toLowerCase()

@@ -62,8 +62,8 @@ const impersonationDecision = z.strictObject({
 export type ImpersonationDecision = z.infer<typeof impersonationDecision>
 
 /**
- * Asks the impersonation policy. Throws `PolicyError` when it gives no valid answer (→ 503: never allow). `scopes` of an answer that
- * names scopes nobody asked for is such an invalid answer.
+ * Asks the impersonation policy. Throws `PolicyError` when it gives no valid answer (→ 503: never allow). `scopes` of
+ * an answer that names scopes nobody asked for is such an invalid answer.
  */
 export const decideImpersonation = (set: PolicySet, input: ImpersonationInput): ImpersonationDecision => {
   const result = set.evaluate(impersonationEntrypoint, input)

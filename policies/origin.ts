@@ -54,8 +54,9 @@ export const policyOrigin = (path: string, remote: RemoteSettings = {}): PolicyO
   isAddress(path) ? remoteOrigin(path, remote) : fileOrigin(path)
 
 /**
- * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links (Kubernetes
- * ConfigMaps) and network file systems; a `stat` a file, so a large folder is looked at less often: at most about 4 % of one core.
+ * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links
+ * (Kubernetes ConfigMaps) and network file systems; a `stat` a file, so a large folder is looked at less often: at most
+ * about 4 % of one core.
  */
 const pollEvery = 200
 const pollPerFile = 1

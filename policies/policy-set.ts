@@ -29,8 +29,8 @@ export interface PolicySet {
   /** Such as `surrogate/gateway/decision`. */
   readonly entrypoints: readonly string[]
   /**
-   * The value of the entrypoint, or `undefined` when no rule gives one. Synchronous. Throws `PolicyError` when the evaluation
-   * failed; the next one is not affected.
+   * The value of the entrypoint, or `undefined` when no rule gives one. Synchronous. Throws `PolicyError` when the
+   * evaluation failed; the next one is not affected.
    */
   evaluate(entrypoint: string, input: unknown): unknown
   /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
@@ -40,7 +40,10 @@ export interface PolicySet {
 }
 
 export interface PolicySource {
-  /** A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules), a bundle file, or the address of one. */
+  /**
+   * A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules), a bundle file, or
+   * the address of one.
+   */
   path: string
   logger: Logger
   /** The setting OPA_BIN. */
@@ -59,10 +62,16 @@ export interface PolicySource {
   onSlow?: ((entrypoint: string) => void) | undefined
 }
 
-/** The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows everything. */
+/**
+ * The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows
+ * everything.
+ */
 export const shippedPolicies = fileURLToPath(assetUrl('./', import.meta.url))
 
-/** Loads policies from a folder, a bundle file or an address. Throws `PolicyError` that says what is wrong and, where it is known, where. */
+/**
+ * Loads policies from a folder, a bundle file or an address. Throws `PolicyError` that says what is wrong and, where it
+ * is known, where.
+ */
 export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => {
   const origin = policyOrigin(source.path, source.remote)
   try {
@@ -73,7 +82,8 @@ export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => 
 }
 
 /**
- * The bundle that is there when it fits the rules, else a fresh one from the compiler; which need not be asked when only documents changed.
+ * The bundle that is there when it fits the rules, else a fresh one from the compiler; which need not be asked when
+ * only documents changed.
  * @param running what was compiled last.
  */
 export const obtainBundle = async (

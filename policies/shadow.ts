@@ -7,8 +7,8 @@ import type { PolicySet, PolicySource } from './policy-set.ts'
 import { watchPolicies } from './watch.ts'
 
 /**
- * Candidate policies beside the live ones: asked the same in a thread of their own after the live decision was made, compared, counted,
- * and never enforced. Under load comparisons are skipped (and counted) rather than piled up.
+ * Candidate policies beside the live ones: asked the same in a thread of their own after the live decision was made,
+ * compared, counted, and never enforced. Under load comparisons are skipped (and counted) rather than piled up.
  */
 export interface Shadow {
   compare(asked: ShadowQuestion): void
@@ -40,7 +40,8 @@ const empty: PolicySet = {
 }
 
 /**
- * Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no error: nothing is compared until they can.
+ * Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no error: nothing is
+ * compared until they can.
  * @param sample share of the decisions that are compared, 0 to 1. Default 1.
  */
 export const createShadow = async (

@@ -9,24 +9,32 @@ export interface WatchedPolicies {
   current(): PolicySet
   /** `lastError`: why what is at the source now is not what runs; absent when it is. */
   status(): { revision: string; lastError?: string }
-  /** Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when. */
+  /**
+   * Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when.
+   */
   reload(): Promise<void>
   /** Stops watching; the last good set keeps working, its threads excepted. */
   close(): Promise<void>
 }
 
 /**
- * Loads policies and follows them: a changed file is compiled and swapped in within a second, a new bundle at the next poll, whole or not
- * at all. Throws `PolicyError` when the first load fails; later failures keep the last good set and are told by `status`, the log and
- * `surrogate_policies_stale`. A bundle with a lower serial number than the running one is refused, as is one without where that has one.
+ * Loads policies and follows them: a changed file is compiled and swapped in within a second, a new bundle at the next
+ * poll, whole or not at all. Throws `PolicyError` when the first load fails; later failures keep the last good set and
+ * are told by `status`, the log and `surrogate_policies_stale`. A bundle with a lower serial number than the running
+ * one is refused, as is one without where that has one.
  */
 export const watchPolicies = async (
   source: PolicySource & {
-    /** What later sets must hold too: rules that compile but lack one of these are not swapped in. The first set is the caller's to check. */
+    /**
+     * What later sets must hold too: rules that compile but lack one of these are not swapped in. The first set is the
+     * caller's to check.
+     */
     needed?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
-    /** Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws. */
+    /**
+     * Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws.
+     */
     startWith?: PolicySet
     metrics?: Metrics | undefined
     /** For metrics: which of a process's policies these are. Default `live`. */
@@ -93,7 +101,10 @@ export const watchPolicies = async (
     stale?.set({ policies: name }, 0)
   }
 
-  /** What the source has when it can be read and used, else what is kept from last time. The serial of that counts in either case. */
+  /**
+   * What the source has when it can be read and used, else what is kept from last time. The serial of that counts in
+   * either case.
+   */
   const first = async (): Promise<PolicySet> => {
     const kept = await origin.kept?.()
     const before = kept && (await obtainBundle(source, { bundle: kept }).catch(() => undefined))

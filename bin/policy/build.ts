@@ -13,7 +13,9 @@ import {
 import { bundleFile } from '../../policies/origin.ts'
 import { type Invocation, number, UsageError } from './invocation.ts'
 
-/** `surrogate policy build`: a folder of rules becomes a bundle, for publishing with a serial number and a signature. */
+/**
+ * `surrogate policy build`: a folder of rules becomes a bundle, for publishing with a serial number and a signature.
+ */
 export const buildBundle = async ({ path, values, opa, say }: Invocation): Promise<number> => {
   const signing = await signingKey(values)
   // Whoever signs publishes; the time is a number that grows from one bundle to the next.

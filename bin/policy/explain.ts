@@ -53,7 +53,10 @@ const eventSchema = z.looseObject({
   erased: z.array(z.string()).optional(),
 })
 
-/** A whole document is an input or one event; of lines of a decision log, the one with the id, else the last denial, else the last. */
+/**
+ * A whole document is an input or one event; of lines of a decision log, the one with the id, else the last denial,
+ * else the last.
+ */
 const questionIn = (content: string, id: string | undefined): Question => {
   const whole = readJson(content)
   const documents = whole === undefined ? content.split('\n').map(readJson) : [whole]

@@ -11,7 +11,10 @@ import {
 import { PolicyError } from '../../policies/decide.ts'
 import { resolveByConfig } from './resolve.ts'
 
-/** What a `surrogate policy …` command is given. Throws `PolicyError` for what is wrong with rules or cases; answers with the exit code. */
+/**
+ * What a `surrogate policy …` command is given. Throws `PolicyError` for what is wrong with rules or cases; answers
+ * with the exit code.
+ */
 export interface Invocation {
   /** The folder of rules. */
   path: string

@@ -8,7 +8,10 @@ import { readSources, type Sources } from '../../policies/engine/index.ts'
 import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
 import { junitXml, type TestReport } from './junit.ts'
 
-/** `surrogate policy test`: `_test.rego` files in OPA's interpreter, HTTP cases through the compiled rules, and what both left out. */
+/**
+ * `surrogate policy test`: `_test.rego` files in OPA's interpreter, HTTP cases through the compiled rules, and what
+ * both left out.
+ */
 export const testPolicies = async (invocation: Invocation): Promise<number> => {
   const { path, values, flags, say } = invocation
   const threshold = number(values, 'threshold')

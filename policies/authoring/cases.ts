@@ -8,8 +8,9 @@ import { foldedPath, pathEqualitySchema } from '../path-equality.ts'
 import type { PolicySet } from '../policy-set.ts'
 
 /**
- * Policy tests in the words of HTTP: a request, the claims of its token, the route it meets, the answer expected. YAML lists in a
- * folder, run by `surrogate policy test`. `resolve` is the seam to a gateway's own routes; without it every case describes its route.
+ * Policy tests in the words of HTTP: a request, the claims of its token, the route it meets, the answer expected. YAML
+ * lists in a folder, run by `surrogate policy test`. `resolve` is the seam to a gateway's own routes; without it every
+ * case describes its route.
  */
 export const runCases = (options: {
   cases: readonly PolicyCase[]
@@ -95,7 +96,10 @@ const caseSchema = z.strictObject({
 
 export type PolicyCase = z.infer<typeof caseSchema> & { file: string }
 
-/** Reads every `.yaml` and `.yml` of a folder, in order of their names. Throws `PolicyError` naming file, case and member. */
+/**
+ * Reads every `.yaml` and `.yml` of a folder, in order of their names. Throws `PolicyError` naming file, case and
+ * member.
+ */
 export const readCases = async (folder: string): Promise<PolicyCase[]> => {
   const names = await readdir(folder).catch((cause: unknown) => {
     throw new PolicyError(`there are no cases at ${folder}`, { cause })

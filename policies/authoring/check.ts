@@ -16,9 +16,9 @@ import {
 import { inputSchemas } from '../schemas.ts'
 
 /**
- * The mistakes that `opa check --strict` finds with our built-in functions and the types of the inputs, and those for which the rules cannot
- * be built; none when the rules are well. Rules get their input's type from `# schemas: - input: schema.gateway` in the metadata of their
- * package (any one file of it).
+ * The mistakes that `opa check --strict` finds with our built-in functions and the types of the inputs, and those for
+ * which the rules cannot be built; none when the rules are well. Rules get their input's type from the metadata of
+ * their package (`# schemas: - input: schema.gateway`, in any one file of it).
  */
 export const checkRules = async (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> => {
   const issues = [...(await strictIssues(options)), ...(await buildIssues(options))]
@@ -81,8 +81,8 @@ const testsSchema = z
   .transform((list) => list ?? [])
 
 /**
- * Runs the `_test.rego` files that are among the sources. `report` is OPA's own account of what failed, or one line. Throws `PolicyError`
- * when the rules do not compile.
+ * Runs the `_test.rego` files that are among the sources. `report` is OPA's own account of what failed, or one line.
+ * Throws `PolicyError` when the rules do not compile.
  */
 export const testRules = (options: {
   sources: Sources

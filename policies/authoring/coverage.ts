@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { allDone, capabilitiesFile, PolicyError, runOpa, type Sources, withSources } from '../engine/index.ts'
 
-/** Which lines of the rules were evaluated, by OPA's account: a line counts when an expression or a rule begins on it. */
+/**
+ * Which lines of the rules were evaluated, by OPA's account: a line counts when an expression or a rule begins on it.
+ */
 export interface Coverage {
   /** By file; tests left out. */
   files: ReadonlyMap<string, { covered: ReadonlySet<number>; missed: ReadonlySet<number> }>

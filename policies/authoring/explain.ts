@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { capabilitiesFile, checkIssues, PolicyError, runOpa, type Sources, withSources } from '../engine/index.ts'
 
 /**
- * Why rules decide as they do: OPA's interpreter evaluates the entrypoint again and traces it, and what it traced becomes a tree of the
- * rules that were asked, each with whether it held and, if not, the line that stood in the way.
+ * Why rules decide as they do: OPA's interpreter evaluates the entrypoint again and traces it, and what it traced
+ * becomes a tree of the rules that were asked, each with whether it held and, if not, the line that stood in the way.
  */
 export interface Explanation {
   /** The value of the entrypoint; undefined when no rule gives one. */
@@ -90,7 +90,10 @@ const readJson = (text: string): unknown => {
   }
 }
 
-/** A query is a rule's body or something within one (a comprehension, a negation); it ends with Exit, or with its last Fail. */
+/**
+ * A query is a rule's body or something within one (a comprehension, a negation); it ends with Exit, or with its last
+ * Fail.
+ */
 const rulesOf = (events: readonly Event[], sources: Sources): ExplainedRule[] => {
   const top: ExplainedRule[] = []
   const rules = new Map<number, ExplainedRule>()

@@ -1,6 +1,6 @@
 /**
- * The policy engine: Rego rules → OPA bundle → decisions, in WebAssembly. It knows nothing of gateways, issuers or their
- * inputs, and everything else imports it from here.
+ * The policy engine: Rego rules → OPA bundle → decisions, in WebAssembly. It knows nothing of gateways, issuers or
+ * their inputs, and everything else imports it from here.
  *
  *     const opa = await findOpa()
  *     const bundle = readBundle(await compilePolicies({ sources: await readSources('rules'), opa }))

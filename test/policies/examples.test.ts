@@ -8,7 +8,9 @@ import { readSources } from '../../policies/engine/compile/sources.ts'
 import { decideImpersonation, type ImpersonationInput } from '../../policies/impersonation.ts'
 import { policiesOf, ruleFolder } from './rule-folder.ts'
 
-/** The samples for impersonation, as an operator uses them: copied beside impersonation.rego, one of them or several. */
+/**
+ * The samples for impersonation, as an operator uses them: copied beside impersonation.rego, one of them or several.
+ */
 
 const folder = join(shippedPolicies, 'examples', 'impersonation')
 const names = (await readdir(folder)).filter((name) => !name.endsWith('_test.rego')).map((name) => name.slice(0, -5))

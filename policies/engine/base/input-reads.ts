@@ -6,7 +6,10 @@ export const inputReadsSchema = z.record(z.string(), z.union([z.null(), z.array(
 /** `null` for the whole input. */
 export type InputReads = z.infer<typeof inputReadsSchema>
 
-/** The part of the input that the reads cover. A member that is not an object is kept whole, so that rules see what it is. */
+/**
+ * The part of the input that the reads cover. A member that is not an object is kept whole, so that rules see what it
+ * is.
+ */
 export const projectInput = (input: unknown, reads: InputReads): unknown => {
   if (reads === null || !isObject(input)) return input
   const part: Record<string, unknown> = {}

@@ -1,4 +1,7 @@
-/** Where a rule file is wrong. `file` is relative to the folder of rules; `line` and `column` count from 1 and may be unknown. */
+/**
+ * Where a rule file is wrong. `file` is relative to the folder of rules; `line` and `column` count from 1 and may be
+ * unknown.
+ */
 export interface CompileIssue {
   file?: string
   line?: number
@@ -6,7 +9,10 @@ export interface CompileIssue {
   message: string
 }
 
-/** A policy cannot be compiled, loaded or evaluated. Callers deny; the message is for the operator's log, never for a caller. */
+/**
+ * A policy cannot be compiled, loaded or evaluated. Callers deny; the message is for the operator's log, never for a
+ * caller.
+ */
 export class PolicyError extends Error {
   override readonly name: string = 'PolicyError'
   readonly issues: readonly CompileIssue[]

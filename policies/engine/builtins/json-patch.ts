@@ -4,8 +4,8 @@ import { isNumber, type RegoObject, toInteger, type Value } from '../values/valu
 import { type BuiltinTable, builtin } from './builtin.ts'
 
 /**
- * RFC 6902 as OPA has it: paths may be arrays of keys of any kind, lead into sets (whose keys are their items), and as texts may lack
- * the first slash. Nothing is changed in place: every operation answers with a new document.
+ * RFC 6902 as OPA has it: paths may be arrays of keys of any kind, lead into sets (whose keys are their items), and as
+ * texts may lack the first slash. Nothing is changed in place: every operation answers with a new document.
  */
 type Path = readonly Value[]
 
@@ -82,7 +82,10 @@ const remove = (value: Value, path: Path): Value => {
   })
 }
 
-/** In an array the new value takes the old one's place, also at `-`… which is behind the last one and so cannot be replaced. */
+/**
+ * In an array the new value takes the old one's place, also at `-`… which is behind the last one and so cannot be
+ * replaced.
+ */
 const replace = (value: Value, path: Path, added: Value): Value =>
   path.length === 0 ? added : add(remove(value, path), path, added)
 

@@ -4,7 +4,10 @@ import { type BuiltinTable, builtin } from './builtin.ts'
 import { showValue } from './show-value.ts'
 
 export const printBuiltins: BuiltinTable = {
-  /** What `print(…)` in a rule becomes: one list whose items are the sets of values that an argument can have, empty when undefined. */
+  /**
+   * What `print(…)` in a rule becomes: one list whose items are the sets of values that an argument can have, empty
+   * when undefined.
+   */
   'internal.print': builtin([asArray], (args, { print }) => {
     const shown = args.map((values) => {
       const items = asItems(values)

@@ -119,7 +119,9 @@ const privateKeyJwk = (given: string): Value => {
   return key ? jwkOf(key) : null
 }
 
-/** Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key. */
+/**
+ * Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key.
+ */
 const keyPair = (certificateText: string, keyText: string): Value => {
   const chain = tlsBlocks(certificateText, 'CERTIFICATE').filter(({ type }) => type === 'CERTIFICATE')
   const [keyBlock] = tlsBlocks(keyText, 'PRIVATE KEY').filter(({ type }) => /^(?:.* )?PRIVATE KEY$/.test(type))

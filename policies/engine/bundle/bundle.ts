@@ -11,7 +11,10 @@ import { readTar, writeTar } from './tar.ts'
 /** A compiled policy: the WASM module, its documents, and what the manifest says about them. */
 export interface Bundle {
   revision: string
-  /** Grows from one published bundle to the next (`metadata.serial` of the manifest): with it an older one is known as such. */
+  /**
+   * Grows from one published bundle to the next (`metadata.serial` of the manifest): with it an older one is known as
+   * such.
+   */
   serial?: number
   wasm: Uint8Array<ArrayBuffer>
   data: unknown
@@ -24,7 +27,10 @@ export interface Bundle {
 /** A module and what it was compiled from: what is left of a bundle when its documents are replaced. */
 export type Compiled = Required<Pick<Bundle, 'wasm' | 'built'>>
 
-/** `sources` is the SHA-256 of every source file by its path, so that a bundle serves without a compiler while its sources are unchanged. */
+/**
+ * `sources` is the SHA-256 of every source file by its path, so that a bundle serves without a compiler while its
+ * sources are unchanged.
+ */
 const builtFrom = z.object({
   compiler: z.string(),
   sources: z.record(z.string(), z.string()),
@@ -33,7 +39,9 @@ const builtFrom = z.object({
 })
 export type BuiltFrom = z.infer<typeof builtFrom>
 
-/** `contents` ties the record to the files beside it: with others, what it says about rules and reads would be wrong. */
+/**
+ * `contents` ties the record to the files beside it: with others, what it says about rules and reads would be wrong.
+ */
 const stampSchema = builtFrom.extend({ contents: z.string() })
 
 const manifestFile = '.manifest'
@@ -49,8 +57,8 @@ const manifestSchema = z.looseObject({
 const largestBundle = 67_108_864
 
 /**
- * Reads an OPA bundle (`.tar.gz` with `policy.wasm`). Throws `PolicyError` saying what is wrong with it; with `verification` also when
- * it is not signed as that asks.
+ * Reads an OPA bundle (`.tar.gz` with `policy.wasm`). Throws `PolicyError` saying what is wrong with it; with
+ * `verification` also when it is not signed as that asks.
  */
 export const readBundle = (bytes: Uint8Array, verification?: Verification): Bundle => {
   const files = unpack(bytes)
@@ -74,7 +82,10 @@ export const readBundle = (bytes: Uint8Array, verification?: Verification): Bund
   }
 }
 
-/** The same bundle with a revision and its origin in the manifest, and with the same bytes whenever the contents are the same. */
+/**
+ * The same bundle with a revision and its origin in the manifest, and with the same bytes whenever the contents are the
+ * same.
+ */
 export const stampBundle = (bytes: Uint8Array, stamp: { revision: string; built: BuiltFrom }): Uint8Array => {
   const files = unpack(bytes)
   const manifest = manifestSchema.parse(jsonFile(files, manifestFile))

@@ -1,6 +1,9 @@
 import { PolicyError } from '../base/policy-error.ts'
 
-/** The documents among these files, put together: `a/b/data.json` is what rules know as `data.a.b`. Throws `PolicyError`. */
+/**
+ * The documents among these files, put together: `a/b/data.json` is what rules know as `data.a.b`. Throws
+ * `PolicyError`.
+ */
 export const documentsOf = (files: ReadonlyMap<string, Uint8Array>): unknown => {
   const names = [...files.keys()].filter((name) => name === 'data.json' || name.endsWith('/data.json'))
   const root: Record<string, unknown> = {}

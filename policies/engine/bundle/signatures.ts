@@ -5,8 +5,9 @@ import { verifySignature } from '../../../platform/jwt/verify.ts'
 import { PolicyError } from '../base/policy-error.ts'
 
 /**
- * Signatures of OPA bundles: `.signatures.json` holds one JWS whose payload lists a digest of every other file. What OPA signs is
- * verified here, and what is signed here OPA verifies. https://www.openpolicyagent.org/docs/management-bundles#signing
+ * Signatures of OPA bundles: `.signatures.json` holds one JWS whose payload lists a digest of every other file. What
+ * OPA signs is verified here, and what is signed here OPA verifies.
+ * https://www.openpolicyagent.org/docs/management-bundles#signing
  */
 export const signaturesFile = '.signatures.json'
 
@@ -36,7 +37,10 @@ const payloadSchema = z.looseObject({
   files: z.array(z.looseObject({ name: z.string(), hash: z.string(), algorithm: z.string() })),
 })
 
-/** Throws `PolicyError` unless the bundle is signed with one of the keys, and the signature names exactly the files that are there. */
+/**
+ * Throws `PolicyError` unless the bundle is signed with one of the keys, and the signature names exactly the files that
+ * are there.
+ */
 export const verifyBundle = (files: ReadonlyMap<string, Uint8Array>, { keys, scope }: Verification): void => {
   const content = files.get(signaturesFile)
   if (!content) throw new PolicyError('the bundle is not signed, and a key is configured')

@@ -1,6 +1,7 @@
 /**
- * Reads and writes the ustar archives that OPA bundles are (POSIX.1-1988, and the `path` records of POSIX.1-2001). Only regular
- * files: names are relative with `/`, never leave the archive, and occur once; everything else is an error. Nothing touches the disk.
+ * Reads and writes the ustar archives that OPA bundles are (POSIX.1-1988, and the `path` records of POSIX.1-2001). Only
+ * regular files: names are relative with `/`, never leave the archive, and occur once; everything else is an error.
+ * Nothing touches the disk.
  */
 const block = 512
 
@@ -35,7 +36,10 @@ export const readTar = (archive: Uint8Array): Map<string, Uint8Array<ArrayBuffer
   throw new TarError('the archive is cut off')
 }
 
-/** The same files always give the same bytes: sorted, no owner, no time. `root` stands before every name; OPA wants `/` there in bundles. */
+/**
+ * The same files always give the same bytes: sorted, no owner, no time. `root` stands before every name; OPA wants `/`
+ * there in bundles.
+ */
 export const writeTar = (files: ReadonlyMap<string, Uint8Array>, { root = '' } = {}): Uint8Array => {
   const parts: Uint8Array[] = []
   for (const [name, content] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {

@@ -26,8 +26,9 @@ const compiledAway = ['assign', 'eq', 'print', 'walk']
 const withheld = ['strings.replace_n']
 
 /**
- * What `policies/engine/capabilities.json` must hold: of this OPA's built-in functions those that its WASM contains or that the host
- * supplies, without deprecated ones. Which ones WASM contains is found out by compiling a rule that calls all of them.
+ * What `policies/engine/capabilities.json` must hold: of this OPA's built-in functions those that its WASM contains or
+ * that the host supplies, without deprecated ones. Which ones WASM contains is found out by compiling a rule that calls
+ * all of them.
  */
 export const suppliedCapabilities = async (opa: string) => {
   const current = await runOpa(opa, ['capabilities', '--current'])

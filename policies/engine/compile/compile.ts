@@ -15,8 +15,8 @@ import { fingerprint, hashSources, type Sources, writeSources } from './sources.
 export const capabilitiesFile = fileURLToPath(assetUrl('../capabilities.json', import.meta.url))
 
 /**
- * Rules → bundle bytes. `revision` defaults to a fingerprint of the sources. Throws `PolicyError` whose `issues` say file, line and
- * column of every mistake.
+ * Rules → bundle bytes. `revision` defaults to a fingerprint of the sources. Throws `PolicyError` whose `issues` say
+ * file, line and column of every mistake.
  */
 export const compilePolicies = (options: {
   sources: Sources
@@ -89,7 +89,9 @@ export const planPolicies = (options: { sources: Sources; opa: string }): Promis
 
 const withoutDocuments = ['data.json', 'data.yaml', 'data.yml'].flatMap((name) => ['--ignore', name])
 
-/** `Promise.all`, but where one fails it waits for the others too: they still write to a folder that is then taken away. */
+/**
+ * `Promise.all`, but where one fails it waits for the others too: they still write to a folder that is then taken away.
+ */
 export const allDone = async <const Work extends readonly Promise<unknown>[]>(work: Work) => {
   await Promise.allSettled(work)
   return Promise.all(work)

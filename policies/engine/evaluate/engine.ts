@@ -14,7 +14,10 @@ import { type EntrypointOptions, entrypointTable, inputText, resultOf } from './
 /** A compiled policy on this thread. */
 export interface WasmEngine {
   readonly entrypoints: readonly string[]
-  /** The value of the entrypoint, `undefined` when no rule gives one. Throws `PolicyError`; the next call has a fresh instance. */
+  /**
+   * The value of the entrypoint, `undefined` when no rule gives one. Throws `PolicyError`; the next call has a fresh
+   * instance.
+   */
   evaluate(entrypoint: string, input: unknown): unknown
   /** The same as an exact Rego value; the input is the text of one. For tools: several times slower. */
   evaluateExactly(entrypoint: string, input: string | undefined): Value | undefined
@@ -22,7 +25,9 @@ export interface WasmEngine {
 
 export type EngineOptions = EntrypointOptions & Omit<RunnerOptions, 'builtins'>
 
-/** Rejects with `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply. */
+/**
+ * Rejects with `PolicyError` when the module is not an OPA policy or needs a built-in function that we do not supply.
+ */
 export const createWasmEngine = async (options: EngineSource & EngineOptions): Promise<WasmEngine> =>
   loadWasmEngine(prepareEngine(options, options), options)
 

@@ -2,7 +2,10 @@ import { type InputReads, projectInput } from '../base/input-reads.ts'
 import { PolicyError } from '../base/policy-error.ts'
 import { createKnownAnswers, type KnownAnswers } from './known-answers.ts'
 
-/** What stands before an evaluation, on whichever thread that is: the part of the input that is read, and the answers given lately. */
+/**
+ * What stands before an evaluation, on whichever thread that is: the part of the input that is read, and the answers
+ * given lately.
+ */
 export interface Entrypoint {
   /** Its number in the module. */
   id: number

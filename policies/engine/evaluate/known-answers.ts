@@ -1,4 +1,6 @@
-/** What an entrypoint answered to inputs that it was given lately. Texts, so that every caller has an answer of its own. */
+/**
+ * What an entrypoint answered to inputs that it was given lately. Texts, so that every caller has an answer of its own.
+ */
 export interface KnownAnswers {
   get(input: string): string | undefined
   set(input: string, answer: string): void
@@ -11,9 +13,9 @@ const maxLength = 4_096
 const pause = 100_000
 
 /**
- * Only the part of the input that an entrypoint reads makes the text, and that repeats: the shipped policy reads method, scopes and actor,
- * not path or token. A policy that reads what is new in every request (its id, the time) fills the memory once without a hit and is then
- * not remembered for a while.
+ * Only the part of the input that an entrypoint reads makes the text, and that repeats: the shipped policy reads
+ * method, scopes and actor, not path or token. A policy that reads what is new in every request (its id, the time)
+ * fills the memory once without a hit and is then not remembered for a while.
  */
 export const createKnownAnswers = (): KnownAnswers => {
   const answers = new Map<string, string>()

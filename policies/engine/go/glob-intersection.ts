@@ -8,11 +8,12 @@ interface Place {
 }
 
 /**
- * Whether a text exists that fits both patterns. Patterns are characters, `.`, `[a-z]`, each with `*` or `+` behind it, and `\` before
- * a character that is meant literally.
+ * Whether a text exists that fits both patterns. Patterns are characters, `.`, `[a-z]`, each with `*` or `+` behind it,
+ * and `\` before a character that is meant literally.
  *
- * OPA's procedure, not the exact answer: a repeated place takes what it can of the other pattern, place by place, so that `a+b*` and
- * `a+` have nothing in common for it. Rules are tested with OPA, and must then not decide otherwise here.
+ * OPA's procedure, not the exact answer: a repeated place takes what it can of the other pattern, place by place, so
+ * that `a+b*` and `a+` have nothing in common for it. Rules are tested with OPA, and must then not decide otherwise
+ * here.
  */
 export const globsIntersect = (left: string, right: string): boolean => {
   const trimmed = trim(placesOf(left), placesOf(right))

@@ -7,8 +7,8 @@ const aroundAll = { ...around, EndOfDefinitionComment: 'CommentGroup' } as const
 
 /**
  * OPA's AST of GraphQL is the JSON of the structs of the Go package `gqlparser`, without positions, and without members
- * that are null, an empty list or an empty object; texts, flags and numbers are there also when they are empty. What only
- * validation fills in is left out.
+ * that are null, an empty list or an empty object; texts, flags and numbers are there also when they are empty. What
+ * only validation fills in is left out.
  */
 const structs = {
   QueryDocument: { Operations: ['OperationDefinition'], Fragments: ['FragmentDefinition'], ...comments },

@@ -6,14 +6,18 @@ import { parseValue, writeValue } from '../values/text.ts'
 import type { Value } from '../values/value.ts'
 
 /**
- * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a decision): the input is
- * written behind the heap's end as JSON, the answer is JSON that ends with a NUL. One memory an instance; not re-entrant.
+ * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a
+ * decision): the input is written behind the heap's end as JSON, the answer is JSON that ends with a NUL. One memory an
+ * instance; not re-entrant.
  */
 export interface WasmInstance {
   readonly entrypoints: Readonly<Record<string, number>>
   /** The answer as JSON, or as the text of a Rego value (see `values.ts`): sets stay sets, keys what they are. */
   evaluate(entrypoint: number, input: string | undefined, form?: 'json' | 'value'): string
-  /** Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and printed nothing. */
+  /**
+   * Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and
+   * printed nothing.
+   */
   repeatable(): boolean
   /** Bytes by which the memory grew since the start. */
   grownBy(): number
@@ -23,13 +27,17 @@ export interface WasmInstance {
 }
 
 /**
- * An instance with its documents loaded: others start from it without parsing them again, in a new memory or in that of an instance
- * that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old memory is sound again.
+ * An instance with its documents loaded: others start from it without parsing them again, in a new memory or in that of
+ * an instance that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old
+ * memory is sound again.
  */
 export interface MemoryImage {
   /** What lies below the documents: the module's own variables and its stack. */
   own: Uint8Array<SharedArrayBuffer>
-  /** The parsed documents, from there to `heap`, which no evaluation changes. Shared: other threads need no copy to start from. */
+  /**
+   * The parsed documents, from there to `heap`, which no evaluation changes. Shared: other threads need no copy to
+   * start from.
+   */
   documents: Uint8Array<SharedArrayBuffer>
   /** The parsed documents. Address. */
   data: number
@@ -77,8 +85,8 @@ const envelopeBytes = '[{"result":}]'.length
 const encoder = new TextEncoder()
 
 /**
- * Documents to parse, as JSON, with `shared` into a memory that threads can hand to each other, for a module that is made for one; or an
- * image, with `memory` one that holds the image's documents already, whoever used it before.
+ * Documents to parse, as JSON, with `shared` into a memory that threads can hand to each other, for a module that is
+ * made for one; or an image, with `memory` one that holds the image's documents already, whoever used it before.
  */
 export type InstanceOrigin =
   | { documents: Uint8Array; shared?: boolean }
@@ -217,8 +225,9 @@ export const instantiate = ({
 }
 
 /**
- * V8 counts no shared memory, so nothing would tell it that those of replaced instances are worth collecting. A memory of the same size that is
- * never touched, and so takes addresses only, is counted in its place for as long as this thread holds it.
+ * V8 counts no shared memory, so nothing would tell it that those of replaced instances are worth collecting. A memory
+ * of the same size that is never touched, and so takes addresses only, is counted in its place for as long as this
+ * thread holds it.
  */
 const weights = new WeakMap<WebAssembly.Memory, WebAssembly.Memory>()
 const weigh = (memory: WebAssembly.Memory): void => {

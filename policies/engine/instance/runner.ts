@@ -3,11 +3,17 @@ import type { BuiltinTable } from '../builtins/builtin.ts'
 import { compileModule, type InstanceOrigin, instantiate, type MemoryImage, type WasmInstance } from './instance.ts'
 import { forSharedMemory } from './shared-memory.ts'
 
-/** A compiled policy with its documents parsed: what takes long about starting one. Can be sent to other threads, which share it. */
+/**
+ * A compiled policy with its documents parsed: what takes long about starting one. Can be sent to other threads, which
+ * share it.
+ */
 export interface PreparedEngine {
   module: WebAssembly.Module
   image: MemoryImage
-  /** Where it was prepared for another thread: the memory in which the documents were parsed, for one runner, which then copies nothing. */
+  /**
+   * Where it was prepared for another thread: the memory in which the documents were parsed, for one runner, which then
+   * copies nothing.
+   */
   home?: Home
 }
 
@@ -35,7 +41,9 @@ const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memory: 268
 /** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
 const keptGrowth = 16_777_216
 
-/** What instances are given. The functions are an argument because threads load them only for policies that use some. */
+/**
+ * What instances are given. The functions are an argument because threads load them only for policies that use some.
+ */
 export interface RunnerOptions {
   builtins: BuiltinTable
   limits?: Partial<EngineLimits>
@@ -48,9 +56,10 @@ export interface RunnerOptions {
 export type Run = <Result>(use: (instance: WasmInstance) => Result) => Result
 
 export const createRunner = ({ module, image, home }: PreparedEngine, options: RunnerOptions): Run => {
-  // Taken out for the evaluation and put back after a good one. One that threw, or was cut short, is never used again: nothing unwinds
-  // its shadow stack, and after some hundred throws every call would fail with "memory access out of bounds". Starting again is cheap,
-  // from the image and in the old memory, since callers may be able to provoke errors.
+  // Taken out for the evaluation and put back after a good one. One that threw, or was cut short, is never used again:
+  // nothing unwinds its shadow stack, and after some hundred throws every call would fail with "memory access out of
+  // bounds". Starting again is cheap, from the image and in the old memory, since callers may be able to provoke
+  // errors.
   let place: Place = home ?? { module }
   let idle: WasmInstance | undefined = start(place.module, { image, memory: place.memory }, options)
   let broken: WasmInstance | undefined

@@ -1,6 +1,7 @@
 /**
- * OPA's compiler makes modules whose memory belongs to one thread. The same module imports a memory that threads hand to each other once
- * its import says so: `shared`, which needs a maximum (WebAssembly threads proposal; the binary format is chapter 5 of the specification).
+ * OPA's compiler makes modules whose memory belongs to one thread. The same module imports a memory that threads hand
+ * to each other once its import says so: `shared`, which needs a maximum (WebAssembly threads proposal; the binary
+ * format is chapter 5 of the specification).
  */
 export const forSharedMemory = (wasm: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
   const section = sectionOf(wasm, 2)

@@ -1,4 +1,7 @@
-/** The part of the WebAssembly JavaScript interface that the engine uses; TypeScript declares it only together with the DOM. */
+/**
+ * The part of the WebAssembly JavaScript interface that the engine uses; TypeScript declares it only together with the
+ * DOM.
+ */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array<ArrayBuffer>)

@@ -5,7 +5,10 @@ export interface Mismatch {
   description: string
 }
 
-/** What one schema says about one field, and how close it came: of several alternatives the closest one's mismatches are told. */
+/**
+ * What one schema says about one field, and how close it came: of several alternatives the closest one's mismatches are
+ * told.
+ */
 export interface Result {
   field: string
   mismatches: Mismatch[]

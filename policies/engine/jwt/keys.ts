@@ -14,8 +14,8 @@ export interface VerificationKey {
 }
 
 /**
- * One PEM block (a certificate or a public key), a JWK, or a JWK set. Refuses, as OPA does, a PEM text with anything behind its block: who
- * appends a second certificate would otherwise be trusted too.
+ * One PEM block (a certificate or a public key), a JWK, or a JWK set. Refuses, as OPA does, a PEM text with anything
+ * behind its block: who appends a second certificate would otherwise be trusted too.
  */
 export const verificationKeys = (text: string): VerificationKey[] => {
   const known = parsed.get(text)
@@ -61,7 +61,9 @@ const jwks = (text: string): RegoObject[] => {
   return Array.isArray(members) ? members.map(asObject) : [json]
 }
 
-/** RFC 7517 §4.4: a key verifies only what it is meant for, so keys of algorithms that sign no tokens are passed over. */
+/**
+ * RFC 7517 §4.4: a key verifies only what it is meant for, so keys of algorithms that sign no tokens are passed over.
+ */
 const jwkKey = (jwk: RegoObject): VerificationKey[] => {
   const alg = jwk.has('alg') ? asString(jwk.get('alg')) : undefined
   const kid = asString(jwk.get('kid') ?? '')

@@ -39,7 +39,9 @@ const replyTo = (ask: Run, question: Question): Reply =>
 const attempted = 'surrogatePolicyAttempt'
 const attemptScript = new Script(`${attempted}()`)
 
-/** Only Node's `vm` ends WebAssembly and lets the thread go on. It costs some 100 µs, for another thread that watches. */
+/**
+ * Only Node's `vm` ends WebAssembly and lets the thread go on. It costs some 100 µs, for another thread that watches.
+ */
 const attempt = (milliseconds: number, answer: () => Answer): Reply => {
   Object.assign(globalThis, { [attempted]: answer })
   const before = cpu()

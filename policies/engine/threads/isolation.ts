@@ -10,12 +10,15 @@ import type { PreparedEngine } from '../instance/runner.ts'
 import { type Answer, missed, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 
 /**
- * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its deadline is
- * ended with its thread, which nothing else can do to WebAssembly, and another thread takes its place. What was answered lately needs
- * no thread.
+ * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its
+ * deadline is ended with its thread, which nothing else can do to WebAssembly, and another thread takes its place. What
+ * was answered lately needs no thread.
  */
 export interface Isolation {
-  /** As `PolicySet.evaluate`. Rejects with `PolicyError` when it failed or missed its deadline, with `PolicyBusy` when no thread came free. */
+  /**
+   * As `PolicySet.evaluate`. Rejects with `PolicyError` when it failed or missed its deadline, with `PolicyBusy` when
+   * no thread came free.
+   */
   evaluate(entrypoint: string, input: unknown): Promise<unknown>
   /** Lets what was asked come to its end, then stops the threads. */
   close(): Promise<void>
@@ -25,15 +28,19 @@ export interface IsolationOptions {
   /** Threads. Default 2: one can always serve the others while rules that run away keep one busy. */
   workers?: number
   /**
-   * Of one evaluation: processor time of its thread, so that a busy or throttled machine ends nothing that would have been quick; by the
-   * clock four times that, and six times for waiting for a thread. (Where Node cannot tell, before 24.6, the clock alone counts.) ms. Default 50.
+   * Of one evaluation: processor time of its thread, so that a busy or throttled machine ends nothing that would have
+   * been quick; by the clock four times that, and six times for waiting for a thread. (Where Node cannot tell, before
+   * 24.6, the clock alone counts.) ms. Default 50.
    */
   deadline?: number
   /** Evaluations waiting; more are refused. Default 1 000. */
   queue?: number
   /** Evaluations handed to a thread at once, which then share one deadline and one fate. Default 1; more is cheaper. */
   batch?: number
-  /** How far the threads step back where others need the processor, 0 to 19 (Linux only). Default 5: about a third of a share. */
+  /**
+   * How far the threads step back where others need the processor, 0 to 19 (Linux only). Default 5: about a third of a
+   * share.
+   */
   nice?: number
 }
 
@@ -55,9 +62,10 @@ interface Place {
 }
 
 /**
- * An entrypoint that missed a deadline lately. It may not take the last free thread, and its evaluations are cut short by the clock,
- * which costs no thread: first after a short attempt, nearly always enough for inputs that do no harm, then after a whole deadline. It
- * rests from attempts of either kind when one was for nothing: who runs away gets a tenth of a processor, and hardly holds up who does not.
+ * An entrypoint that missed a deadline lately. It may not take the last free thread, and its evaluations are cut short
+ * by the clock, which costs no thread: first after a short attempt, nearly always enough for inputs that do no harm,
+ * then after a whole deadline. It rests from attempts of either kind when one was for nothing: who runs away gets a
+ * tenth of a processor, and hardly holds up who does not.
  */
 interface Suspect {
   /** `performance.now()` from which on it may be attempted briefly, or for a whole deadline, and is suspect no more. */

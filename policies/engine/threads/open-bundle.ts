@@ -9,8 +9,9 @@ import { hashSources, isDocument, type Sources } from '../compile/sources.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
 
 /**
- * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 100 ms, in which
- * no request would be served. What comes back is the memory in which they are parsed already, without a copy.
+ * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 100
+ * ms, in which no request would be served. What comes back is the memory in which they are parsed already, without a
+ * copy.
  */
 
 /** Unpacked bytes from which on a thread is worth its start; rules alone have up to some 400 kB. */
@@ -25,8 +26,9 @@ export const compileBundle = async (options: { sources: Sources; opa: string }):
   sizeOf(options.sources) < large ? readBundle(await compilePolicies(options)) : inThread(options)
 
 /**
- * What the compiler would make of these sources, without it: the rules are those of `compiled`, and only documents differ, which the
- * module does not depend on. Undefined where it needs to be asked: for other rules, for YAML, and to say what is wrong.
+ * What the compiler would make of these sources, without it: the rules are those of `compiled`, and only documents
+ * differ, which the module does not depend on. Undefined where it needs to be asked: for other rules, for YAML, and to
+ * say what is wrong.
  */
 export const reuseCompiled = async (compiled: Compiled, sources: Sources): Promise<Bundle | undefined> => {
   if (!hasSameRules(compiled.built.sources, sources)) return undefined

@@ -4,7 +4,9 @@ import { startWorkerThread } from '../../../platform/worker-thread.ts'
 import { PolicyError } from '../base/policy-error.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
 
-/** One thread of `isolation.ts`: a policy that is asked one batch after another, and ended when it misses a deadline. */
+/**
+ * One thread of `isolation.ts`: a policy that is asked one batch after another, and ended when it misses a deadline.
+ */
 export interface PolicyThread {
   /** One batch at a time. */
   ask(questions: readonly Question[]): void
@@ -17,7 +19,10 @@ export interface Question {
   entrypoint: number
   /** JSON; undefined for none. */
   input: string | undefined
-  /** Cut short after so many milliseconds by the clock, whereupon the thread goes on. The deadline begins after that. Default: never. */
+  /**
+   * Cut short after so many milliseconds by the clock, whereupon the thread goes on. The deadline begins after that.
+   * Default: never.
+   */
   within?: number | undefined
 }
 
@@ -27,7 +32,10 @@ export type Reply = Answer | CutShort
 /** `spent`: processor time, in ms; infinite where Node cannot tell. */
 export type CutShort = { spent: number }
 
-/** What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however large the documents. */
+/**
+ * What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however
+ * large the documents.
+ */
 export interface ThreadStart {
   port: MessagePort
   prepared: PreparedEngine
@@ -80,7 +88,10 @@ export const startThread = ({
     name: 'policy',
   })
   let ended = false
-  /** `performance.now()` at which the present batch began, what it may use, in ms, and the processor time used before that, in µs. */
+  /**
+   * `performance.now()` at which the present batch began, what it may use, in ms, and the processor time used before
+   * that, in µs.
+   */
   let begun: number | undefined
   let limit = deadline
   let cpu = 0
@@ -158,7 +169,9 @@ const receiveAll = (port: MessagePort, receive: (message: FromThread) => void): 
   }
 }
 
-/** In µs. Infinite where Node cannot tell; 0 when the thread does not get to answer: then it does not get to run either. */
+/**
+ * In µs. Infinite where Node cannot tell; 0 when the thread does not get to answer: then it does not get to run either.
+ */
 const cpuOf = async (worker: Worker, atMost: number): Promise<number> => {
   if (typeof worker.cpuUsage !== 'function') return Number.POSITIVE_INFINITY
   let timer: NodeJS.Timeout | undefined

@@ -1,6 +1,9 @@
 import { inCommonUnits, isNumber, type RegoNumber, type RegoObject, toDouble, type Value } from './value.ts'
 
-/** Rego's order of all values: null, booleans, numbers, strings, arrays, objects, sets. −1, 0 or 1, as all comparisons here. */
+/**
+ * Rego's order of all values: null, booleans, numbers, strings, arrays, objects, sets. −1, 0 or 1, as all comparisons
+ * here.
+ */
 export const compareValues = (a: Value, b: Value): number => {
   if (typeof a === 'string' && typeof b === 'string') return compareStrings(a, b)
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b)

@@ -20,7 +20,10 @@ export const isNumber = (value: Value): value is RegoNumber =>
 /** Nearest double; may be infinite. */
 export const toDouble = (value: RegoNumber): number => Number(value instanceof Decimal ? value.text : value)
 
-/** The integer that the number is, also when written as `1.0` or `1e3`; `undefined` when it is none (or has over 400 digits). */
+/**
+ * The integer that the number is, also when written as `1.0` or `1e3`; `undefined` when it is none (or has over 400
+ * digits).
+ */
 export const toInteger = (value: RegoNumber): bigint | undefined => {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : undefined

@@ -45,8 +45,8 @@ export const goPrivateKey = (key: KeyObject): Value => {
 export const jwkOf = (key: KeyObject): RegoObject => objectOf(key.export({ format: 'jwk' }) as Record<string, string>)
 
 /**
- * Whether the private key is that of the certificate. By their DER: `equals` of keys of different kinds leaves an error behind in
- * OpenSSL, at which the next key that is read fails.
+ * Whether the private key is that of the certificate. By their DER: `equals` of keys of different kinds leaves an error
+ * behind in OpenSSL, at which the next key that is read fails.
  */
 export const isPair = (key: KeyObject, certificateKey: KeyObject): boolean => {
   const der = (publicKey: KeyObject) => publicKey.export({ format: 'der', type: 'spki' })

@@ -15,8 +15,9 @@ const certificateSign = 1 << 5
 const mostIntermediates = 20
 
 /**
- * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined` when there is
- * none that holds. RFC 5280 §6.1 as far as Go goes; names that issuers may not give are refused rather than ignored.
+ * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined`
+ * when there is none that holds. RFC 5280 §6.1 as far as Go goes; names that issuers may not give are refused rather
+ * than ignored.
  */
 export const verifyChain = (
   certificates: readonly Certificate[],
@@ -95,7 +96,10 @@ const allowsUsages = (chain: readonly Certificate[], { usages }: VerifyOptions):
     }),
   )
 
-/** Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such names. */
+/**
+ * Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such
+ * names.
+ */
 const allowsNames = ([leaf, ...issuers]: readonly Certificate[]): boolean => {
   const { dns, emails, addresses, uris } = leaf!.details.names
   return issuers.every(({ details: { permitted, excluded } }) => {

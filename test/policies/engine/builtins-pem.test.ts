@@ -11,7 +11,10 @@ import {
 } from './certificates.ts'
 import { ours, theirs } from './opa-answers.ts'
 
-/** What is no clean PEM, base64 or DER: a policy must not trust in the gateway what OPA refused when the policy was tested. */
+/**
+ * What is no clean PEM, base64 or DER: a policy must not trust in the gateway what OPA refused when the policy was
+ * tested.
+ */
 const agree = async (expressions: readonly string[]): Promise<Map<string, string>> => {
   const [engine, opa] = [await ours(expressions), await theirs(expressions)]
   expect(engine).toEqual(opa)

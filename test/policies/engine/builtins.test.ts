@@ -10,8 +10,8 @@ import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
 import { ours, theirs } from './opa-answers.ts'
 
 /**
- * `builtins/*.rego.txt` hold expressions, one a line; OPA itself is asked what each of them is. Those that call something which is
- * another each time, or where we differ on purpose, are in the tests below.
+ * `builtins/*.rego.txt` hold expressions, one a line; OPA itself is asked what each of them is. Those that call
+ * something which is another each time, or where we differ on purpose, are in the tests below.
  */
 const folder = fileURLToPath(new URL('./builtins/', import.meta.url))
 const tables = (await readdir(folder)).filter((name) => name.endsWith('.rego.txt'))

@@ -1,4 +1,7 @@
-/** Made for these tests, valid until 2126: a root, a leaf that names a SPIFFE id, and its request. The keys guard nothing. */
+/**
+ * Made for these tests, valid until 2126: a root, a leaf that names a SPIFFE id, and its request. The keys guard
+ * nothing.
+ */
 export const rootCertificate = `-----BEGIN CERTIFICATE-----
 MIIDETCCAfmgAwIBAgIUCV4v3FRPIncWB3Vag87GUkue7SwwDQYJKoZIhvcNAQEL
 BQAwDzENMAsGA1UEAwwEcm9vdDAgFw0yNjExMjIxNDE5NTBaGA8yMTI2MTAyOTE0

@@ -7,8 +7,8 @@ import { findOpa } from '../../../policies/engine/compile/opa.ts'
 import { ruleFolder } from '../rule-folder.ts'
 
 /**
- * The compiler, whose runs with `slow` among their arguments begin when one with `quick` among its own has ended, and take a second more.
- * Each notes its end in `ended`.
+ * The compiler, whose runs with `slow` among their arguments begin when one with `quick` among its own has ended, and
+ * take a second more. Each notes its end in `ended`.
  */
 const slowCompiler = async ({ slow, quick }: { slow: string; quick: string }) => {
   const folder = await ruleFolder({})

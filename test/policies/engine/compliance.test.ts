@@ -7,7 +7,10 @@ import { readCases } from './compliance/cases.ts'
 import { type Judged, judge } from './compliance/judge.ts'
 import { createCaseRunner, type Outcome } from './compliance/run-case.ts'
 
-/** The runner and the judge of OPA's compliance suite, on cases of our own in its format; the suite itself is run by `npm run compliance`. */
+/**
+ * The runner and the judge of OPA's compliance suite, on cases of our own in its format; the suite itself is run by
+ * `npm run compliance`.
+ */
 const module = (rule: string) => `package test\n\n${rule}\n`
 
 test('cases pass and fail for what they want; refused ones fail, and strict ones want what OPA answers without strict errors', async () => {

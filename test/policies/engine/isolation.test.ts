@@ -8,7 +8,10 @@ import { prepareEngine } from '../../../policies/engine/instance/runner.ts'
 import { type IsolationOptions, startIsolation } from '../../../policies/engine/threads/isolation.ts'
 import { until } from '../../support/until.ts'
 
-/** `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other tools may hold it. */
+/**
+ * `slow` never returns when `input.old` is empty; with our capabilities it would not compile, but bundles of other
+ * tools may hold it.
+ */
 const rules = `package test
 
 # METADATA

@@ -9,7 +9,10 @@ import { goJson } from '../../../policies/engine/go/json.ts'
 import { parseValue } from '../../../policies/engine/values/text.ts'
 import type { RegoObject, Value } from '../../../policies/engine/values/value.ts'
 
-/** What Rego expressions are: `expression = value` as JSON with sets in order, or `= undefined`. All are compiled and asked at once. */
+/**
+ * What Rego expressions are: `expression = value` as JSON with sets in order, or `= undefined`. All are compiled and
+ * asked at once.
+ */
 export const ours = async (expressions: readonly string[]): Promise<string[]> => {
   const sources = new Map([['test.rego', new TextEncoder().encode(moduleOf(expressions))]])
   const { wasm, data } = readBundle(await compilePolicies({ sources, opa: await findOpa() }))

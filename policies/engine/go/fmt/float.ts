@@ -1,6 +1,12 @@
-/** How Go writes a double (`strconv.FormatFloat`), exactly and with ties to even, which JavaScript's `toFixed` does not do. */
+/**
+ * How Go writes a double (`strconv.FormatFloat`), exactly and with ties to even, which JavaScript's `toFixed` does not
+ * do.
+ */
 
-/** A positive double as `digits` × 10^(`point` − number of digits): the decimal point stands before the digit at `point`. */
+/**
+ * A positive double as `digits` × 10^(`point` − number of digits): the decimal point stands before the digit at
+ * `point`.
+ */
 interface Digits {
   digits: string
   point: number

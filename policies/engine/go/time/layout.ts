@@ -94,7 +94,10 @@ export const chunksOf = (layout: string): Chunk[] => {
 
 // --- calendar
 
-/** Milliseconds since 1970 of a date in UTC; months and days beyond their range carry over. NaN outside of ±275 000 years. */
+/**
+ * Milliseconds since 1970 of a date in UTC; months and days beyond their range carry over. NaN outside of ±275 000
+ * years.
+ */
 export const utcMilliseconds = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number => {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)

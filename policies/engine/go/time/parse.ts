@@ -1,6 +1,8 @@
 import { type ChunkKind, chunksOf, dayNames, daysInMonth, isLeapYear, monthNames, utcMilliseconds } from './layout.ts'
 
-/** `time.Parse`: the moment in nanoseconds since 1970 (any size), or `undefined` when the text does not fit the layout. */
+/**
+ * `time.Parse`: the moment in nanoseconds since 1970 (any size), or `undefined` when the text does not fit the layout.
+ */
 export const parseTime = (layout: string, text: string): bigint | undefined => {
   const chunks = chunksOf(layout)
   const reading: Reading = { rest: text, offset: 0, nanosecond: 0 }
@@ -149,7 +151,10 @@ const offsetPatterns: Partial<Record<ChunkKind, RegExp>> = {
   numShort: /^[+-]\d\d/,
 }
 
-/** A name says nothing about the offset unless the machine happens to know it; like OPA, which runs in UTC, it counts as UTC. */
+/**
+ * A name says nothing about the offset unless the machine happens to know it; like OPA, which runs in UTC, it counts as
+ * UTC.
+ */
 const zoneName =
   /^(?:ChST|MeST|GMT(?:[+-](?:1?\d|2[0-3])(?!\d))?|[+-](?:0?\d|1\d|2[0-3])(?!\d)|(?:[A-Z]{4}T|[A-Z]{3}T|WITA|[A-Z]{3})(?![A-Z]))/
 

@@ -16,7 +16,10 @@ const formatOf = (zone: string): Intl.DateTimeFormat | undefined => {
   return format
 }
 
-/** ICU takes any case and `+02:00`; Go knows zones only by their names, as far as their spelling shows: `EUROPE` and `Est` are none. */
+/**
+ * ICU takes any case and `+02:00`; Go knows zones only by their names, as far as their spelling shows: `EUROPE` and
+ * `Est` are none.
+ */
 const isSpeltRight = (zone: string): boolean =>
   /^(?:[A-Z][A-Za-z0-9_+-]*)(?:\/[A-Z][A-Za-z0-9_+-]*)*$/.test(zone) &&
   !/(?:^|\/)[A-Z]{5,}|^[A-Z](?:[a-z][A-Za-z]|[A-Z][a-z])$/.test(zone)
@@ -40,7 +43,9 @@ const tryFormat = (zone: string): Intl.DateTimeFormat | undefined => {
   }
 }
 
-/** The quarter of an hour that was asked for last, by zone: rules nearly always ask for the present. Seconds since 1970. */
+/**
+ * The quarter of an hour that was asked for last, by zone: rules nearly always ask for the present. Seconds since 1970.
+ */
 const latest = new Map<string, { from: number; offset: number }>()
 const quarter = 900
 

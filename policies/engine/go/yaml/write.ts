@@ -4,8 +4,8 @@ import { formatFloat } from '../fmt/float.ts'
 import { needsQuotes } from './resolve.ts'
 
 /**
- * A value as go-yaml writes it: block style, two spaces, lists not indented below their key, long texts folded after column 80.
- * `undefined` when a text holds what YAML cannot carry. Keys of objects must be texts.
+ * A value as go-yaml writes it: block style, two spaces, lists not indented below their key, long texts folded after
+ * column 80. `undefined` when a text holds what YAML cannot carry. Keys of objects must be texts.
  */
 export const writeYaml = (value: Value): string | undefined => {
   const writer = createWriter()

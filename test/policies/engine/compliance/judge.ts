@@ -19,7 +19,8 @@ export interface Verdict {
 }
 
 /**
- * @param known the cases that do not pass, with their reasons. Names that are not among the results say nothing: other folders have other
+ * @param known the cases that do not pass, with their reasons. Names that are not among the results say nothing: other
+ * folders have other
  *   cases.
  * @param whole whether these are all cases, to which the bar applies.
  */

@@ -4,8 +4,9 @@ import { runOpa } from '../../../../policies/engine/compile/opa.ts'
 import type { Bindings, ComplianceCase } from './cases.ts'
 
 /**
- * The bindings that OPA's interpreter finds when an error of a built-in function makes its expression undefined, as it does unless strict
- * errors are asked for; WebAssembly has no other way. Throws when OPA cannot evaluate the case at all.
+ * The bindings that OPA's interpreter finds when an error of a built-in function makes its expression undefined, as it
+ * does unless strict errors are asked for; WebAssembly has no other way. Throws when OPA cannot evaluate the case at
+ * all.
  */
 export const lenientAnswer = (one: ComplianceCase, opa: string): Promise<Bindings[]> => {
   const encode = (text: string) => new TextEncoder().encode(text)

@@ -10,9 +10,9 @@ import { type Judged, judge } from './judge.ts'
 import { createCaseRunner } from './run-case.ts'
 
 /**
- * `npm run compliance -- --cases <folder>` (or SURROGATE_COMPLIANCE_CASES): runs OPA's compliance cases through our engine, compiled with the
- * functions of production; `--only` those of one group or name. Exit 1 when fewer than the bar pass, when a case does not that is not in
- * `failures.yaml`, or when one that is there does; 2 without cases.
+ * `npm run compliance -- --cases <folder>` (or SURROGATE_COMPLIANCE_CASES): runs OPA's compliance cases through our
+ * engine, compiled with the functions of production; `--only` those of one group or name. Exit 1 when fewer than the
+ * bar pass, when a case does not that is not in `failures.yaml`, or when one that is there does; 2 without cases.
  */
 const failuresFile = fileURLToPath(new URL('./failures.yaml', import.meta.url))
 const cache = fileURLToPath(new URL('../../../../node_modules/.cache/surrogate-compliance', import.meta.url))

@@ -13,8 +13,8 @@ import type { Bindings, ComplianceCase } from './cases.ts'
 import { lenientAnswer } from './lenient-answer.ts'
 
 /**
- * `refused`: OPA compiles it to WebAssembly, and our compiler does not take it: it uses a function that is not supplied. `beyond`: OPA
- * itself does not compile it.
+ * `refused`: OPA compiles it to WebAssembly, and our compiler does not take it: it uses a function that is not
+ * supplied. `beyond`: OPA itself does not compile it.
  */
 export type Outcome = { kind: 'passed' } | { kind: 'failed' | 'refused' | 'beyond'; why: string }
 
