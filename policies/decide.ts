@@ -125,8 +125,5 @@ const isPlainYes = (result: unknown): boolean =>
     (result as { allow?: unknown }).allow === true &&
     Object.keys(result).length === 1)
 
-const lowerCased = (headers: Record<string, string>): Record<string, string> => {
-  const result: Record<string, string> = {}
-  for (const name of Object.keys(headers)) result[name.toLowerCase()] = headers[name]!
-  return result
-}
+const lowerCased = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -6,10 +6,9 @@ import { bundleDownload } from './bundle-download.ts'
 import { listSources, PolicyError, readSources, type Sources } from './engine/index.ts'
 
 /** What lies where policies come from, read once: compiler and comparison see the same bytes. */
-export interface PolicyFiles {
-  sources?: Sources
-  bundle?: Uint8Array
-}
+export type PolicyFiles =
+  | { sources: Sources /** What the folder carries. */; bundle?: Uint8Array }
+  | { sources?: undefined; bundle: Uint8Array }
 
 /** Where policies come from: a folder of rules, a bundle file, or the address of a bundle. */
 export interface PolicyOrigin {
@@ -101,7 +100,11 @@ const remoteOrigin = (url: string, { poll = 30_000, token, cache }: RemoteSettin
   }
   return {
     next,
-    read: async () => (await next()) ?? { bundle: last! },
+    async read() {
+      await next()
+      if (!last) throw new PolicyError(`${url} gave no bundle`)
+      return { bundle: last }
+    },
     transient: true,
     pause: (failures) => backOffMs(failures + 1, { first: poll, longest: Math.max(poll, longestPause), jitter: 0.1 }),
     ...(cache !== undefined && {

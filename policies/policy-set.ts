@@ -94,7 +94,7 @@ export const obtainBundle = async (
   const { path, verification } = source
   if (!files.sources) {
     if (!verification && isOpenAddress(path)) throw new PolicyError(`${path} needs https, or signed bundles`)
-    return openBundle(files.bundle!, verification)
+    return openBundle(files.bundle, verification)
   }
   if (verification) throw new PolicyError(`${path} is a folder of rules, and only signed bundles are accepted`)
   const carried = files.bundle && (await tryBundle(files.bundle, source))

@@ -55,10 +55,13 @@ export const watchPolicies = async (
   /** What was read last could not be used, so that finding it again is no news. */
   let refused = false
 
-  const open = async (read: () => Promise<PolicyFiles | undefined>, lacking: readonly string[]) => {
+  /** What a server did not tell is no reason to refuse what comes next; files that cannot be read are. */
+  const read = <Files>(from: () => Promise<Files>): Promise<Files> => {
     refused = !origin.transient
-    const files = await read()
-    if (!files) return undefined
+    return from()
+  }
+
+  const open = async (files: PolicyFiles, lacking: readonly string[]): Promise<PolicySet> => {
     refused = true
     const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
@@ -110,24 +113,25 @@ export const watchPolicies = async (
     const before = kept && (await obtainBundle(source, { bundle: kept }).catch(() => undefined))
     serial = before?.serial
     try {
-      return (await open(origin.read, []))!
+      return await open(await read(origin.read), [])
     } catch (error) {
-      const revision = before?.revision ?? source.startWith?.revision
-      if (revision === undefined) throw error
-      failed(error as Error, revision)
-      return before ? policySet(before, source) : source.startWith!
+      const instead = before ?? source.startWith
+      if (!instead) throw error
+      failed(error as Error, instead.revision)
+      return 'evaluate' in instead ? instead : policySet(instead, source)
     }
   }
 
-  const load = async (read: () => Promise<PolicyFiles | undefined>): Promise<void> => {
+  const load = async (from: () => Promise<PolicyFiles | undefined>): Promise<void> => {
     const refusedBefore = refused
     try {
-      const opened = await open(read, needed)
-      if (!opened) {
+      const files = await read(from)
+      if (!files) {
         refused = refusedBefore
         if (!refused && failures > 0) succeeded()
         return
       }
+      const opened = await open(files, needed)
       const replaced = set
       set = opened
       succeeded()

@@ -11,7 +11,7 @@ export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]):
   const { static: constants, plans, funcs } = planSchema.parse(plan)
   const textOf = (list: typeof constants.strings, index: number) => list?.[index]?.value
   const routines = new Map(funcs.funcs?.map((routine) => [routine.name, routine]))
-  const found = new Map<string, CompileIssue>()
+  const found = new Map<string, Required<CompileIssue>>()
   const results = new Map<string, Kind>()
 
   /** What a rule or function gives when its parameters hold `given`. */
@@ -22,6 +22,9 @@ export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]):
     // Rules do not call themselves; should one ever, it ends here.
     results.set(key, 0)
     const held = new Map(params.map((local, index) => [local, given[index] ?? 0]))
+    const hold = (local: number | undefined, kind: Kind): void => {
+      if (local !== undefined) held.set(local, kind)
+    }
     let result = 0
     const kindOf = (operand: unknown): Kind => {
       if (typeof operand === 'number') return held.get(operand) ?? 0
@@ -47,22 +50,22 @@ export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]):
         const kinds = args?.map(kindOf) ?? []
         const routine = routines.get(func ?? '')
         if (comparing.has(func ?? '')) compare(kinds, stmt)
-        held.set(stmt.result!, routine ? run(func!, routine, kinds) : resultOf(func ?? '', kinds))
+        hold(stmt.result, routine ? run(routine.name, routine, kinds) : resultOf(func ?? '', kinds))
       } else if (type === 'DotStmt') {
         // Looking a text up in a literal compares it with each of its members.
         if (kindOf(source) & literal) compare([kindOf(source), kindOf(key)], stmt)
         const name = operandSchema.parse(key)
         const member = name.type === 'string_index' ? textOf(constants.strings, Number(name.value)) : undefined
-        held.set(target!, memberOf(kindOf(source), member))
-      } else if (type === 'AssignVarStmt' || type === 'AssignVarOnceStmt') held.set(target!, kindOf(source))
+        hold(target, memberOf(kindOf(source), member))
+      } else if (type === 'AssignVarStmt' || type === 'AssignVarOnceStmt') hold(target, kindOf(source))
       else if (type === 'ScanStmt') {
         held.set(Number(value), memberOf(kindOf(source), undefined))
         held.set(Number(key), kindOf(source) & literal)
-      } else if (type === 'SetAddStmt') held.set(stmt.set!, kindOf(stmt.set) | kindOf(value))
-      else if (type === 'ArrayAppendStmt') held.set(stmt.array!, kindOf(stmt.array) | kindOf(value))
+      } else if (type === 'SetAddStmt') hold(stmt.set, kindOf(stmt.set) | kindOf(value))
+      else if (type === 'ArrayAppendStmt') hold(stmt.array, kindOf(stmt.array) | kindOf(value))
       // Of an object only the names: what stands beside a path in it is none.
-      else if (type === 'ObjectInsertStmt') held.set(stmt.object!, kindOf(stmt.object) | kindOf(key))
-      else if (target !== undefined) held.set(target, 0)
+      else if (type === 'ObjectInsertStmt') hold(stmt.object, kindOf(stmt.object) | kindOf(key))
+      else hold(target, 0)
       walk([...(stmt.block ? [stmt.block] : []), ...(stmt.blocks ?? [])])
     }
     walk(blocks)
@@ -73,7 +76,7 @@ export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]):
   for (const { name, blocks } of plans.plans) {
     if (!entrypoints || entrypoints.includes(name)) run(name, { params: [0], blocks }, [input])
   }
-  return [...found.values()].sort((one, other) => one.file!.localeCompare(other.file!) || one.line! - other.line!)
+  return [...found.values()].sort((one, other) => one.file.localeCompare(other.file) || one.line - other.line)
 }
 
 /** What a variable may hold, as a sum of these. */

@@ -1,5 +1,5 @@
 import { parseDuration } from '../go/time/duration.ts'
-import { dayNames, formatTime, utcMilliseconds, type WallTime } from '../go/time/layout.ts'
+import { dayName, formatTime, utcMilliseconds, type WallTime } from '../go/time/layout.ts'
 import { parseTime } from '../go/time/parse.ts'
 import { abbreviationAt, offsetAt } from '../go/time/zone.ts'
 import { asInt64, asInteger, asString, refuse } from '../values/operands.ts'
@@ -152,5 +152,5 @@ export const timeBuiltins: BuiltinTable = {
   'time.parse_duration_ns': builtin([asString], (text) => inRange(parseDuration(text) ?? refuse('not a duration'))),
   'time.parse_ns': builtin([asString, asString], (layout, text) => inRange(parseTime(layoutOf(layout), text))),
   'time.parse_rfc3339_ns': builtin([asString], (text) => inRange(parseTime(rfc3339, text))),
-  'time.weekday': builtin([asMoment], (moment) => dayNames[wallTime(moment).weekDay]),
+  'time.weekday': builtin([asMoment], (moment) => dayName(wallTime(moment))),
 }

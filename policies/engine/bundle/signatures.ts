@@ -91,17 +91,19 @@ export const signatureOf = (
 const readJws = (content: Uint8Array) => {
   try {
     const { signatures } = signaturesSchema.parse(JSON.parse(Buffer.from(content).toString()))
-    const parts = signatures[0].split('.')
-    const [header, claims] = parts.slice(0, 2).map((part) => parseJsonObject(Buffer.from(part, 'base64url').toString()))
-    if (parts.length !== 3 || !header || !claims || 'crit' in header) throw new TypeError('not a JWS')
+    const [head = '', body = '', signature, ...others] = signatures[0].split('.')
+    const [header, claims] = [head, body].map((part) => parseJsonObject(Buffer.from(part, 'base64url').toString()))
+    if (!header || !claims || signature === undefined || others.length > 0 || 'crit' in header) {
+      throw new TypeError('not a JWS')
+    }
     return {
       header: { ...header, alg: String(header['alg']) },
       alg: String(header['alg']),
       kid: typeof header['kid'] === 'string' ? header['kid'] : undefined,
       claims,
       payload: payloadSchema.parse(claims),
-      signingInput: parts.slice(0, 2).join('.'),
-      signature: Buffer.from(parts[2]!, 'base64url'),
+      signingInput: `${head}.${body}`,
+      signature: Buffer.from(signature, 'base64url'),
     }
   } catch (cause) {
     throw new PolicyError(`${signaturesFile} in the bundle cannot be read`, { cause })

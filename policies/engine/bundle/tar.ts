@@ -23,7 +23,7 @@ export const readTar = (archive: Uint8Array): Map<string, Uint8Array<ArrayBuffer
     const content = bytes.subarray(start, start + size)
     at = start + Math.ceil(size / block) * block
 
-    const type = String.fromCharCode(header[156]!)
+    const type = String.fromCharCode(header.readUInt8(156))
     if (type === 'x') longName = pathRecord(content)
     else if (type === '0' || type === '\0') {
       const name = fileName(longName ?? headerName(header))
@@ -74,7 +74,7 @@ const octal = (header: Buffer, start: number, length: number): number => {
 /** The sum of all bytes, with the checksum itself taken as eight spaces. */
 const checksum = (header: Buffer): number => {
   let sum = 8 * 32
-  for (let at = 0; at < block; at++) if (at < 148 || at >= 156) sum += header[at]!
+  for (const [at, byte] of header.entries()) if (at < 148 || at >= 156) sum += byte
   return sum
 }
 

@@ -1,4 +1,5 @@
 import { refuse } from '../values/operands.ts'
+import { runeOf } from './rune.ts'
 
 /** One place of a pattern: which characters fit, and how often. */
 interface Place {
@@ -25,16 +26,16 @@ type Places = readonly Place[]
 /** Without what is the same at both ends, but for one place each; nothing when plain places there differ. */
 const trim = (a: Places, b: Places): [Places, Places] | undefined => {
   let start = 0
-  for (; start < a.length && start < b.length; start++) {
-    const [one, other] = [a[start]!, b[start]!]
-    if (one.mark !== '' || other.mark !== '') break
+  for (; ; start++) {
+    const [one, other] = [a[start], b[start]]
+    if (!one || !other || one.mark !== '' || other.mark !== '') break
     if (!overlap(one, other)) return undefined
   }
   const from = Math.max(start - 1, 0)
   let end = 0
   for (; a.length - end > from && b.length - end > from; end++) {
-    const [one, other] = [a[a.length - 1 - end]!, b[b.length - 1 - end]!]
-    if (one.mark !== '' || other.mark !== '') break
+    const [one, other] = [a.at(-1 - end), b.at(-1 - end)]
+    if (!one || !other || one.mark !== '' || other.mark !== '') break
     if (!overlap(one, other)) return undefined
   }
   const cut = Math.max(end - 1, 0)
@@ -57,26 +58,25 @@ const createComparison = (a: Places, b: Places): ((i: number, j: number) => bool
     remember(0, i, j, () => {
       const [one, other] = [a[i], b[j]]
       if (!one || !other) return !one && !other
-      if (one.mark !== '') return repeated('a', i, j)
-      if (other.mark !== '') return repeated('b', i, j)
+      if (one.mark !== '') return repeated('a', one, other, i, j)
+      if (other.mark !== '') return repeated('b', one, other, i, j)
       return overlap(one, other) && compare(i + 1, j + 1)
     })
 
   /** `side` has the repeated place. */
-  const repeated = (side: 'a' | 'b', i: number, j: number): boolean => {
-    const [one, other] = [a[i]!, b[j]!]
-    if ((side === 'a' ? one : other).mark === '*') return starred(side, i, j)
-    return overlap(one, other) && starred(side, side === 'a' ? i : i + 1, side === 'a' ? j + 1 : j)
+  const repeated = (side: 'a' | 'b', one: Place, other: Place, i: number, j: number): boolean => {
+    const star = side === 'a' ? one : other
+    if (star.mark === '*') return starred(side, star, i, j)
+    return overlap(one, other) && starred(side, star, side === 'a' ? i : i + 1, side === 'a' ? j + 1 : j)
   }
 
-  const starred = (side: 'a' | 'b', i: number, j: number): boolean =>
+  const starred = (side: 'a' | 'b', star: Place, i: number, j: number): boolean =>
     remember(side === 'a' ? 1 : 2, i, j, () => {
       const isA = side === 'a'
-      const star = isA ? a[i]! : b[j]!
       const next = isA ? a[i + 1] : b[j + 1]
-      const others = isA ? b : a
-      for (let at = isA ? j : i; at < others.length; at++) {
-        const other = others[at]!
+      const from = isA ? j : i
+      for (const [offset, other] of (isA ? b : a).slice(from).entries()) {
+        const at = from + offset
         if (next && overlap(other, next) && (isA ? compare(i + 1, at) : compare(at, j + 1))) return true
         if (!overlap(other, star)) return false
       }
@@ -97,7 +97,7 @@ const placesOf = (pattern: string): Place[] => {
   let at = 0
   const literal = (): number => {
     if (characters[at] === '\\') at++
-    return (characters[at++] ?? refuse('the pattern ends with a backslash')).codePointAt(0)!
+    return runeOf(characters[at++] ?? refuse('the pattern ends with a backslash'))
   }
   const setRanges = (): (readonly [number, number])[] => {
     const ranges: (readonly [number, number])[] = []
@@ -114,8 +114,7 @@ const placesOf = (pattern: string): Place[] => {
     at++
     return ranges.length > 0 ? ranges : refuse('[] is empty')
   }
-  while (at < characters.length) {
-    const character = characters[at]!
+  for (let character = characters[at]; character !== undefined; character = characters[at]) {
     if ('*+]'.includes(character)) refuse(`${character} has no place here`)
     let ranges = anything
     if (character === '.') at++

@@ -145,8 +145,8 @@ export const readStruct = (name: StructName, value: Value): RegoObject => {
   const types: Record<string, MemberType> = structs[name]
   const given: Record<string, Value> = {}
   for (const [key, member] of asObject(value)) {
-    const found = Object.keys(types).find((one) => one === key || (!exact.has(name) && isSameName(one, key)))
-    if (found !== undefined && member !== null) given[found] = readMember(types[found]!, member)
+    const found = Object.entries(types).find(([one]) => one === key || (!exact.has(name) && isSameName(one, key)))
+    if (found && member !== null) given[found[0]] = readMember(found[1], member)
   }
   return struct(name, given)
 }

@@ -162,7 +162,9 @@ export const instantiate = ({
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
   const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
-    const result = answerOf(supplied[id]!, args.map(readValue), context)
+    const builtin = supplied[id]
+    if (!builtin) throw new PolicyError(`the policy calls the built-in function ${id}, which it does not name`)
+    const result = answerOf(builtin, args.map(readValue), context)
     return result === undefined ? 0 : write(encoder.encode(writeValue(result)), exports.opa_value_parse)
   }
 
@@ -245,11 +247,18 @@ const sharedPart = (memory: ArrayBufferLike, start: number, end: number): Uint8A
   new Uint8Array(memory as SharedArrayBuffer, start, end - start)
 
 const suppliedBuiltins = ({ builtins: needed }: MemoryImage, builtins: BuiltinTable): Builtin[] => {
-  const missing = Object.values(needed).filter((name) => !builtins[name])
+  const supplied: Builtin[] = []
+  const missing: string[] = []
+  // Not every number has a name.
+  needed.forEach((name, id) => {
+    const builtin = builtins[name]
+    if (builtin) supplied[id] = builtin
+    else missing.push(name)
+  })
   if (missing.length > 0) {
     throw new PolicyError(`the policy uses built-in functions that are not supplied: ${missing.sort().join(', ')}`)
   }
-  return needed.map((name) => builtins[name]!)
+  return supplied
 }
 
 const answerOf = (builtin: Builtin, args: readonly Value[], context: EvaluationContext): Value | undefined => {

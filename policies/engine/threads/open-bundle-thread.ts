@@ -39,9 +39,9 @@ const answerTo = (task: OpenTask): Promise<OpenAnswer> =>
     }),
   )
 
-parentPort!.on('message', async ({ id, task }: ToThread) => {
+parentPort?.on('message', async ({ id, task }: ToThread) => {
   const answer = await answerTo(task)
-  parentPort!.postMessage(
+  parentPort?.postMessage(
     { id, answer } satisfies FromThread,
     'opened' in answer ? [answer.opened.documents.buffer] : [],
   )

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { parseUrl } from '../go/url.ts'
 import { objectOf } from '../values/operands.ts'
 import type { Value } from '../values/value.ts'
-import { childrenOf, context, type Element, oidOf, tags, textOf } from './der.ts'
+import { childrenOf, context, type Element, malformed, oidOf, tags, textOf } from './der.ts'
 
 /** Arrays of Go are `null` in JSON where nothing was put in. */
 export const listOrNull = (values: Value[]): Value => (values.length === 0 ? null : values)
@@ -26,9 +26,9 @@ export const nameOf = (element: Element | undefined): Value => {
   ])
   const names: Value[] = []
   for (const attribute of childrenOf(element).flatMap((set) => childrenOf(set, tags.set))) {
-    const [type, value] = childrenOf(attribute)
+    const [type, value = malformed()] = childrenOf(attribute)
     const oid = oidOf(type)
-    const text = textOf(value!)
+    const text = textOf(value)
     names.push(objectOf({ Type: oid, Value: text }))
     const [list, single] = [lists[oid.join('.')], singles[oid.join('.')]]
     if (list) members.set(list, [...((members.get(list) as Value[] | null) ?? []), text])
@@ -62,7 +62,8 @@ export const alternativeNames = (names: readonly Element[]): AlternativeNames =>
 /** Go's `url.URL`. */
 export const uriValue = (text: string): Value => {
   const { scheme, hostname, port, path, rawPath, rawQuery, fragment } = parseUrl(text)
-  const opaque = path === '' && hostname === '' && scheme !== '' ? /^[^:]*:([^?#]*)/.exec(text)![1]! : ''
+  const [beforeQuery = ''] = text.split(/[?#]/, 1)
+  const opaque = path === '' && hostname === '' && scheme !== '' ? beforeQuery.slice(beforeQuery.indexOf(':') + 1) : ''
   const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}${port && `:${port}`}`
   return objectOf({
     Scheme: scheme,

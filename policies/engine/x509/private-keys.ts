@@ -22,16 +22,15 @@ export const readAnyPrivateKey = (der: Buffer): KeyObject => {
   return refuse('not a private key')
 }
 
-const number = (part: string | undefined): Value =>
-  integerOf(BigInt(`0x${Buffer.from(part ?? '', 'base64url').toString('hex') || '0'}`))
+const bytesOf = (part: string | undefined): Buffer => Buffer.from(part ?? '', 'base64url')
+
+const number = (part: string | undefined): Value => integerOf(BigInt(`0x${bytesOf(part).toString('hex') || '0'}`))
 
 /** As JSON of Go's keys: `rsa.PrivateKey`, `ecdsa.PrivateKey`, `ed25519.PrivateKey`. */
 export const goPrivateKey = (key: KeyObject): Value => {
   const jwk = key.export({ format: 'jwk' })
   if (jwk.kty === 'EC') return objectOf({ Curve: new Map(), D: number(jwk.d), X: number(jwk.x), Y: number(jwk.y) })
-  if (jwk.kty === 'OKP') {
-    return Buffer.concat([jwk.d, jwk.x].map((part) => Buffer.from(part!, 'base64url'))).toString('base64')
-  }
+  if (jwk.kty === 'OKP') return Buffer.concat([bytesOf(jwk.d), bytesOf(jwk.x)]).toString('base64')
   if (jwk.kty !== 'RSA') return refuse('unsupported kind of key')
   return objectOf({
     N: number(jwk.n),

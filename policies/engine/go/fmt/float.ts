@@ -48,7 +48,7 @@ const round = ({ digits, point }: Digits, count: number): Digits => {
   const rest = digits.slice(count)
   const odd = count > 0 && Number(digits[count - 1]) % 2 === 1
   const isTie = /^50*$/.test(rest)
-  const up = isTie ? odd : rest[0]! >= '5'
+  const up = isTie ? odd : rest >= '5'
   const kept = digits.slice(0, count)
   if (!up) return trim({ digits: kept, point })
   const raised = String(BigInt(kept || '0') + 1n).padStart(count, '0')

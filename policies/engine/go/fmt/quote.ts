@@ -1,3 +1,5 @@
+import { runeOf } from '../rune.ts'
+
 /** How Go writes texts in quotes (`strconv.Quote`). */
 
 const named: Record<string, string> = {
@@ -17,7 +19,7 @@ const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 export const isPrintable = (character: string): boolean => printable.test(character)
 
 const escaped = (character: string, mark: string, asciiOnly: boolean): string => {
-  const code = character.codePointAt(0)!
+  const code = runeOf(character)
   if (character === mark) return `\\${mark}`
   if (named[character]) return named[character]
   if (asciiOnly ? code >= 0x20 && code < 0x7f : isPrintable(character)) return character

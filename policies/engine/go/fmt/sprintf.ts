@@ -115,16 +115,21 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
     }
     if (!afterIndex) explicitIndex()
 
-    if (at >= format.length) {
+    const rune = format.codePointAt(at)
+    if (rune === undefined) {
       result += '%!(NOVERB)'
       break
     }
-    const verb = String.fromCodePoint(format.codePointAt(at)!)
+    const verb = String.fromCodePoint(rune)
     at += verb.length
+    const argument = args[next]
     if (verb === '%') result += '%'
     else if (badIndex) result += `%!${verb}(BADINDEX)`
-    else if (next >= args.length) result += `%!${verb}(MISSING)`
-    else result += formatValue(args[next++]!, verb, verb === 'v' ? forV(flags) : flags)
+    else if (argument === undefined) result += `%!${verb}(MISSING)`
+    else {
+      next++
+      result += formatValue(argument, verb, verb === 'v' ? forV(flags) : flags)
+    }
   }
 
   if (!reordered && next < args.length) {
@@ -285,9 +290,9 @@ const formatDouble = (value: number, verb: string, flags: Flags): string | undef
 
 /** The flag `#`: always a decimal point, and with g and x trailing zeros up to the precision. */
 const withPoint = (number: string, style: string, precision: number): string => {
-  const [, mantissa = '', tail = ''] = (style === 'x' || style === 'X' ? /^(.*?)([pP].*)?$/ : /^(.*?)([eE].*)?$/).exec(
-    number,
-  )!
+  const exponent = number.search(style === 'x' || style === 'X' ? /[pP]/ : /[eE]/)
+  const end = exponent < 0 ? number.length : exponent
+  const [mantissa, tail] = [number.slice(0, end), number.slice(end)]
   let missing = 'gGx'.includes(style) ? (precision === -1 ? 6 : precision) : 0
   missing -= mantissa.replace('.', '').replace(/^0+/, '').length
   if (mantissa.includes('.')) return mantissa + '0'.repeat(Math.max(missing, 0)) + tail

@@ -17,7 +17,7 @@ const largest = 2n ** 63n
 
 /** `1h15m30.5s` → nanoseconds, or `undefined` when it is no duration or over 292 years. */
 export const parseDuration = (text: string): bigint | undefined => {
-  const [, sign, parts = ''] = /^([+-]?)(.*)$/s.exec(text)!
+  const parts = /^[+-]/.test(text) ? text.slice(1) : text
   if (parts === '0') return 0n
   if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)[^\d.]+)+$/.test(parts)) return undefined
   let total = 0n
@@ -27,7 +27,7 @@ export const parseDuration = (text: string): bigint | undefined => {
     total += BigInt(whole || '0') * size + fractionOf(fraction, size)
     if (total > largest) return undefined
   }
-  if (sign === '-') return -total
+  if (text.startsWith('-')) return -total
   return total < largest ? total : undefined
 }
 

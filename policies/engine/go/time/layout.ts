@@ -55,9 +55,8 @@ const isDigit = (character: string | undefined): boolean =>
   character !== undefined && character >= '0' && character <= '9'
 
 const elementAt = (layout: string, at: number): { kind: ChunkKind; text: string; digits?: number } | undefined => {
-  const first = layout[at]!
-  if ((first === '.' || first === ',') && (layout[at + 1] === '0' || layout[at + 1] === '9')) {
-    const digit = layout[at + 1]!
+  const [first, digit] = [layout[at], layout[at + 1]]
+  if ((first === '.' || first === ',') && (digit === '0' || digit === '9')) {
     let end = at + 1
     while (layout[end] === digit) end++
     if (isDigit(layout[end])) return undefined
@@ -161,13 +160,17 @@ const zoneForms: Partial<Record<ChunkKind, Parameters<typeof zoneOffset>[1]>> = 
 
 const hour12 = ({ hour }: WallTime): number => hour % 12 || 12
 
+const monthName = ({ month }: WallTime): string => monthNames[month - 1]!
+
+export const dayName = ({ weekDay }: WallTime): string => dayNames[weekDay]!
+
 const writers: Partial<Record<ChunkKind, (time: WallTime) => string>> = {
-  longMonth: ({ month }) => monthNames[month - 1]!,
-  month: ({ month }) => monthNames[month - 1]!.slice(0, 3),
+  longMonth: monthName,
+  month: (time) => monthName(time).slice(0, 3),
   numMonth: ({ month }) => String(month),
   zeroMonth: ({ month }) => two(month),
-  longWeekDay: ({ weekDay }) => dayNames[weekDay]!,
-  weekDay: ({ weekDay }) => dayNames[weekDay]!.slice(0, 3),
+  longWeekDay: dayName,
+  weekDay: (time) => dayName(time).slice(0, 3),
   day: ({ day }) => String(day),
   underDay: ({ day }) => String(day).padStart(2, ' '),
   zeroDay: ({ day }) => two(day),

@@ -87,10 +87,12 @@ const takeNumber = (reading: Reading, into: Numeric, pattern: RegExp, low: numbe
 
 const takeName = (reading: Reading, names: readonly string[]): number | undefined => {
   const rest = reading.rest.toLowerCase()
-  const index = names.findIndex((name) => rest.startsWith(name.toLowerCase()))
-  if (index < 0) return undefined
-  reading.rest = reading.rest.slice(names[index]!.length)
-  return index + 1
+  for (const [index, name] of names.entries()) {
+    if (!rest.startsWith(name.toLowerCase())) continue
+    reading.rest = reading.rest.slice(name.length)
+    return index + 1
+  }
+  return undefined
 }
 
 const short = (names: readonly string[]): string[] => names.map((name) => name.slice(0, 3))
@@ -160,8 +162,9 @@ const zoneName =
 
 const readers: Partial<Record<ChunkKind, (reading: Reading, next: ChunkKind | 'text' | undefined) => boolean>> = {
   year: (reading) => {
-    if (!takeNumber(reading, 'year', exactlyTwo, 0, 99)) return false
-    reading.year = reading.year! + (reading.year! >= 69 ? 1900 : 2000)
+    const found = take(reading, exactlyTwo)
+    if (found === undefined) return false
+    reading.year = Number(found) + (Number(found) >= 69 ? 1900 : 2000)
     return true
   },
   longYear: (reading) => takeNumber(reading, 'year', /^\d{4}/, 0, 9999),

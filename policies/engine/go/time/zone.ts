@@ -66,10 +66,9 @@ export const offsetAt = (zone: string, seconds: number): number | undefined => {
 const askOffset = (format: Intl.DateTimeFormat, seconds: number): number => {
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {}
   for (const { type, value } of format.formatToParts(seconds * 1000)) parts[type] = value
-  const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
-    (type) => Number(parts[type]),
-  )
-  return utcMilliseconds(year!, month!, day!, hour!, minute!, second!) / 1000 - seconds
+  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts[type])
+  const [year, month, day] = [part('year'), part('month'), part('day')]
+  return utcMilliseconds(year, month, day, part('hour'), part('minute'), part('second')) / 1000 - seconds
 }
 
 /** Abbreviations that ICU does not tell in any English; standard and summer time. */

@@ -1,6 +1,7 @@
 import { sorted } from '../../values/order.ts'
 import { isNumber, numberText, type RegoNumber, type Value } from '../../values/value.ts'
 import { formatFloat } from '../fmt/float.ts'
+import { runeOf } from '../rune.ts'
 import { needsQuotes } from './resolve.ts'
 
 /**
@@ -126,32 +127,35 @@ const compareKeys = (a: string, b: string): number => {
   const isLetter = (character: string) => /\p{L}/u.test(character)
   const isDigit = (character: string | undefined) => character !== undefined && /\p{Nd}/u.test(character)
   let digits = false
-  for (let index = 0; index < left.length && index < right.length; index++) {
-    const [one, other] = [left[index]!, right[index]!]
+  for (const [index, one] of left.entries()) {
+    const other = right[index]
+    if (other === undefined) break
     if (one === other) {
       digits = isDigit(one)
       continue
     }
-    if (isLetter(one) && isLetter(other)) return one.codePointAt(0)! - other.codePointAt(0)!
+    if (isLetter(one) && isLetter(other)) return runeOf(one) - runeOf(other)
     if (isLetter(one) || isLetter(other)) return isLetter(one) === digits ? -1 : 1
     const [numberA, endA] = numberAt(left, index)
     const [numberB, endB] = numberAt(right, index)
     const lead = (one === '0' || other === '0') && hasNonZeroBefore(left, index) ? '1' : ''
     const difference = BigInt(`${lead}${numberA}` || '0') - BigInt(`${lead}${numberB}` || '0')
     if (difference !== 0n) return difference < 0n ? -1 : 1
-    return endA !== endB ? endA - endB : one.codePointAt(0)! - other.codePointAt(0)!
+    return endA !== endB ? endA - endB : runeOf(one) - runeOf(other)
   }
   return left.length - right.length
 }
 
+const isAsciiDigit = (character: string | undefined): boolean => character !== undefined && /[0-9]/.test(character)
+
 const numberAt = (characters: readonly string[], from: number): [string, number] => {
   let end = from
-  while (end < characters.length && /[0-9]/.test(characters[end]!)) end++
+  while (isAsciiDigit(characters[end])) end++
   return [characters.slice(from, end).join(''), end]
 }
 
 const hasNonZeroBefore = (characters: readonly string[], from: number): boolean => {
-  for (let at = from - 1; at >= 0 && /[0-9]/.test(characters[at]!); at--) if (characters[at] !== '0') return true
+  for (let at = from - 1; isAsciiDigit(characters[at]); at--) if (characters[at] !== '0') return true
   return false
 }
 
@@ -179,7 +183,7 @@ const formsOf = (text: string) => {
 
 /** libyaml prints neither tabs nor what lies outside of the basic plane. */
 const isPrintable = (character: string): boolean => {
-  const code = character.codePointAt(0)!
+  const code = runeOf(character)
   return (code >= 0x20 && code <= 0x7e) || (code >= 0xa0 && code <= 0xffff && code !== 0xfeff && code < 0xfffe)
 }
 
@@ -255,7 +259,7 @@ const escapes: Record<string, string> = {
 const escaped = (character: string): string => {
   if (escapes[character]) return escapes[character]
   if (isPrintable(character)) return character
-  const hex = character.codePointAt(0)!.toString(16).toUpperCase()
+  const hex = runeOf(character).toString(16).toUpperCase()
   if (hex.length <= 2) return `\\x${hex.padStart(2, '0')}`
   return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`
 }
