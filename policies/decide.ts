@@ -102,7 +102,7 @@ const decisionSchema = z.strictObject({
 })
 
 const decisionOf = (result: unknown): Decision => {
-  if (isPlainYes(result)) return { allow: true, headers: {} }
+  if (isBareAllow(result)) return { allow: true, headers: {} }
   if (result === undefined) return policyError('no rule gave a decision')
   const parsed = decisionSchema.safeParse(result)
   if (!parsed.success) {
@@ -118,7 +118,7 @@ const decisionOf = (result: unknown): Decision => {
 }
 
 /** `true` or `{"allow": true}`: nearly every answer, and nothing in it to look at any closer. */
-const isPlainYes = (result: unknown): boolean =>
+const isBareAllow = (result: unknown): boolean =>
   result === true ||
   (typeof result === 'object' &&
     result !== null &&

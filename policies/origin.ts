@@ -5,7 +5,7 @@ import type { Secret } from '../platform/secret.ts'
 import { bundleDownload } from './bundle-download.ts'
 import { listSources, PolicyError, readSources, type Sources } from './engine/index.ts'
 
-/** What lies where policies come from, read once: compiler and comparison see the same bytes. */
+/** The files of an origin, read once, so that compiler and comparison see the same bytes. */
 export type PolicyFiles =
   | { sources: Sources /** What the folder carries. */; bundle?: Uint8Array }
   | { sources?: undefined; bundle: Uint8Array }
@@ -21,9 +21,9 @@ export interface PolicyOrigin {
   /** How long to wait before asking again, in ms. `failures` in a row so far. */
   pause(failures: number): number
   /** Called when what was read last is in force. */
-  keep?(bundle: Uint8Array): Promise<void>
-  /** What was in force when the process last ran, if that is kept. */
-  kept?(): Promise<Uint8Array | undefined>
+  persist?(bundle: Uint8Array): Promise<void>
+  /** What was in force when the process last ran, if that is persisted. */
+  persisted?(): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
@@ -69,12 +69,12 @@ const fileOrigin = (path: string): PolicyOrigin => {
       count = state.count
       return state.text
     } catch (error) {
-      // Unreadable is a state too: entering it is reported, leaving it loads again.
+      // A folder that cannot be read is a state too: it is reported once, and left by loading again.
       return (error as Error).message
     }
   }
   const read = async (): Promise<PolicyFiles> => {
-    // Before the files themselves: a write in between makes another state, and the next look finds it.
+    // The state is taken before the files: a write in between gives another state, which the next look finds.
     seen = await look()
     return readPolicyFiles(path)
   }
@@ -108,11 +108,11 @@ const remoteOrigin = (url: string, { poll = 30_000, token, cache }: RemoteSettin
     transient: true,
     pause: (failures) => backOffMs(failures + 1, { first: poll, longest: Math.max(poll, longestPause), jitter: 0.1 }),
     ...(cache !== undefined && {
-      async keep(bundle: Uint8Array) {
+      async persist(bundle: Uint8Array) {
         await writeFile(`${cache}.new`, bundle, { mode: 0o600 })
         await rename(`${cache}.new`, cache)
       },
-      kept: () => readFile(cache).catch(() => undefined),
+      persisted: () => readFile(cache).catch(() => undefined),
     }),
     close: download.close,
   }

@@ -124,7 +124,7 @@ const compareBy: Record<string, (decision: Decision) => unknown> = {
 }
 
 const differences = (live: Decision, candidate: Decision): string[] =>
-  isPlainYes(live) && isPlainYes(candidate)
+  isBareAllow(live) && isBareAllow(candidate)
     ? none
     : Object.keys(compareBy).filter(
         (name) => JSON.stringify(compareBy[name]!(live)) !== JSON.stringify(compareBy[name]!(candidate)),
@@ -133,7 +133,7 @@ const differences = (live: Decision, candidate: Decision): string[] =>
 const none: string[] = []
 
 /** Nearly every answer, and nothing in it to compare any closer. */
-const isPlainYes = ({ allow, headers }: Decision): boolean => {
+const isBareAllow = ({ allow, headers }: Decision): boolean => {
   if (!allow) return false
   for (const _ in headers) return false
   return true

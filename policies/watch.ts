@@ -52,10 +52,10 @@ export const watchPolicies = async (
   let compiled: Compiled | undefined
   let lastError: string | undefined
   let failures = 0
-  /** What was read last could not be used, so that finding it again is no news. */
+  /** Whether the files that were read last could not be used: finding the same ones again is no success. */
   let refused = false
 
-  /** What a server did not tell is no reason to refuse what comes next; files that cannot be read are. */
+  /** A folder or file that cannot be read counts as refused; a server that cannot be reached does not. */
   const read = <Files>(from: () => Promise<Files>): Promise<Files> => {
     refused = !origin.transient
     return from()
@@ -74,12 +74,12 @@ export const watchPolicies = async (
     refused = false
     serial = bundle.serial
     compiled = bundle.built && { wasm: bundle.wasm, built: bundle.built }
-    if (files.bundle) await keep(files.bundle)
+    if (files.bundle) await persist(files.bundle)
     return opened
   }
 
-  const keep = async (bundle: Uint8Array): Promise<void> => {
-    await origin.keep?.(bundle).catch((error: unknown) => {
+  const persist = async (bundle: Uint8Array): Promise<void> => {
+    await origin.persist?.(bundle).catch((error: unknown) => {
       logger.warn({ path, err: error }, 'the policies cannot be kept for the next start')
     })
   }
@@ -88,7 +88,7 @@ export const watchPolicies = async (
     failures++
     reloads?.inc({ policies: name, outcome: 'failed' })
     stale?.set({ policies: name }, 1)
-    // A server that stays away is told once.
+    // An unreachable server is logged once, not at every poll.
     if (origin.transient && error.message === lastError) return
     lastError = error.message
     const issues = error instanceof PolicyError && error.issues.length > 0 ? { issues: error.issues } : {}
@@ -105,12 +105,12 @@ export const watchPolicies = async (
   }
 
   /**
-   * What the source has when it can be read and used, else what is kept from last time. The serial of that counts in
-   * either case.
+   * The policies at the source or, when they cannot be used, those persisted from the last run. The serial number of
+   * the persisted ones counts in either case.
    */
   const first = async (): Promise<PolicySet> => {
-    const kept = await origin.kept?.()
-    const before = kept && (await obtainBundle(source, { bundle: kept }).catch(() => undefined))
+    const persisted = await origin.persisted?.()
+    const before = persisted && (await obtainBundle(source, { bundle: persisted }).catch(() => undefined))
     serial = before?.serial
     try {
       return await open(await read(origin.read), [])
@@ -140,7 +140,7 @@ export const watchPolicies = async (
       source.onChange?.(set)
       void replaced.close?.()
     } catch (error) {
-      // A server that is away for a while changes nothing about what it had last.
+      // Files that were refused stay refused while the server cannot be reached.
       refused ||= refusedBefore
       failed(error as Error, set.revision)
     }

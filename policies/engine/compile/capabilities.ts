@@ -23,7 +23,7 @@ const capabilitiesSchema = z.looseObject({
 const compiledAway = ['assign', 'eq', 'print', 'walk']
 
 /** In the WASM, but not safe to call: see `endless-calls.ts`. */
-const withheld = ['strings.replace_n']
+const unsafe = ['strings.replace_n']
 
 /**
  * What `policies/engine/capabilities.json` must hold: of this OPA's built-in functions those that its WASM contains or
@@ -50,7 +50,7 @@ export const suppliedCapabilities = async (opa: string) => {
   })
   const left = new Set(neededBuiltins(readBundle(bundle).wasm).filter((name) => !builtinNames.has(name)))
   return {
-    builtins: living.filter(({ name }) => !left.has(name) && !withheld.includes(name)).map(withoutProse),
+    builtins: living.filter(({ name }) => !left.has(name) && !unsafe.includes(name)).map(withoutProse),
     future_keywords: [],
     wasm_abi_versions,
     features,

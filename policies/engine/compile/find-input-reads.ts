@@ -41,7 +41,7 @@ type Fields = Record<string, unknown>
 const inputLocal = 0
 
 /** Which members of the input a variable may hold. */
-type Holdings = ReadonlyMap<number, ReadonlySet<string>>
+type MembersByLocal = ReadonlyMap<number, ReadonlySet<string>>
 
 /** Thrown where the analysis gives up: the whole input is read. */
 const wholeInput = Symbol('whole input')
@@ -57,7 +57,7 @@ const readsOf = (start: Routine, functions: ReadonlyMap<string, Routine>, string
   }
 
   /** Runs blocks in order; answers with what variables may hold afterwards, wherever a block was left. */
-  const runBlocks = (blocks: Blocks, before: Holdings): Holdings => {
+  const runBlocks = (blocks: Blocks, before: MembersByLocal): MembersByLocal => {
     let held = before
     for (const { stmts } of blocks) {
       let after = held
@@ -70,8 +70,8 @@ const readsOf = (start: Routine, functions: ReadonlyMap<string, Routine>, string
     return held
   }
 
-  const runStatement = (type: string, { block, blocks, ...fields }: Fields, before: Holdings): Holdings => {
-    if (!understood.has(type)) throw wholeInput
+  const runStatement = (type: string, { block, blocks, ...fields }: Fields, before: MembersByLocal): MembersByLocal => {
+    if (!knownStatements.has(type)) throw wholeInput
     const called = type === 'CallStmt' ? functions.get(String(fields['func'])) : undefined
     if (called) reached.add(called)
     const step = constantStep(type, fields, strings)
@@ -115,14 +115,14 @@ const readsOf = (start: Routine, functions: ReadonlyMap<string, Routine>, string
   return Object.fromEntries([...reads].sort().map(([key, members]) => [key, members && [...members].sort()]))
 }
 
-const union = (a: Holdings, b: Holdings): Holdings => {
+const union = (a: MembersByLocal, b: MembersByLocal): MembersByLocal => {
   if (a === b) return a
   const both = new Map(a)
   for (const [local, keys] of b) both.set(local, new Set([...(both.get(local) ?? []), ...keys]))
   return both
 }
 
-const sizeOf = (held: Holdings): number => [...held.values()].reduce((sum, keys) => sum + keys.size, 0)
+const sizeOf = (held: MembersByLocal): number => [...held.values()].reduce((sum, keys) => sum + keys.size, 0)
 
 /** `target := from.key` with a key that is written in the rule. */
 const constantStep = (
@@ -141,7 +141,7 @@ const constantStep = (
  * Statements whose variables stand where `localsUsed` looks for them. `WithStmt` gives rules another input and
  * `CallDynamicStmt` calls rules by computed names, so they are not among them; nor is what a later OPA may add.
  */
-const understood = new Set(
+const knownStatements = new Set(
   ['ArrayAppend', 'AssignInt', 'AssignVar', 'AssignVarOnce', 'Block', 'Break', 'Call', 'Dot', 'Equal', 'IsArray']
     .concat(['IsDefined', 'IsObject', 'IsSet', 'IsUndefined', 'Len', 'MakeArray', 'MakeNull', 'MakeNumberInt'])
     .concat(['MakeNumberRef', 'MakeObject', 'MakeSet', 'Nop', 'Not', 'NotEqual', 'ObjectInsert', 'ObjectInsertOnce'])

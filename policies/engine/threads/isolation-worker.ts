@@ -2,7 +2,7 @@ import { Script } from 'node:vm'
 import { workerData } from 'node:worker_threads'
 import { PolicyError } from '../base/policy-error.ts'
 import type { Run } from '../instance/runner.ts'
-import { stepBack } from './lower-priority.ts'
+import { lowerPriority } from './lower-priority.ts'
 import type { Answer, FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
 
 /** The thread side of `policy-thread.ts`: one policy, asked for one batch after another. */
@@ -12,7 +12,7 @@ const say = (message: FromThread): void => port.postMessage(message)
 
 const start = async (): Promise<Run | undefined> => {
   try {
-    // Loading code is most of a start's work: it comes after stepping back, and the functions only where they are used.
+    // Loading code is most of a start's work: it comes after the priority is lowered, and the functions only where they are used.
     const { createRunner } = await import('../instance/runner.ts')
     const needed = prepared.image.builtins
     const builtins = needed.length > 0 ? await (await import('../builtins/index.ts')).loadBuiltins(needed) : {}
@@ -23,7 +23,7 @@ const start = async (): Promise<Run | undefined> => {
   }
 }
 
-stepBack(nice)
+lowerPriority(nice)
 const run = await start()
 
 /** In µs; 0 before Node 23.9, which cannot tell. */

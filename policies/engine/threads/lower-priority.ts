@@ -5,7 +5,7 @@ import { setPriority } from 'node:os'
  * effort (a sandbox may not allow it), and there is no way back without privileges. Linux only: elsewhere it would be
  * of the whole process.
  */
-export const stepBack = (nice: number): void => {
+export const lowerPriority = (nice: number): void => {
   try {
     if (process.platform === 'linux' && nice > 0) setPriority(nice)
   } catch {}

@@ -1,16 +1,16 @@
 import { parentPort } from 'node:worker_threads'
 import { PolicyError } from '../base/policy-error.ts'
 import type { Bundle } from '../bundle/bundle.ts'
-import { prepareElsewhere } from '../instance/runner.ts'
-import { stepBack } from './lower-priority.ts'
+import { prepareForThread } from '../instance/runner.ts'
+import { lowerPriority } from './lower-priority.ts'
 import type { FromThread, OpenAnswer, Opened, OpenTask, ToThread } from './open-bundle.ts'
 
 /** The thread side of `open-bundle.ts`. */
 
 // Where requests need the processor; the compiler that is started from here inherits it.
-stepBack(10)
+lowerPriority(10)
 
-/** Loading code is most of a start's work: it comes after stepping back, and only where it is used. */
+/** Loading code is most of a start's work: it comes after the priority is lowered, and only where it is used. */
 const read = async (task: OpenTask): Promise<Bundle> => {
   if ('compiled' in task) {
     const { withNewDocuments } = await import('../compile/replace-documents.ts')
@@ -25,7 +25,7 @@ const read = async (task: OpenTask): Promise<Bundle> => {
 const open = async (task: OpenTask): Promise<Opened> => {
   const { data, ...bundle } = await read(task)
   const documents = new TextEncoder().encode(JSON.stringify(data))
-  return { ...bundle, documents, prepared: prepareElsewhere({ wasm: bundle.wasm, documents }) }
+  return { ...bundle, documents, prepared: prepareForThread({ wasm: bundle.wasm, documents }) }
 }
 
 const answerTo = (task: OpenTask): Promise<OpenAnswer> =>

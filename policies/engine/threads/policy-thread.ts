@@ -78,7 +78,7 @@ export const startThread = ({
 }): PolicyThread => {
   const { port1: port, port2 } = new MessageChannel()
   const { module, image } = prepared
-  // Without `home`, which is for one runner.
+  // Without `sharedMemory`, which is for one runner.
   const started: ThreadStart = { port: port2, prepared: { module, image }, nice }
   const worker = startWorkerThread(moduleUrl('./isolation-worker', import.meta.url), {
     workerData: started,

@@ -148,9 +148,9 @@ test('whoever waits for too long is told that no thread came free', async () => 
 })
 
 test('more than may wait are refused; who waits gets the next thread', async () => {
-  const { evaluate } = await isolate({ workers: 1, deadline: 1_000, queue: 1 })
+  const { evaluate } = await isolate({ workers: 1, deadline: 2_000, queue: 1 })
   await Promise.all([
-    expect(evaluate('test/slow', forever)).rejects.toThrow('no answer within 1000 ms'),
+    expect(evaluate('test/slow', forever)).rejects.toThrow('no answer within 2000 ms'),
     expect(evaluate('test/decision', { ask: 1 })).resolves.toMatchObject({ answer: 1 }),
     expect(evaluate('test/decision', { ask: 2 })).rejects.toThrow(PolicyBusy),
   ])
