@@ -23,7 +23,7 @@ const forbidden = new Set([
   ...['connection', 'keep-alive', 'content-encoding', 'content-type', 'content-range'],
   // credentials
   ...['authorization', 'cookie', 'cookie2', 'set-cookie', 'www-authenticate', 'authentication-info', 'x-api-key'],
-  // who forwarded it
+  // names of who forwarded the request
   ...['forwarded', 'via', 'x-forwarded', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip'],
   ...['cf-connecting-ip', 'fastly-client-ip', 'client-ip', 'x-request-id', 'x-remote-user', 'remote-user'],
   // another method or target than the decided one

@@ -16,13 +16,13 @@ export interface PolicyOrigin {
   read(): Promise<PolicyFiles>
   /** The same when it is something else than was read last, else undefined. */
   next(): Promise<PolicyFiles | undefined>
-  /** Whether a failure to read says nothing about what is there: a server that does not answer, say. */
+  /** Whether a failure to read may pass by itself, as with a server that does not answer. */
   readonly transient: boolean
   /** How long to wait before asking again, in ms. `failures` in a row so far. */
   pause(failures: number): number
-  /** Called when what was read last is in force. */
+  /** Called when the bundle that was read last is in force. */
   persist?(bundle: Uint8Array): Promise<void>
-  /** What was in force when the process last ran, if that is persisted. */
+  /** The bundle that was in force when the process last ran, if it was persisted. */
   persisted?(): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export const bundleFile = 'bundle.tar.gz'
 
 export const isAddress = (path: string): boolean => /^https?:\/\//i.test(path)
 
-/** An address that is asked without TLS, across a network: whoever is on the way could replace the rules. */
+/** An address that is reached across a network without TLS, where the rules could be replaced on their way. */
 export const isOpenAddress = (path: string): boolean => {
   if (!isAddress(path) || !URL.canParse(path)) return false
   const { protocol, hostname } = new URL(path)

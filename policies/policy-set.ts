@@ -35,7 +35,7 @@ export interface PolicySet {
   evaluate(entrypoint: string, input: unknown): unknown
   /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
   isolated?: Pick<Isolation, 'evaluate'>
-  /** Ends its threads, if it has any; whoever holds the set may still call `evaluate`. */
+  /** Ends its threads, if it has any; `evaluate` still works afterwards. */
   close?(): Promise<void>
 }
 

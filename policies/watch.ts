@@ -9,9 +9,7 @@ export interface WatchedPolicies {
   current(): PolicySet
   /** `lastError`: why what is at the source now is not what runs; absent when it is. */
   status(): { revision: string; lastError?: string }
-  /**
-   * Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when.
-   */
+  /** Loads what is at the source now, changed or not, as operators ask for it. A failure keeps the last good set. */
   reload(): Promise<void>
   /** Stops watching; the last good set keeps working, its threads excepted. */
   close(): Promise<void>

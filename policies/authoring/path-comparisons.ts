@@ -63,7 +63,7 @@ export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]):
         held.set(Number(key), kindOf(source) & literal)
       } else if (type === 'SetAddStmt') hold(stmt.set, kindOf(stmt.set) | kindOf(value))
       else if (type === 'ArrayAppendStmt') hold(stmt.array, kindOf(stmt.array) | kindOf(value))
-      // Of an object only the names: what stands beside a path in it is none.
+      // Only the names of an object count: another value of it is no path because a path is one.
       else if (type === 'ObjectInsertStmt') hold(stmt.object, kindOf(stmt.object) | kindOf(key))
       else hold(target, 0)
       walk([...(stmt.block ? [stmt.block] : []), ...(stmt.blocks ?? [])])

@@ -87,14 +87,14 @@ const verifyOptions = (options: RegoObject, { nowNs }: EvaluationContext): Verif
 
 const unverified: Value = [false, []]
 
-/** What is no certificate is not verified; only the options can be wrong. */
+/** Answers `unverified` for what is no certificate; wrong options are refused. */
 const verified = (given: string, options: () => VerifyOptions, tell: (certificate: Certificate) => Value): Value => {
   const found = unlessRefused(() => certificates(given))
   const chain = found && verifyChain(found, options())
   return chain ? [true, chain.map(tell)] : unverified
 }
 
-/** As OPA tells certificates where it adds nothing to Go's: without `URIStrings`. */
+/** Go's certificate without what OPA adds to it elsewhere: `URIStrings`. */
 const goCertificate = ({ value }: Certificate): RegoObject =>
   new Map([...value].filter(([name]) => name !== 'URIStrings'))
 

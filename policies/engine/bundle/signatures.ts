@@ -13,7 +13,7 @@ export const signaturesFile = '.signatures.json'
 
 /** Whose signature a bundle needs. */
 export interface Verification {
-  /** By the id that the signature names (`keyid` of its payload; OPA writes `default` when it is told none). */
+  /** By the id that the signature names (`keyid` of its payload; OPA's default is `default`). */
   keys: ReadonlyMap<string, BundleKey>
   /** The scope that the signature must name; without one it must name none. */
   scope?: string | undefined

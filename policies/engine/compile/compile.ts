@@ -135,7 +135,7 @@ export const checkIssues = ({ stdout, stderr }: { stdout: string; stderr: string
   }
 }
 
-/** `opa build` prints prose; `opa check` finds the same mistakes and tells where they are. */
+/** `opa build` prints prose; `opa check` finds the same mistakes and gives their places. */
 const explain = async (opa: string, folder: string, prose: string): Promise<PolicyError> => {
   const check = await runOpa(opa, ['check', '--format', 'json', '--capabilities', capabilitiesFile, '-b', '.'], {
     cwd: folder,

@@ -189,7 +189,7 @@ const directiveDefinition = (value: RegoObject): DirectiveDefinitionNode => ({
 
 const kindNames = new Map(Object.entries(typeKinds).map(([ours, theirs]) => [theirs, ours]))
 
-/** Members that its kind has not are left out by whoever looks at the kind. */
+/** May hold members that its kind does not have: readers look at the kind first. */
 const typeDefinition = (value: RegoObject, as: 'Definition' | 'Extension'): unknown => {
   const kind = kindNames.get(text(value, 'Kind')) ?? refuse('an unknown kind of type')
   return {

@@ -6,13 +6,13 @@ import { parseValue, writeValue } from '../values/text.ts'
 import type { Value } from '../values/value.ts'
 
 /**
- * One instance of an OPA policy module, spoken to through OPA's WASM ABI 1.2 and later (`opa_eval`, one call a
- * decision): the input is written behind the heap's end as JSON, the answer is JSON that ends with a NUL. One memory an
- * instance; not re-entrant.
+ * One instance of an OPA policy module, called through OPA's WASM ABI 1.2 or later (`opa_eval`, one call a decision):
+ * the input is written behind the heap's end as JSON, and the answer is JSON that ends with a NUL. Every instance has a
+ * memory of its own and is not re-entrant.
  */
 export interface WasmInstance {
   readonly entrypoints: Readonly<Record<string, number>>
-  /** The answer as JSON, or as the text of a Rego value (see `values.ts`): sets stay sets, keys what they are. */
+  /** The answer as JSON, or as the text of a Rego value (see `values/text.ts`): sets stay sets, keys what they are. */
   evaluate(entrypoint: number, input: string | undefined, form?: 'json' | 'value'): string
   /**
    * Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and
@@ -22,17 +22,17 @@ export interface WasmInstance {
   /** Bytes by which the memory grew since the start. */
   grownBy(): number
   readonly memory: WebAssembly.Memory
-  /** To start others from. */
+  /** What other instances start from. */
   readonly image: MemoryImage
 }
 
 /**
- * An instance with its documents loaded: others start from it without parsing them again, in a new memory or in that of
- * an instance that threw. Globals (the shadow stack's pointer among them) belong to instances, so a new one in an old
- * memory is sound again.
+ * A memory with its documents parsed. Other instances start from it without parsing them again, in a new memory or in
+ * that of an instance that threw: globals (the shadow stack's pointer among them) belong to instances, so a new instance
+ * in an old memory is sound.
  */
 export interface MemoryImage {
-  /** What lies below the documents: the module's own variables and its stack. */
+  /** The memory below the documents: the module's own variables and its stack. */
   own: Uint8Array<SharedArrayBuffer>
   /**
    * The parsed documents, from there to `heap`, which no evaluation changes. Shared: other threads need no copy to
@@ -59,7 +59,7 @@ interface Exports {
   opa_malloc(size: number): number
   opa_json_parse(address: number, length: number): number
   opa_json_dump(value: number): number
-  /** Like the two above for values of any kind: see `values.ts`. */
+  /** Like the two above for values of any kind: see `values/text.ts`. */
   opa_value_parse(address: number, length: number): number
   opa_value_dump(value: number): number
   opa_heap_ptr_get(): number
@@ -86,7 +86,7 @@ const encoder = new TextEncoder()
 
 /**
  * Documents to parse, as JSON, with `shared` into a memory that threads can hand to each other, for a module that is
- * made for one; or an image, with `memory` one that holds the image's documents already, whoever used it before.
+ * made for one; or an image, with `memory` one that already holds the image's documents.
  */
 export type InstanceOrigin =
   | { documents: Uint8Array; shared?: boolean }

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { memoized } from '../base/memoized.ts'
 import { decodeBase64url } from '../go/base64.ts'
 import { decodePem } from '../go/pem.ts'
 import { asObject, asString, refuse } from '../values/operands.ts'
@@ -17,18 +18,8 @@ export interface VerificationKey {
  * One PEM block (a certificate or a public key), a JWK, or a JWK set. Refuses, as OPA does, a PEM text with anything
  * behind its block: who appends a second certificate would otherwise be trusted too.
  */
-export const verificationKeys = (text: string): VerificationKey[] => {
-  const known = parsed.get(text)
-  if (known) return known
-  const keys = readKeys(text)
-  if (parsed.size >= mostParsed) parsed.clear()
-  parsed.set(text, keys)
-  return keys
-}
-
-/** Parsing a certificate costs more than a signature; policies use few of them. */
-const parsed = new Map<string, VerificationKey[]>()
-const mostParsed = 100
+// Parsing a certificate costs more than a signature; policies use few of them.
+export const verificationKeys = memoized(100, (text: string): VerificationKey[] => readKeys(text))
 
 const readKeys = (text: string): VerificationKey[] => {
   const block = decodePem(text)

@@ -2,7 +2,7 @@ import { isNumber, type RegoNumber, type RegoObject, toInteger, type Value } fro
 
 /**
  * A built-in function cannot answer: its operand has the wrong type or form. The expression is then undefined in the
- * policy, as in OPA. The message is for those who write rules.
+ * policy, as in OPA. The message is for the authors of rules.
  */
 export class BuiltinError extends Error {
   override readonly name = 'BuiltinError'

@@ -23,7 +23,7 @@ import {
 } from './extensions.ts'
 import { listOrNull, nameOf, uriValue } from './names.ts'
 
-/** A certificate as OPA tells it: the members of Go's `x509.Certificate`, and its parts for verifying it. */
+/** A certificate as OPA gives it to rules (the members of Go's `x509.Certificate`), and its parts for verifying it. */
 export interface Certificate {
   value: RegoObject
   der: Buffer

@@ -52,7 +52,7 @@ export const addressOf = (bytes: Buffer): string => {
   return isIP(full) === 6 ? new URL(`http://[${full}]/`).hostname.slice(1, -1) : full
 }
 
-/** RFC 5280 §4.2.1.6: what `GeneralNames` hold that Go tells. */
+/** RFC 5280 §4.2.1.6: the kinds of `GeneralNames` that Go reads. */
 export const alternativeNames = (names: readonly Element[]): AlternativeNames => {
   const of = (number: number) => names.filter(({ tag }) => tag === context(number))
   const texts = (number: number) => of(number).map(({ content }) => content.toString('latin1'))

@@ -124,7 +124,7 @@ export interface WallTime {
   nanosecond: number
   /** Seconds east of Greenwich. */
   offset: number
-  /** Such as CET; empty when there is none but the offset. */
+  /** Such as CET; empty when only the offset is known. */
   zone: string
 }
 
