@@ -3,8 +3,7 @@
  * their inputs, and everything else imports it from here.
  *
  *     const opa = await findOpa()
- *     const bundle = readBundle(await compilePolicies({ sources: await readSources('rules'), opa }))
- *     const engine = await loadWasmEngine(prepareEngine(bundle))
+ *     const engine = await createWasmEngine(readBundle(await compilePolicies({ sources: await readSources('rules'), opa })))
  *     engine.evaluate('example/decision', { user: 'alice' })
  */
 
@@ -28,7 +27,7 @@ export {
 } from './compile/compile.ts'
 export { findOpa, runOpa } from './compile/opa.ts'
 export { firstDifference, hashSources, isTest, listSources, readSources, type Sources } from './compile/sources.ts'
-export { loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'
+export { createWasmEngine, loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'
 export { prepareEngine } from './instance/runner.ts'
 export { type Isolation, type IsolationOptions, startIsolation } from './threads/isolation.ts'
 export { compileBundle, openBundle, reuseCompiled } from './threads/open-bundle.ts'
