@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defaultEntrypoint } from '../policies/decide.ts'
-import { signatureAlgorithms } from '../policies/engine/signatures.ts'
+import { signatureAlgorithms } from '../policies/engine/index.ts'
 import { isAddress } from '../policies/origin.ts'
 import { duration, secret } from './config-values.ts'
 

@@ -2,11 +2,14 @@ import { request } from 'undici'
 import { createBoundedAgent } from '../platform/bounded-client.ts'
 import { readWhole } from '../platform/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 
 /** A bundle on a server, asked for again and again. */
 export interface BundleDownload {
-  /** The bytes when they are others than the last ones that were returned, else undefined. Throws `PolicyError` that says what came. */
+  /**
+   * The bytes when they are others than the last ones that were returned, else undefined. Throws `PolicyError` that
+   * says what came.
+   */
   next(): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
@@ -16,8 +19,8 @@ const timeoutMs = 30_000
 const maxBytes = 33_554_432
 
 /**
- * Asks with the ETag of what came last, so that an unchanged bundle costs one short answer. Redirects are not followed: who could
- * redirect the rules could replace them.
+ * Asks with the ETag of what came last, so that an unchanged bundle costs one short answer. Redirects are not followed:
+ * who could redirect the rules could replace them.
  * @param token sent as bearer token (RFC 6750 §2.1).
  */
 export const bundleDownload = ({ url, token }: { url: string; token?: Secret | undefined }): BundleDownload => {
@@ -40,7 +43,8 @@ export const bundleDownload = ({ url, token }: { url: string; token?: Secret | u
     }
     const tooLarge = () => new PolicyError(`${url}: the bundle is larger than ${maxBytes} bytes`)
     const bundle = await readWhole(answer.body, maxBytes, tooLarge)
-    // Remembered whatever becomes of these bytes: a bundle that cannot be used is not fetched again until there is another one.
+    // Remembered whatever becomes of these bytes: a bundle that cannot be used is not fetched again until there is
+    // another one.
     const header = answer.headers['etag']
     etag = Array.isArray(header) ? header[0] : header
     return bundle

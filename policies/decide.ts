@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { depthOf } from '../platform/validate.ts'
 import { isPermittedHeader } from './decision-headers.ts'
-import { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+import { PolicyBusy, PolicyError } from './engine/index.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet } from './policy-set.ts'
 
-export { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+export { PolicyBusy, PolicyError } from './engine/index.ts'
 export { type PolicyInput, policyInputSchema, principalInput } from './input.ts'
 export { loadPolicies, type PolicySet, type PolicySource, shippedPolicies } from './policy-set.ts'
 export { type WatchedPolicies, watchPolicies } from './watch.ts'
@@ -22,7 +22,9 @@ export type Decision =
     }
   | {
       allow: false
-      /** `insufficient_scope` → 401 with the challenge, everything else 403. `policy_denied` when the policy gave none. */
+      /**
+       * `insufficient_scope` → 401 with the challenge, everything else 403. `policy_denied` when the policy gave none.
+       */
       reason: string
       /** At most 256 characters, written by the policy's author for the caller. */
       detail?: string
@@ -35,8 +37,8 @@ export type Decision =
     }
 
 /**
- * Asks a policy. Never throws and fails closed: anything but `true` or a decision of the form below, an error, or a result over 64 kB
- * is `{allow: false, reason: 'policy_error'}`.
+ * Asks a policy. Never throws and fails closed: anything but `true` or a decision of the form below, an error, or a
+ * result over 64 kB is `{allow: false, reason: 'policy_error'}`.
  */
 export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): Decision => {
   try {
@@ -47,8 +49,8 @@ export const decide = (set: PolicySet, entrypoint: string, input: PolicyInput): 
 }
 
 /**
- * The same in a thread of its own, where rules that run away end at a deadline: that is a `policy_error` too. Rejects only with
- * `PolicyBusy`, when no thread came free: then nothing was decided.
+ * The same in a thread of its own, where rules that run away end at a deadline: that is a `policy_error` too. Rejects
+ * only with `PolicyBusy`, when no thread came free: then nothing was decided.
  */
 export const decideIsolated = async (set: PolicySet, entrypoint: string, input: PolicyInput): Promise<Decision> => {
   if (!set.isolated) return policyError('these policies were not loaded with isolation')
@@ -100,7 +102,7 @@ const decisionSchema = z.strictObject({
 })
 
 const decisionOf = (result: unknown): Decision => {
-  if (isPlainYes(result)) return { allow: true, headers: {} }
+  if (isBareAllow(result)) return { allow: true, headers: {} }
   if (result === undefined) return policyError('no rule gave a decision')
   const parsed = decisionSchema.safeParse(result)
   if (!parsed.success) {
@@ -116,15 +118,12 @@ const decisionOf = (result: unknown): Decision => {
 }
 
 /** `true` or `{"allow": true}`: nearly every answer, and nothing in it to look at any closer. */
-const isPlainYes = (result: unknown): boolean =>
+const isBareAllow = (result: unknown): boolean =>
   result === true ||
   (typeof result === 'object' &&
     result !== null &&
     (result as { allow?: unknown }).allow === true &&
     Object.keys(result).length === 1)
 
-const lowerCased = (headers: Record<string, string>): Record<string, string> => {
-  const result: Record<string, string> = {}
-  for (const name of Object.keys(headers)) result[name.toLowerCase()] = headers[name]!
-  return result
-}
+const lowerCased = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -1,6 +1,6 @@
 /**
- * Which headers a policy may set on the upstream request: none that says who the caller is or where it comes from, none that frames,
- * routes or authenticates the message, none that changes its method or path after they were decided on.
+ * Which headers a policy may set on the upstream request: none that says who the caller is or where it comes from, none
+ * that frames, routes or authenticates the message, none that changes its method or path after they were decided on.
  */
 export const isPermittedHeader = ([name, value]: readonly [string, string]): boolean => {
   const lower = name.toLowerCase()
@@ -23,7 +23,7 @@ const forbidden = new Set([
   ...['connection', 'keep-alive', 'content-encoding', 'content-type', 'content-range'],
   // credentials
   ...['authorization', 'cookie', 'cookie2', 'set-cookie', 'www-authenticate', 'authentication-info', 'x-api-key'],
-  // who forwarded it
+  // names of who forwarded the request
   ...['forwarded', 'via', 'x-forwarded', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip'],
   ...['cf-connecting-ip', 'fastly-client-ip', 'client-ip', 'x-request-id', 'x-remote-user', 'remote-user'],
   // another method or target than the decided one

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { storableText } from '../platform/validate.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 import type { PolicySet } from './policy-set.ts'
 
 export const impersonationEntrypoint = 'surrogate/impersonation/decision'
@@ -62,8 +62,8 @@ const impersonationDecision = z.strictObject({
 export type ImpersonationDecision = z.infer<typeof impersonationDecision>
 
 /**
- * Asks the impersonation policy. Throws `PolicyError` when it gives no valid answer (→ 503: never allow). `scopes` of an answer that
- * names scopes nobody asked for is such an invalid answer.
+ * Asks the impersonation policy. Throws `PolicyError` when it gives no valid answer (→ 503: never allow). `scopes` of
+ * an answer that names scopes nobody asked for is such an invalid answer.
  */
 export const decideImpersonation = (set: PolicySet, input: ImpersonationInput): ImpersonationDecision => {
   const result = set.evaluate(impersonationEntrypoint, input)

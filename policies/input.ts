@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { PolicyError } from './engine/policy-error.ts'
+import { PolicyError } from './engine/index.ts'
 
 /**
- * What a gateway policy is asked with (`version` 1). A member without a value is absent, never null or empty. With `auth: none`,
- * `token`, `subject`, `actor` and `client` are absent. Strings are the canonical ones that route and upstream use.
- * `input-schema.json` is generated from this schema.
+ * What a gateway policy is asked with (`version` 1). A member without a value is absent, never null or empty. With
+ * `auth: none`, `token`, `subject`, `actor` and `client` are absent. Strings are the canonical ones that route and
+ * upstream use. `input-schema.json` is generated from this schema.
  */
 export const policyInputSchema = z.strictObject({
   version: z.literal(1),
@@ -62,8 +62,9 @@ export type PolicyInput = z.infer<typeof policyInputSchema>
 export type PrincipalInput = Pick<PolicyInput, 'token' | 'subject' | 'actor' | 'client' | 'organization'>
 
 /**
- * Verified claims → `token`, `subject`, `actor`, `client`, `organization`. Throws `PolicyError` when a claim that decides has another
- * shape than its RFC gives it (RFC 7519 §4.1, RFC 8693 §4.1 and §4.2): an unreadable `act` must not look like nobody acting.
+ * Verified claims → `token`, `subject`, `actor`, `client`, `organization`. Throws `PolicyError` when a claim that
+ * decides has another shape than its RFC gives it (RFC 7519 §4.1, RFC 8693 §4.1 and §4.2): an unreadable `act` must not
+ * look like nobody acting.
  */
 export const principalInput = (claims: Readonly<Record<string, unknown>>): PrincipalInput => {
   const aud = claims['aud']

@@ -3,14 +3,12 @@ import { join } from 'node:path'
 import { backOffMs } from '../platform/back-off.ts'
 import type { Secret } from '../platform/secret.ts'
 import { bundleDownload } from './bundle-download.ts'
-import { PolicyError } from './engine/policy-error.ts'
-import { listSources, readSources, type Sources } from './engine/sources.ts'
+import { listSources, PolicyError, readSources, type Sources } from './engine/index.ts'
 
-/** What lies where policies come from, read once: compiler and comparison see the same bytes. */
-export interface PolicyFiles {
-  sources?: Sources
-  bundle?: Uint8Array
-}
+/** The files of an origin, read once, so that compiler and comparison see the same bytes. */
+export type PolicyFiles =
+  | { sources: Sources /** What the folder carries. */; bundle?: Uint8Array }
+  | { sources?: undefined; bundle: Uint8Array }
 
 /** Where policies come from: a folder of rules, a bundle file, or the address of a bundle. */
 export interface PolicyOrigin {
@@ -18,14 +16,14 @@ export interface PolicyOrigin {
   read(): Promise<PolicyFiles>
   /** The same when it is something else than was read last, else undefined. */
   next(): Promise<PolicyFiles | undefined>
-  /** Whether a failure to read says nothing about what is there: a server that does not answer, say. */
+  /** Whether a failure to read may pass by itself, as with a server that does not answer. */
   readonly transient: boolean
   /** How long to wait before asking again, in ms. `failures` in a row so far. */
   pause(failures: number): number
-  /** Called when what was read last is in force. */
-  keep?(bundle: Uint8Array): Promise<void>
-  /** What was in force when the process last ran, if that is kept. */
-  kept?(): Promise<Uint8Array | undefined>
+  /** Called when the bundle that was read last is in force. */
+  persist?(bundle: Uint8Array): Promise<void>
+  /** The bundle that was in force when the process last ran, if it was persisted. */
+  persisted?(): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
@@ -44,7 +42,7 @@ export const bundleFile = 'bundle.tar.gz'
 
 export const isAddress = (path: string): boolean => /^https?:\/\//i.test(path)
 
-/** An address that is asked without TLS, across a network: whoever is on the way could replace the rules. */
+/** An address that is reached across a network without TLS, where the rules could be replaced on their way. */
 export const isOpenAddress = (path: string): boolean => {
   if (!isAddress(path) || !URL.canParse(path)) return false
   const { protocol, hostname } = new URL(path)
@@ -55,8 +53,9 @@ export const policyOrigin = (path: string, remote: RemoteSettings = {}): PolicyO
   isAddress(path) ? remoteOrigin(path, remote) : fileOrigin(path)
 
 /**
- * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links (Kubernetes
- * ConfigMaps) and network file systems; a `stat` a file, so a large folder is looked at less often: at most about 4 % of one core.
+ * How often the files' state is looked at. Milliseconds. Polling rather than `fs.watch`, which misses replaced links
+ * (Kubernetes ConfigMaps) and network file systems; a `stat` a file, so a large folder is looked at less often: at most
+ * about 4 % of one core.
  */
 const pollEvery = 200
 const pollPerFile = 1
@@ -70,12 +69,12 @@ const fileOrigin = (path: string): PolicyOrigin => {
       count = state.count
       return state.text
     } catch (error) {
-      // Unreadable is a state too: entering it is reported, leaving it loads again.
+      // A folder that cannot be read is a state too: it is reported once, and left by loading again.
       return (error as Error).message
     }
   }
   const read = async (): Promise<PolicyFiles> => {
-    // Before the files themselves: a write in between makes another state, and the next look finds it.
+    // The state is taken before the files: a write in between gives another state, which the next look finds.
     seen = await look()
     return readPolicyFiles(path)
   }
@@ -101,15 +100,19 @@ const remoteOrigin = (url: string, { poll = 30_000, token, cache }: RemoteSettin
   }
   return {
     next,
-    read: async () => (await next()) ?? { bundle: last! },
+    async read() {
+      await next()
+      if (!last) throw new PolicyError(`${url} gave no bundle`)
+      return { bundle: last }
+    },
     transient: true,
     pause: (failures) => backOffMs(failures + 1, { first: poll, longest: Math.max(poll, longestPause), jitter: 0.1 }),
     ...(cache !== undefined && {
-      async keep(bundle: Uint8Array) {
+      async persist(bundle: Uint8Array) {
         await writeFile(`${cache}.new`, bundle, { mode: 0o600 })
         await rename(`${cache}.new`, cache)
       },
-      kept: () => readFile(cache).catch(() => undefined),
+      persisted: () => readFile(cache).catch(() => undefined),
     }),
     close: download.close,
   }

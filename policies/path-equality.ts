@@ -42,5 +42,5 @@ export const lowerCased = (segment: string): string =>
 /** The same path without the parameters of its segments: `/a;v=1/b` → `/a/b`. */
 export const withoutMatrixParameters = ({ path, segments }: SpeltPath): SpeltPath => ({
   path: path.replace(/(?:;|%3B)[^/]*/g, ''),
-  segments: segments.map((segment) => segment.split(';', 1)[0]!),
+  segments: segments.map((segment) => segment.replace(/;.*/s, '')),
 })

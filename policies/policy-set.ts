@@ -2,15 +2,24 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../platform/logger.ts'
 import { assetUrl } from '../platform/module-url.ts'
-import type { Bundle, Compiled } from './engine/bundle.ts'
-import { type Isolation, type IsolationOptions, startIsolation } from './engine/isolation.ts'
-import { findOpa } from './engine/opa-binary.ts'
-import { compileBundle, openBundle, reuseCompiled } from './engine/open-bundle.ts'
-import { CompilerMissing, PolicyError } from './engine/policy-error.ts'
-import type { Verification } from './engine/signatures.ts'
-import { firstDifference, hashSources } from './engine/sources.ts'
-import { loadWasmEngine } from './engine/wasm-engine.ts'
-import { prepareEngine } from './engine/wasm-runner.ts'
+import {
+  type Bundle,
+  type Compiled,
+  CompilerMissing,
+  compileBundle,
+  findOpa,
+  firstDifference,
+  hashSources,
+  type Isolation,
+  type IsolationOptions,
+  loadWasmEngine,
+  openBundle,
+  PolicyError,
+  prepareEngine,
+  reuseCompiled,
+  startIsolation,
+  type Verification,
+} from './engine/index.ts'
 import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
 
 /** Compiled policies, ready to be asked. */
@@ -20,18 +29,21 @@ export interface PolicySet {
   /** Such as `surrogate/gateway/decision`. */
   readonly entrypoints: readonly string[]
   /**
-   * The value of the entrypoint, or `undefined` when no rule gives one. Synchronous. Throws `PolicyError` when the evaluation
-   * failed; the next one is not affected.
+   * The value of the entrypoint, or `undefined` when no rule gives one. Synchronous. Throws `PolicyError` when the
+   * evaluation failed; the next one is not affected.
    */
   evaluate(entrypoint: string, input: unknown): unknown
   /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
   isolated?: Pick<Isolation, 'evaluate'>
-  /** Ends its threads, if it has any; whoever holds the set may still call `evaluate`. */
+  /** Ends its threads, if it has any; `evaluate` still works afterwards. */
   close?(): Promise<void>
 }
 
 export interface PolicySource {
-  /** A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules), a bundle file, or the address of one. */
+  /**
+   * A folder of rules (compiled when its `bundle.tar.gz` is missing or was made from other rules), a bundle file, or
+   * the address of one.
+   */
   path: string
   logger: Logger
   /** The setting OPA_BIN. */
@@ -50,10 +62,16 @@ export interface PolicySource {
   onSlow?: ((entrypoint: string) => void) | undefined
 }
 
-/** The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows everything. */
+/**
+ * The policies that come with Surrogate: the gateway's default policy and the impersonation policy that allows
+ * everything.
+ */
 export const shippedPolicies = fileURLToPath(assetUrl('./', import.meta.url))
 
-/** Loads policies from a folder, a bundle file or an address. Throws `PolicyError` that says what is wrong and, where it is known, where. */
+/**
+ * Loads policies from a folder, a bundle file or an address. Throws `PolicyError` that says what is wrong and, where it
+ * is known, where.
+ */
 export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => {
   const origin = policyOrigin(source.path, source.remote)
   try {
@@ -64,7 +82,8 @@ export const loadPolicies = async (source: PolicySource): Promise<PolicySet> => 
 }
 
 /**
- * The bundle that is there when it fits the rules, else a fresh one from the compiler; which need not be asked when only documents changed.
+ * The bundle that is there when it fits the rules, else a fresh one from the compiler; which need not be asked when
+ * only documents changed.
  * @param running what was compiled last.
  */
 export const obtainBundle = async (
@@ -75,7 +94,7 @@ export const obtainBundle = async (
   const { path, verification } = source
   if (!files.sources) {
     if (!verification && isOpenAddress(path)) throw new PolicyError(`${path} needs https, or signed bundles`)
-    return openBundle(files.bundle!, verification)
+    return openBundle(files.bundle, verification)
   }
   if (verification) throw new PolicyError(`${path} is a folder of rules, and only signed bundles are accepted`)
   const carried = files.bundle && (await tryBundle(files.bundle, source))

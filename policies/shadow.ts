@@ -1,14 +1,14 @@
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { type Decision, decideIsolated } from './decide.ts'
-import { PolicyBusy, PolicyError } from './engine/policy-error.ts'
+import { PolicyBusy, PolicyError } from './engine/index.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet, PolicySource } from './policy-set.ts'
 import { watchPolicies } from './watch.ts'
 
 /**
- * Candidate policies beside the live ones: asked the same in a thread of their own after the live decision was made, compared, counted,
- * and never enforced. Under load comparisons are skipped (and counted) rather than piled up.
+ * Candidate policies beside the live ones: asked the same in a thread of their own after the live decision was made,
+ * compared, counted, and never enforced. Under load comparisons are skipped (and counted) rather than piled up.
  */
 export interface Shadow {
   compare(asked: ShadowQuestion): void
@@ -40,7 +40,8 @@ const empty: PolicySet = {
 }
 
 /**
- * Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no error: nothing is compared until they can.
+ * Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no error: nothing is
+ * compared until they can.
  * @param sample share of the decisions that are compared, 0 to 1. Default 1.
  */
 export const createShadow = async (
@@ -123,7 +124,7 @@ const compareBy: Record<string, (decision: Decision) => unknown> = {
 }
 
 const differences = (live: Decision, candidate: Decision): string[] =>
-  isPlainYes(live) && isPlainYes(candidate)
+  isBareAllow(live) && isBareAllow(candidate)
     ? none
     : Object.keys(compareBy).filter(
         (name) => JSON.stringify(compareBy[name]!(live)) !== JSON.stringify(compareBy[name]!(candidate)),
@@ -132,7 +133,7 @@ const differences = (live: Decision, candidate: Decision): string[] =>
 const none: string[] = []
 
 /** Nearly every answer, and nothing in it to compare any closer. */
-const isPlainYes = ({ allow, headers }: Decision): boolean => {
+const isBareAllow = ({ allow, headers }: Decision): boolean => {
   if (!allow) return false
   for (const _ in headers) return false
   return true

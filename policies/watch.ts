@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Bundle, Compiled } from './engine/bundle.ts'
-import { PolicyError } from './engine/policy-error.ts'
+import { type Bundle, type Compiled, PolicyError } from './engine/index.ts'
 import { type PolicyFiles, policyOrigin } from './origin.ts'
 import { obtainBundle, type PolicySet, type PolicySource, policySet } from './policy-set.ts'
 
@@ -10,24 +9,30 @@ export interface WatchedPolicies {
   current(): PolicySet
   /** `lastError`: why what is at the source now is not what runs; absent when it is. */
   status(): { revision: string; lastError?: string }
-  /** Loads what is there now, changed or not; a failure keeps the last good set, as ever. For operators who say when. */
+  /** Loads what is at the source now, changed or not, as operators ask for it. A failure keeps the last good set. */
   reload(): Promise<void>
   /** Stops watching; the last good set keeps working, its threads excepted. */
   close(): Promise<void>
 }
 
 /**
- * Loads policies and follows them: a changed file is compiled and swapped in within a second, a new bundle at the next poll, whole or not
- * at all. Throws `PolicyError` when the first load fails; later failures keep the last good set and are told by `status`, the log and
- * `surrogate_policies_stale`. A bundle with a lower serial number than the running one is refused, as is one without where that has one.
+ * Loads policies and follows them: a changed file is compiled and swapped in within a second, a new bundle at the next
+ * poll, whole or not at all. Throws `PolicyError` when the first load fails; later failures keep the last good set and
+ * are told by `status`, the log and `surrogate_policies_stale`. A bundle with a lower serial number than the running
+ * one is refused, as is one without where that has one.
  */
 export const watchPolicies = async (
   source: PolicySource & {
-    /** What later sets must hold too: rules that compile but lack one of these are not swapped in. The first set is the caller's to check. */
+    /**
+     * What later sets must hold too: rules that compile but lack one of these are not swapped in. The first set is the
+     * caller's to check.
+     */
     needed?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
-    /** Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws. */
+    /**
+     * Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws.
+     */
     startWith?: PolicySet
     metrics?: Metrics | undefined
     /** For metrics: which of a process's policies these are. Default `live`. */
@@ -45,13 +50,16 @@ export const watchPolicies = async (
   let compiled: Compiled | undefined
   let lastError: string | undefined
   let failures = 0
-  /** What was read last could not be used, so that finding it again is no news. */
+  /** Whether the files that were read last could not be used: finding the same ones again is no success. */
   let refused = false
 
-  const open = async (read: () => Promise<PolicyFiles | undefined>, lacking: readonly string[]) => {
+  /** A folder or file that cannot be read counts as refused; a server that cannot be reached does not. */
+  const read = <Files>(from: () => Promise<Files>): Promise<Files> => {
     refused = !origin.transient
-    const files = await read()
-    if (!files) return undefined
+    return from()
+  }
+
+  const open = async (files: PolicyFiles, lacking: readonly string[]): Promise<PolicySet> => {
     refused = true
     const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
@@ -64,12 +72,12 @@ export const watchPolicies = async (
     refused = false
     serial = bundle.serial
     compiled = bundle.built && { wasm: bundle.wasm, built: bundle.built }
-    if (files.bundle) await keep(files.bundle)
+    if (files.bundle) await persist(files.bundle)
     return opened
   }
 
-  const keep = async (bundle: Uint8Array): Promise<void> => {
-    await origin.keep?.(bundle).catch((error: unknown) => {
+  const persist = async (bundle: Uint8Array): Promise<void> => {
+    await origin.persist?.(bundle).catch((error: unknown) => {
       logger.warn({ path, err: error }, 'the policies cannot be kept for the next start')
     })
   }
@@ -78,7 +86,7 @@ export const watchPolicies = async (
     failures++
     reloads?.inc({ policies: name, outcome: 'failed' })
     stale?.set({ policies: name }, 1)
-    // A server that stays away is told once.
+    // An unreachable server is logged once, not at every poll.
     if (origin.transient && error.message === lastError) return
     lastError = error.message
     const issues = error instanceof PolicyError && error.issues.length > 0 ? { issues: error.issues } : {}
@@ -94,30 +102,34 @@ export const watchPolicies = async (
     stale?.set({ policies: name }, 0)
   }
 
-  /** What the source has when it can be read and used, else what is kept from last time. The serial of that counts in either case. */
+  /**
+   * The policies at the source or, when they cannot be used, those persisted from the last run. The serial number of
+   * the persisted ones counts in either case.
+   */
   const first = async (): Promise<PolicySet> => {
-    const kept = await origin.kept?.()
-    const before = kept && (await obtainBundle(source, { bundle: kept }).catch(() => undefined))
+    const persisted = await origin.persisted?.()
+    const before = persisted && (await obtainBundle(source, { bundle: persisted }).catch(() => undefined))
     serial = before?.serial
     try {
-      return (await open(origin.read, []))!
+      return await open(await read(origin.read), [])
     } catch (error) {
-      const revision = before?.revision ?? source.startWith?.revision
-      if (revision === undefined) throw error
-      failed(error as Error, revision)
-      return before ? policySet(before, source) : source.startWith!
+      const instead = before ?? source.startWith
+      if (!instead) throw error
+      failed(error as Error, instead.revision)
+      return 'evaluate' in instead ? instead : policySet(instead, source)
     }
   }
 
-  const load = async (read: () => Promise<PolicyFiles | undefined>): Promise<void> => {
+  const load = async (from: () => Promise<PolicyFiles | undefined>): Promise<void> => {
     const refusedBefore = refused
     try {
-      const opened = await open(read, needed)
-      if (!opened) {
+      const files = await read(from)
+      if (!files) {
         refused = refusedBefore
         if (!refused && failures > 0) succeeded()
         return
       }
+      const opened = await open(files, needed)
       const replaced = set
       set = opened
       succeeded()
@@ -126,7 +138,7 @@ export const watchPolicies = async (
       source.onChange?.(set)
       void replaced.close?.()
     } catch (error) {
-      // A server that is away for a while changes nothing about what it had last.
+      // Files that were refused stay refused while the server cannot be reached.
       refused ||= refusedBefore
       failed(error as Error, set.revision)
     }

@@ -4,7 +4,7 @@ import { loadPolicy } from '@open-policy-agent/opa-wasm'
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose'
-import { readBundle } from '../../policies/engine/bundle.ts'
+import { readBundle } from '../../policies/engine/index.ts'
 import { listen, runServer } from '../harness/server.ts'
 
 /**

@@ -2,13 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { StartupError } from '../../platform/startup-error.ts'
+import { checkRules } from '../../policies/authoring/check.ts'
 import { PolicyError, shippedPolicies } from '../../policies/decide.ts'
-import { suppliedCapabilities } from '../../policies/engine/capabilities.ts'
-import { findOpa } from '../../policies/engine/opa-binary.ts'
-import { CompilerMissing, issueLine } from '../../policies/engine/policy-error.ts'
-import { readSources } from '../../policies/engine/sources.ts'
+import { CompilerMissing, findOpa, issueLine, readSources, suppliedCapabilities } from '../../policies/engine/index.ts'
 import { bundleFile } from '../../policies/origin.ts'
-import { checkRules } from '../../policies/rule-checks.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
 import { counted } from '../cli/counted.ts'
 import { benchPolicies } from '../policy/bench.ts'
@@ -92,7 +89,10 @@ const check = async (invocation: Invocation): Promise<number> => {
 /** For maintainers of Surrogate, after a change of OPA, of the built-in functions or of the input. */
 const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number> => {
   const binary = await opa()
-  const files = { 'capabilities.json': await suppliedCapabilities(binary), 'input-schema.json': inputSchemas.gateway }
+  const files = {
+    'engine/capabilities.json': await suppliedCapabilities(binary),
+    'input-schema.json': inputSchemas.gateway,
+  }
   for (const [name, content] of Object.entries(files)) {
     const before = await readFile(join(shippedPolicies, name), 'utf8').catch(() => 'null')
     if (JSON.stringify(JSON.parse(before)) === JSON.stringify(content)) continue

@@ -6,7 +6,10 @@ import { silentLogger } from '../../platform/logger.ts'
 import { defaultEntrypoint, loadPolicies, PolicyError, type PolicySet } from '../../policies/decide.ts'
 import { casesOf, type Invocation, number, questionOfCase, resolverOf } from './invocation.ts'
 
-/** `surrogate policy bench`: how long a decision takes, with and without the memory of answers, and whether memory grows. */
+/**
+ * `surrogate policy bench`: how long a decision takes, with and without the memory of answers, and whether memory
+ * grows.
+ */
 export const benchPolicies = async (invocation: Invocation): Promise<number> => {
   const { path, values, say } = invocation
   const decisions = number(values, 'decisions') ?? 200_000

@@ -2,14 +2,20 @@ import { createPrivateKey } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PolicyError } from '../../policies/decide.ts'
-import { publishBundle, readBundle } from '../../policies/engine/bundle.ts'
-import { compilePolicies } from '../../policies/engine/compile.ts'
-import { type SignatureAlgorithm, signatureAlgorithms } from '../../policies/engine/signatures.ts'
-import { readSources } from '../../policies/engine/sources.ts'
+import {
+  compilePolicies,
+  publishBundle,
+  readBundle,
+  readSources,
+  type SignatureAlgorithm,
+  signatureAlgorithms,
+} from '../../policies/engine/index.ts'
 import { bundleFile } from '../../policies/origin.ts'
 import { type Invocation, number, UsageError } from './invocation.ts'
 
-/** `surrogate policy build`: a folder of rules becomes a bundle, for publishing with a serial number and a signature. */
+/**
+ * `surrogate policy build`: a folder of rules becomes a bundle, for publishing with a serial number and a signature.
+ */
 export const buildBundle = async ({ path, values, opa, say }: Invocation): Promise<number> => {
   const signing = await signingKey(values)
   // Whoever signs publishes; the time is a number that grows from one bundle to the next.

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { z } from 'zod'
+import { explain, explanationLines } from '../../policies/authoring/explain.ts'
 import { defaultEntrypoint, PolicyError } from '../../policies/decide.ts'
-import { readSources } from '../../policies/engine/sources.ts'
-import { explain, explanationLines } from '../../policies/explain.ts'
+import { readSources } from '../../policies/engine/index.ts'
 import { type Invocation, questionOfCase, UsageError } from './invocation.ts'
 
 /** `surrogate policy explain`: which rules made a decision, of a line of the decision log, an input, or a case. */
@@ -53,7 +53,10 @@ const eventSchema = z.looseObject({
   erased: z.array(z.string()).optional(),
 })
 
-/** A whole document is an input or one event; of lines of a decision log, the one with the id, else the last denial, else the last. */
+/**
+ * A whole document is an input or one event; of lines of a decision log, the one with the id, else the last denial,
+ * else the last.
+ */
 const questionIn = (content: string, id: string | undefined): Question => {
   const whole = readJson(content)
   const documents = whole === undefined ? content.split('\n').map(readJson) : [whole]

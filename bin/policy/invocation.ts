@@ -7,11 +7,14 @@ import {
   type ResolveCase,
   readCases,
   resolveByOwnRoute,
-} from '../../policies/cases.ts'
+} from '../../policies/authoring/cases.ts'
 import { PolicyError } from '../../policies/decide.ts'
 import { resolveByConfig } from './resolve.ts'
 
-/** What a `surrogate policy …` command is given. Throws `PolicyError` for what is wrong with rules or cases; answers with the exit code. */
+/**
+ * What a `surrogate policy …` command is given. Throws `PolicyError` for what is wrong with rules or cases; answers
+ * with the exit code.
+ */
 export interface Invocation {
   /** The folder of rules. */
   path: string

@@ -38,4 +38,4 @@ const escaped = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '\ufffd')
-    .replace(/[&<>"']/g, (character) => entities[character]!)
+    .replace(/[&<>"']/g, (character) => entities[character] ?? character)

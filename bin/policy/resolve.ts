@@ -9,10 +9,13 @@ import {
   type Outcome,
   type PolicyCase,
   type ResolveCase,
-} from '../../policies/cases.ts'
+} from '../../policies/authoring/cases.ts'
 import { principalInput } from '../../policies/decide.ts'
 
-/** Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route itself keeps that. */
+/**
+ * Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route
+ * itself keeps that.
+ */
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {

@@ -1,8 +1,6 @@
 import { loadGatewayConfig } from '../../gateway/config.ts'
-import { planPolicies } from '../../policies/engine/compile.ts'
-import type { CompileIssue } from '../../policies/engine/policy-error.ts'
-import { readSources } from '../../policies/engine/sources.ts'
-import { pathComparisons } from '../../policies/path-comparisons.ts'
+import { pathComparisons } from '../../policies/authoring/path-comparisons.ts'
+import { type CompileIssue, planPolicies, readSources } from '../../policies/engine/index.ts'
 import type { Invocation } from './invocation.ts'
 
 /**

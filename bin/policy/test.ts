@@ -1,14 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { silentLogger } from '../../platform/logger.ts'
-import { type PolicyCase, type ResolveCase, runCases } from '../../policies/cases.ts'
-import { coverageLines, ruleCoverage } from '../../policies/coverage.ts'
+import { type PolicyCase, type ResolveCase, runCases } from '../../policies/authoring/cases.ts'
+import { testRules } from '../../policies/authoring/check.ts'
+import { coverageLines, ruleCoverage } from '../../policies/authoring/coverage.ts'
 import { loadPolicies } from '../../policies/decide.ts'
-import { readSources, type Sources } from '../../policies/engine/sources.ts'
-import { testRules } from '../../policies/rule-checks.ts'
+import { readSources, type Sources } from '../../policies/engine/index.ts'
 import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
 import { junitXml, type TestReport } from './junit.ts'
 
-/** `surrogate policy test`: `_test.rego` files in OPA's interpreter, HTTP cases through the compiled rules, and what both left out. */
+/**
+ * `surrogate policy test`: `_test.rego` files in OPA's interpreter, HTTP cases through the compiled rules, and what
+ * both left out.
+ */
 export const testPolicies = async (invocation: Invocation): Promise<number> => {
   const { path, values, flags, say } = invocation
   const threshold = number(values, 'threshold')

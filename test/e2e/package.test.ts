@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { importGraph } from '../../bin/build/emitted-imports.ts'
-import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { findOpa } from '../../policies/engine/compile/opa.ts'
 import { orders, startUpstream } from '../support/gateway.ts'
 import { runProcess, startProcess, type TestProcess } from '../support/process.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
@@ -77,7 +77,7 @@ describe('what is in the package', () => {
   test('surrogate/gateway reaches no database, no message bus and no framework; the command line reaches the database', () => {
     const dist = join(folder, 'dist')
     const gateway = importGraph(dist, ['gateway/index.js'])
-    expect(gateway.files).toContain('policies/engine/wasm-engine.js')
+    expect(gateway.files).toContain('policies/engine/evaluate/engine.js')
     expect([...gateway.packages].sort()).toEqual([
       'graphql',
       'http-proxy-middleware',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
-import { findOpa } from '../../policies/engine/opa-binary.ts'
+import { findOpa } from '../../policies/engine/compile/opa.ts'
 import { runProcess } from '../support/process.ts'
 
 const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))

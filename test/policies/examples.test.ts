@@ -1,14 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { checkRules, testRules } from '../../policies/authoring/check.ts'
 import { shippedPolicies } from '../../policies/decide.ts'
-import { findOpa } from '../../policies/engine/opa-binary.ts'
-import { readSources } from '../../policies/engine/sources.ts'
+import { findOpa } from '../../policies/engine/compile/opa.ts'
+import { readSources } from '../../policies/engine/compile/sources.ts'
 import { decideImpersonation, type ImpersonationInput } from '../../policies/impersonation.ts'
-import { checkRules, testRules } from '../../policies/rule-checks.ts'
 import { policiesOf, ruleFolder } from './rule-folder.ts'
 
-/** The samples for impersonation, as an operator uses them: copied beside impersonation.rego, one of them or several. */
+/**
+ * The samples for impersonation, as an operator uses them: copied beside impersonation.rego, one of them or several.
+ */
 
 const folder = join(shippedPolicies, 'examples', 'impersonation')
 const names = (await readdir(folder)).filter((name) => !name.endsWith('_test.rego')).map((name) => name.slice(0, -5))

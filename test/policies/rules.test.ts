@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../platform/logger.ts'
-import { type PolicyCase, readCases, runCases } from '../../policies/cases.ts'
+import { type PolicyCase, readCases, runCases } from '../../policies/authoring/cases.ts'
+import { checkRules, testRules } from '../../policies/authoring/check.ts'
 import { loadPolicies, shippedPolicies } from '../../policies/decide.ts'
-import { findOpa } from '../../policies/engine/opa-binary.ts'
-import { readSources } from '../../policies/engine/sources.ts'
-import { checkRules, testRules } from '../../policies/rule-checks.ts'
+import { findOpa } from '../../policies/engine/compile/opa.ts'
+import { readSources } from '../../policies/engine/compile/sources.ts'
 import { ruleFolder } from './rule-folder.ts'
 
 const shippedRule = async (name: string) =>

@@ -1,4 +1,4 @@
-/** What TypeScript declares only together with the DOM (see `policies/engine/webassembly.d.ts`). */
+/** What TypeScript declares only together with the DOM (see `policies/engine/instance/webassembly.d.ts`). */
 declare namespace WebAssembly {
   function compile(bytes: Uint8Array): Promise<Module>
 }

@@ -1,21 +1,17 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { asString } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asString } from '../values/operands.ts'
+import { type Builtin, type BuiltinTable, builtin } from './builtin.ts'
 
-const hashOf =
-  (algorithm: string): HostBuiltin =>
-  ([text]) =>
-    createHash(algorithm).update(asString(text)).digest('hex')
+const hashOf = (algorithm: string): Builtin =>
+  builtin([asString], (text) => createHash(algorithm).update(text).digest('hex'))
 
-const hmacOf =
-  (algorithm: string): HostBuiltin =>
-  ([text, key]) =>
-    createHmac(algorithm, asString(key)).update(asString(text)).digest('hex')
+const hmacOf = (algorithm: string): Builtin =>
+  builtin([asString, asString], (text, key) => createHmac(algorithm, key).update(text).digest('hex'))
 
 const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
-export const cryptoBuiltins: Record<string, HostBuiltin> = {
-  'crypto.hmac.equal': ([a, b]) => isSame(Buffer.from(asString(a)), Buffer.from(asString(b))),
+export const cryptoBuiltins: BuiltinTable = {
+  'crypto.hmac.equal': builtin([asString, asString], (a, b) => isSame(Buffer.from(a), Buffer.from(b))),
   'crypto.hmac.md5': hmacOf('md5'),
   'crypto.hmac.sha1': hmacOf('sha1'),
   'crypto.hmac.sha256': hmacOf('sha256'),

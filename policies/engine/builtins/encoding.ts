@@ -1,101 +1,59 @@
-import { isNumber, numberText, type RegoObject, sorted, sortedEntries, type Value } from '../values.ts'
-import { asBoolean, asItems, asObject, asString, refuse, textOf } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { goJson, indentedJson } from '../go/json.ts'
+import { parseUrl, queryEscape, queryUnescape, type Url } from '../go/url.ts'
+import {
+  asBoolean,
+  asItems,
+  asObject,
+  asString,
+  asValue,
+  objectOf,
+  refuse,
+  textOf,
+  unlessRefused,
+} from '../values/operands.ts'
+import { sorted, sortedEntries } from '../values/order.ts'
+import type { RegoObject, Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
-// --- JSON as Go writes it
-
-/** Go's encoder escapes what could end a script in HTML. */
-const jsonString = (text: string): string =>
-  JSON.stringify(text).replace(
-    /[<>&\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-
-/** In the order of their keys as texts: those that are no texts are the JSON of them, and of two that are the same the last one counts. */
-const jsonMembers = (object: RegoObject): [string, Value][] => {
-  const members = sortedEntries(object).map(([key, member]) => [typeof key === 'string' ? key : goJson(key), member])
-  return sortedEntries(new Map(members as [string, Value][])) as [string, Value][]
+interface MarshalOptions {
+  pretty?: boolean
+  indent?: string
+  prefix?: string
 }
 
-/** Compact, object keys and sets in order. */
-export const goJson = (value: Value): string => layOut(value, undefined, '')
-
-/** `lead` begins every line after the first; without `indent` all is one line. */
-const layOut = (value: Value, indent: string | undefined, lead: string): string => {
-  if (value === null || typeof value === 'boolean') return String(value)
-  if (typeof value === 'string') return jsonString(value)
-  if (isNumber(value)) return numberText(value)
-  const inner = indent === undefined ? '' : lead + indent
-  const colon = indent === undefined ? ':' : ': '
-  const isObject = value instanceof Map
-  const items = isObject
-    ? jsonMembers(value).map(([key, member]) => `${jsonString(key)}${colon}${layOut(member, indent, inner)}`)
-    : (value instanceof Set ? sorted(value) : value).map((item) => layOut(item, indent, inner))
-  const [open, close] = isObject ? ['{', '}'] : ['[', ']']
-  if (items.length === 0) return open + close
-  if (indent === undefined) return `${open}${items.join(',')}${close}`
-  return `${open}\n${inner}${items.join(`,\n${inner}`)}\n${lead}${close}`
-}
-
-const marshalOptions: Record<string, (value: Value) => unknown> = {
-  pretty: asBoolean,
-  indent: asString,
-  prefix: asString,
+const marshalOptions = (object: RegoObject): MarshalOptions => {
+  const options: MarshalOptions = {}
+  for (const [key, member] of object) {
+    if (key === 'pretty') options.pretty = asBoolean(member)
+    else if (key === 'indent' || key === 'prefix') options[key] = asString(member)
+    else refuse('operand 2 has an unknown key')
+  }
+  return options
 }
 
 /** Naming an indent or a prefix asks for lines, unless `pretty` says otherwise. */
-const marshal = (value: Value, options: RegoObject): string => {
-  for (const [key, member] of options) {
-    const check = typeof key === 'string' && Object.hasOwn(marshalOptions, key) ? marshalOptions[key] : undefined
-    if (!check) refuse('operand 2 has an unknown key')
-    else check(member)
-  }
-  const {
-    pretty,
-    indent = '\t',
-    prefix = '',
-  } = Object.fromEntries(options) as {
-    pretty?: boolean
-    indent?: string
-    prefix?: string
-  }
-  const lines = pretty ?? (options.has('indent') || options.has('prefix'))
-  return lines ? prefix + layOut(value, indent, prefix) : goJson(value)
-}
-
-// --- hex
+const marshal = (value: Value, { pretty, indent, prefix }: MarshalOptions): string =>
+  (pretty ?? (indent !== undefined || prefix !== undefined))
+    ? indentedJson(value, { indent: indent ?? '\t', prefix: prefix ?? '' })
+    : goJson(value)
 
 const hexBytes = (text: string): Buffer => {
   if (text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) refuse('not hexadecimal')
   return Buffer.from(text, 'hex')
 }
 
-// --- queries of URLs
-
-/** Go's `url.QueryEscape`. */
-export const queryEscape = (text: string): string =>
-  encodeURIComponent(text.toWellFormed())
-    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll('%20', '+')
-
-/** Percent escapes decoded; what is then not UTF-8 becomes U+FFFD. */
-export const percentDecode = (text: string): string => {
-  if (/%(?![0-9A-Fa-f]{2})/.test(text)) refuse('invalid URL escape')
-  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => textOf(Buffer.from(escapes.replaceAll('%', ''), 'hex')))
-}
-
-const queryUnescape = (text: string): string => percentDecode(text.replaceAll('+', ' '))
-
 const decodeQuery = (text: string): RegoObject => {
-  const members: RegoObject = new Map()
+  const members = new Map<string, Value[]>()
   for (const pair of text.split('&')) {
     if (pair.includes(';')) refuse('semicolons separate nothing')
     if (pair === '') continue
-    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(pair)!
+    const [name = '', ...rest] = pair.split('=')
     const key = queryUnescape(name)
-    members.set(key, [...((members.get(key) as string[] | undefined) ?? []), queryUnescape(value)])
+    const values = members.get(key) ?? []
+    values.push(queryUnescape(rest.join('=')))
+    members.set(key, values)
   }
-  return members
+  return new Map(members)
 }
 
 const encodeQuery = (members: RegoObject): string =>
@@ -107,13 +65,28 @@ const encodeQuery = (members: RegoObject): string =>
     })
     .join('&')
 
-export const encodingBuiltins: Record<string, HostBuiltin> = {
-  'base64url.encode_no_pad': ([text]) => Buffer.from(asString(text)).toString('base64url'),
-  'hex.decode': ([text]) => textOf(hexBytes(asString(text))),
-  'hex.encode': ([text]) => Buffer.from(asString(text)).toString('hex'),
-  'json.marshal_with_options': ([value, options]) => marshal(value!, asObject(options)),
-  'urlquery.decode': ([text]) => queryUnescape(asString(text)),
-  'urlquery.decode_object': ([text]) => decodeQuery(asString(text)),
-  'urlquery.encode': ([text]) => queryEscape(asString(text)),
-  'urlquery.encode_object': ([members]) => encodeQuery(asObject(members)),
+const urlMembers = ({ scheme, hostname, port, path, rawPath, rawQuery, fragment }: Url): RegoObject =>
+  objectOf({
+    scheme: scheme || undefined,
+    hostname: hostname || undefined,
+    port: port || undefined,
+    path: path || undefined,
+    raw_path: rawPath || undefined,
+    raw_query: rawQuery || undefined,
+    fragment: fragment || undefined,
+  })
+
+export const encodingBuiltins: BuiltinTable = {
+  'base64url.encode_no_pad': builtin([asString], (text) => Buffer.from(text).toString('base64url')),
+  'hex.decode': builtin([asString], (text) => textOf(hexBytes(text))),
+  'hex.encode': builtin([asString], (text) => Buffer.from(text).toString('hex')),
+  'json.marshal_with_options': builtin([asValue, asObject], (value, options) =>
+    marshal(value, marshalOptions(options)),
+  ),
+  'uri.is_valid': builtin([asString], (text) => text !== '' && unlessRefused(() => parseUrl(text)) !== undefined),
+  'uri.parse': builtin([asString], (text) => urlMembers(parseUrl(text))),
+  'urlquery.decode': builtin([asString], queryUnescape),
+  'urlquery.decode_object': builtin([asString], decodeQuery),
+  'urlquery.encode': builtin([asString], queryEscape),
+  'urlquery.encode_object': builtin([asObject], encodeQuery),
 }

@@ -6,9 +6,9 @@ import { parseQuery, parseSchema } from '../graphql/parse.ts'
 import { executableSchema, type SchemaParts, schemaParts } from '../graphql/schema.ts'
 import { readStruct } from '../graphql/structs.ts'
 import { queryToOpa, schemaToOpa } from '../graphql/to-opa.ts'
-import type { RegoObject, Value } from '../values.ts'
-import { asString, BuiltinError, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asString, asValue, refuse, unlessRefused } from '../values/operands.ts'
+import type { RegoObject, Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** A document, given as a text or as the AST that `graphql.parse_query` and `graphql.parse_schema` make. */
 interface Given {
@@ -16,7 +16,7 @@ interface Given {
   ast(): RegoObject
 }
 
-const given = (value: Value | undefined, kind: 'Query' | 'Schema'): Given => {
+const readGiven = (value: Value | undefined, kind: 'Query' | 'Schema'): Given => {
   const { parse, fromOpa, toOpa, struct } = kinds[kind]
   if (typeof value === 'string') {
     const document = parse(value)
@@ -25,6 +25,10 @@ const given = (value: Value | undefined, kind: 'Query' | 'Schema'): Given => {
   const ast = value instanceof Map ? readStruct(struct, value) : refuse('operand must be a string or an object')
   return { document: fromOpa(ast), ast: () => ast }
 }
+
+const asQuery = (value: Value | undefined): Given => readGiven(value, 'Query')
+
+const asSchema = (value: Value | undefined): Given => readGiven(value, 'Schema')
 
 const kinds = {
   Query: { parse: parseQuery, fromOpa: queryFromOpa, toOpa: queryToOpa, struct: 'QueryDocument' },
@@ -46,28 +50,24 @@ const fits = (query: DocumentNode, schema: SchemaParts): boolean => {
 }
 
 /** Both as ASTs when the query is valid for the schema; refuses otherwise. */
-const verified = ([first, second]: readonly Value[]): [RegoObject, RegoObject] => {
-  const [query, schema] = [given(first, 'Query'), given(second, 'Schema')]
+const verified = (first: Value, second: Value): [RegoObject, RegoObject] => {
+  const [query, schema] = [asQuery(first), asSchema(second)]
   if (!fits(query.document, validParts(schema.document))) refuse('the query is not valid')
   return [query.ast(), schema.ast()]
 }
 
-/** What `read` answers, or the other value where an operand is no document or not valid. */
-const orElse = <Answer>(read: () => Answer, otherwise: Answer): Answer => {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof BuiltinError) return otherwise
-    throw error
-  }
-}
-
-export const graphqlBuiltins: Record<string, HostBuiltin> = {
-  'graphql.is_valid': (operands) => orElse(() => Boolean(verified(operands)), false),
-  'graphql.parse': verified,
-  'graphql.parse_and_verify': (operands) =>
-    orElse<Value>(() => [true, ...verified(operands)], [false, new Map(), new Map()]),
-  'graphql.parse_query': ([text]) => queryToOpa(parseQuery(asString(text))),
-  'graphql.parse_schema': ([text]) => schemaToOpa(parseSchema(asString(text))),
-  'graphql.schema_is_valid': ([schema]) => orElse(() => Boolean(validParts(given(schema, 'Schema').document)), false),
+export const graphqlBuiltins: BuiltinTable = {
+  'graphql.is_valid': builtin([asValue, asValue], (query, schema) =>
+    Boolean(unlessRefused(() => verified(query, schema))),
+  ),
+  'graphql.parse': builtin([asValue, asValue], verified),
+  'graphql.parse_and_verify': builtin([asValue, asValue], (query, schema) => {
+    const documents = unlessRefused(() => verified(query, schema))
+    return documents ? [true, ...documents] : [false, new Map(), new Map()]
+  }),
+  'graphql.parse_query': builtin([asString], (text) => queryToOpa(parseQuery(text))),
+  'graphql.parse_schema': builtin([asString], (text) => schemaToOpa(parseSchema(text))),
+  'graphql.schema_is_valid': builtin([asValue], (schema) =>
+    Boolean(unlessRefused(() => validParts(asSchema(schema).document))),
+  ),
 }

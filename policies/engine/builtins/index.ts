@@ -1,4 +1,4 @@
-import type { Value } from '../values.ts'
+import type { BuiltinTable } from './builtin.ts'
 import { cryptoBuiltins } from './crypto.ts'
 import { encodingBuiltins } from './encoding.ts'
 import { jsonPatchBuiltins } from './json-patch.ts'
@@ -16,29 +16,16 @@ import { stringBuiltins } from './strings.ts'
 import { templateBuiltins } from './template.ts'
 import { timeBuiltins } from './time.ts'
 import { unitBuiltins } from './units.ts'
-import { uriBuiltins } from './uri.ts'
 import { x509Builtins } from './x509.ts'
 import { yamlBuiltins } from './yaml.ts'
 
 /**
- * What the host gives to policies beside OPA's built-in functions that are compiled into the WASM. `policies/capabilities.json`
- * lists exactly these and the native ones, so that a rule which uses another does not compile; a test compares the two.
- *
- * Answers with a value, or with `undefined` or by throwing `BuiltinError` where OPA has a built-in error: the expression is undefined.
+ * The built-in functions that the host supplies beside those that OPA compiles into the WASM. `capabilities.json` lists
+ * exactly these and the native ones, so that a rule which uses another does not compile; a test compares the two.
  */
-export type HostBuiltin = (args: readonly Value[], context: EvaluationContext) => Value | undefined
-
-/** What stays the same during one evaluation. */
-export interface EvaluationContext {
-  /** Nanoseconds since 1970. */
-  nowNs(): bigint
-  /** Random bytes, the same for the same purpose and length. */
-  random(purpose: string, length: number): Uint8Array
-  print(line: string): void
-}
 
 /** By name, without those that are loaded where a policy needs them. */
-const common: Readonly<Record<string, HostBuiltin>> = {
+const common: BuiltinTable = {
   ...cryptoBuiltins,
   ...encodingBuiltins,
   ...jsonPatchBuiltins,
@@ -56,7 +43,6 @@ const common: Readonly<Record<string, HostBuiltin>> = {
   ...templateBuiltins,
   ...timeBuiltins,
   ...unitBuiltins,
-  ...uriBuiltins,
   ...x509Builtins,
   ...yamlBuiltins,
 }
@@ -70,7 +56,7 @@ const graphqlNames = ['is_valid', 'parse', 'parse_and_verify', 'parse_query', 'p
 export const builtinNames: ReadonlySet<string> = new Set([...Object.keys(common), ...graphqlNames])
 
 /** The functions that a policy which needs these names can be given, and others. */
-export const loadBuiltins = async (needed: readonly string[]): Promise<Readonly<Record<string, HostBuiltin>>> => {
+export const loadBuiltins = async (needed: readonly string[]): Promise<BuiltinTable> => {
   if (!graphqlNames.some((name) => needed.includes(name))) return common
   const { graphqlBuiltins } = await import('./graphql.ts')
   return { ...common, ...graphqlBuiltins }

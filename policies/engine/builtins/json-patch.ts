@@ -1,10 +1,11 @@
-import { compareValues, equalValues, findKey, isNumber, type RegoObject, toInteger, type Value } from '../values.ts'
-import { asArray, asObject, asString, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asArray, asObject, asString, asValue, refuse } from '../values/operands.ts'
+import { compareValues, equalValues, findKey, getMember } from '../values/order.ts'
+import { isNumber, type RegoObject, toInteger, type Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /**
- * RFC 6902 as OPA has it: paths may be arrays of keys of any kind, lead into sets (whose keys are their items), and as texts may lack
- * the first slash. Nothing is changed in place: every operation answers with a new document.
+ * RFC 6902 as OPA has it: paths may be arrays of keys of any kind, lead into sets (whose keys are their items), and as
+ * texts may lack the first slash. Nothing is changed in place: every operation answers with a new document.
  */
 type Path = readonly Value[]
 
@@ -31,23 +32,29 @@ const indexOf = (items: readonly Value[], key: Value): number => {
 const within = (index: number, length: number): number =>
   index >= 0 && index < length ? index : refuse('the index is out of bounds')
 
-const get = (value: Value, path: Path): Value =>
-  path.reduce<Value>((at, key) => {
-    if (Array.isArray(at)) return at[within(indexOf(at, key), at.length)]!
-    const isCollection = at instanceof Map || at instanceof Set
-    // The member may be null, which is no reason to miss it.
-    const found = (isCollection && findKey(at, key)) || refuse('the path does not exist')
-    return at instanceof Map ? at.get(found.key)! : found.key
-  }, value)
+/** The part of a collection under a key; refuses where there is none. */
+const partAt = (value: Value, key: Value): Value => {
+  if (Array.isArray(value)) return required(value[within(indexOf(value, key), value.length)])
+  if (value instanceof Map) return required(getMember(value, key))
+  const found = value instanceof Set ? findKey(value, key) : undefined
+  return found ? found.key : missing()
+}
+
+const missing = (): never => refuse('the path does not exist')
+
+/** The value that was found, which may be null. */
+const required = (found: Value | undefined): Value => (found === undefined ? missing() : found)
+
+const get = (value: Value, path: Path): Value => path.reduce(partAt, value)
 
 /** Runs `change` at the end of the path, on the collection and the last key. */
 const changeAt = (value: Value, path: Path, change: (parent: Value, key: Value) => Value): Value => {
-  const [key, ...rest] = path
-  if (rest.length === 0) return change(value, key!)
-  const inner = changeAt(get(value, [key!]), rest, change)
-  if (value instanceof Map) return new Map(value).set(findKey(value, key!)!.key, inner)
-  if (value instanceof Set) return new Set([...value].map((item) => (equalValues(item, key!) ? inner : item)))
-  return (value as Value[]).with(indexOf(value as Value[], key!), inner)
+  const [key = missing(), ...rest] = path
+  if (rest.length === 0) return change(value, key)
+  const inner = changeAt(partAt(value, key), rest, change)
+  if (value instanceof Map) return new Map(value).set(findKey(value, key)?.key ?? key, inner)
+  if (value instanceof Set) return new Set([...value].map((item) => (equalValues(item, key) ? inner : item)))
+  return Array.isArray(value) ? value.with(indexOf(value, key), inner) : missing()
 }
 
 const add = (value: Value, path: Path, added: Value): Value => {
@@ -75,33 +82,41 @@ const remove = (value: Value, path: Path): Value => {
   })
 }
 
-/** In an array the new value takes the old one's place, also at `-`… which is behind the last one and so cannot be replaced. */
+/**
+ * In an array the new value takes the old one's place, also at `-`… which is behind the last one and so cannot be
+ * replaced.
+ */
 const replace = (value: Value, path: Path, added: Value): Value =>
   path.length === 0 ? added : add(remove(value, path), path, added)
 
-const required = (operation: RegoObject, name: string): Value =>
-  operation.has(name) ? operation.get(name)! : refuse(`missing attribute ${name}`)
-
-const operations: Record<string, (value: Value, path: Path, operation: RegoObject) => Value> = {
-  add: (value, path, operation) => add(value, path, required(operation, 'value')),
-  remove,
-  replace: (value, path, operation) => replace(value, path, required(operation, 'value')),
-  copy: (value, path, operation) => add(value, path, get(value, asPath(required(operation, 'from')))),
-  move: (value, path, operation) => {
-    const from = asPath(required(operation, 'from'))
-    return add(remove(value, from), path, get(value, from))
-  },
-  test: (value, path, operation) =>
-    equalValues(get(value, path), required(operation, 'value')) ? value : refuse('the test failed'),
+const attribute = (operation: RegoObject, name: string): Value => {
+  const value = operation.get(name)
+  return value === undefined ? refuse(`missing attribute ${name}`) : value
 }
 
-export const jsonPatchBuiltins: Record<string, HostBuiltin> = {
-  'json.patch': ([document, patches]) =>
-    asArray(patches)
-      .map(asObject)
-      .reduce<Value>((value, operation) => {
-        const name = asString(required(operation, 'op'))
-        const apply = Object.hasOwn(operations, name) ? operations[name]! : refuse('unknown operation')
-        return apply(value, asPath(required(operation, 'path')), operation)
-      }, document!),
+type Apply = (value: Value, path: Path, operation: RegoObject) => Value
+
+const operations = new Map<string, Apply>(
+  Object.entries<Apply>({
+    add: (value, path, operation) => add(value, path, attribute(operation, 'value')),
+    remove,
+    replace: (value, path, operation) => replace(value, path, attribute(operation, 'value')),
+    copy: (value, path, operation) => add(value, path, get(value, asPath(attribute(operation, 'from')))),
+    move: (value, path, operation) => {
+      const from = asPath(attribute(operation, 'from'))
+      return add(remove(value, from), path, get(value, from))
+    },
+    test: (value, path, operation) =>
+      equalValues(get(value, path), attribute(operation, 'value')) ? value : refuse('the test failed'),
+  }),
+)
+
+const apply = (value: Value, operation: RegoObject): Value => {
+  const name = asString(attribute(operation, 'op'))
+  const run = operations.get(name) ?? refuse('unknown operation')
+  return run(value, asPath(attribute(operation, 'path')), operation)
+}
+
+export const jsonPatchBuiltins: BuiltinTable = {
+  'json.patch': builtin([asValue, asArray], (document, patches) => patches.map(asObject).reduce(apply, document)),
 }

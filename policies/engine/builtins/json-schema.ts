@@ -1,15 +1,17 @@
+import { memoized } from '../base/memoized.ts'
+import { goJson } from '../go/json.ts'
 import { checkSchema } from '../json-schema/check-schema.ts'
 import { type SchemaDocument, SchemaError, schemaDocument } from '../json-schema/references.ts'
 import { SchemaTooDeep, validate } from '../json-schema/validate.ts'
-import { parseValue, type Value } from '../values.ts'
-import { objectOf, refuse } from './arguments.ts'
-import { goJson } from './encoding.ts'
-import type { HostBuiltin } from './index.ts'
+import { asValue, objectOf, refuse } from '../values/operands.ts'
+import { parseValue } from '../values/text.ts'
+import type { Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** A document or schema: an object, or a text with the JSON of one. Sets become arrays. */
-const asDocument = (value: Value | undefined): Value => {
-  if (typeof value !== 'string' && !(value instanceof Map)) return refuse('operand must be an object or a JSON text')
+const readDocument = (value: Value): Value => {
   if (value instanceof Map) return parseValue(goJson(value))
+  if (typeof value !== 'string') return refuse('operand must be an object or a JSON text')
   try {
     JSON.parse(value)
     return parseValue(value)
@@ -18,25 +20,18 @@ const asDocument = (value: Value | undefined): Value => {
   }
 }
 
-/** Schemas by their text; rules have few. */
-const known = new Map<string, SchemaDocument>()
-const mostKnown = 200
+/** A checked schema, by its JSON. Rules have few. */
+const schemaOf = memoized(200, (json: string): SchemaDocument => {
+  const schema = schemaDocument(parseValue(json))
+  checkSchema(schema)
+  return schema
+})
 
-const asSchema = (value: Value | undefined): SchemaDocument => {
-  const document = asDocument(value)
-  const text = goJson(document)
-  const before = known.get(text)
-  if (before) return before
-  const schemas = schemaDocument(document)
-  checkSchema(schemas)
-  if (known.size >= mostKnown) known.clear()
-  known.set(text, schemas)
-  return schemas
-}
+const readSchema = (value: Value): SchemaDocument => schemaOf(goJson(readDocument(value)))
 
-const match = (document: Value | undefined, schema: Value | undefined): Value => {
+const match = (document: Value, schema: Value): Value => {
   try {
-    const errors = validate(asSchema(schema), asDocument(document)).map(({ type, field, description }) =>
+    const errors = validate(readSchema(schema), readDocument(document)).map(({ type, field, description }) =>
       objectOf({ error: `${field}: ${description}`, type, field, desc: description }),
     )
     return [errors.length === 0, errors]
@@ -47,9 +42,9 @@ const match = (document: Value | undefined, schema: Value | undefined): Value =>
   }
 }
 
-const verify = (schema: Value | undefined): Value => {
+const verify = (schema: Value): Value => {
   try {
-    asSchema(schema)
+    readSchema(schema)
     return [true, null]
   } catch (error) {
     if (error instanceof SchemaError) return [false, `jsonschema: ${error.message}`]
@@ -57,7 +52,7 @@ const verify = (schema: Value | undefined): Value => {
   }
 }
 
-export const jsonSchemaBuiltins: Record<string, HostBuiltin> = {
-  'json.match_schema': ([document, schema]) => match(document, schema),
-  'json.verify_schema': ([schema]) => verify(schema),
+export const jsonSchemaBuiltins: BuiltinTable = {
+  'json.match_schema': builtin([asValue, asValue], match),
+  'json.verify_schema': builtin([asValue], verify),
 }

@@ -1,9 +1,10 @@
 import { constants, createHmac, createSecretKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import { decodeBase64url } from '../go/base64.ts'
-import { compareNumbers, isNumber, type RegoObject, toDouble, type Value } from '../values.ts'
-import { asObject, asString, refuse, textOf } from './arguments.ts'
-import type { EvaluationContext, HostBuiltin } from './index.ts'
-import { anyToken, jsonObject, type VerificationKey, verificationKeys } from './jwt-keys.ts'
+import { anyToken, jsonObject, type VerificationKey, verificationKeys } from '../jwt/keys.ts'
+import { asObject, asString, refuse, textOf } from '../values/operands.ts'
+import { compareNumbers } from '../values/order.ts'
+import { isNumber, type RegoObject, toDouble, type Value } from '../values/value.ts'
+import { type Builtin, type BuiltinTable, builtin, type EvaluationContext } from './builtin.ts'
 
 // --- reading
 
@@ -15,9 +16,10 @@ interface Token {
 }
 
 const tokenOf = (text: string): Token => {
-  const parts = text.split('.')
-  if (parts.length !== 3) refuse('a token has three parts')
-  const [header, payload, signature] = parts as [string, string, string]
+  const [header, payload, signature, ...others] = text.split('.')
+  if (header === undefined || payload === undefined || signature === undefined || others.length > 0) {
+    return refuse('a token has three parts')
+  }
   return { header, payload, signature }
 }
 
@@ -96,8 +98,9 @@ const isSigned = (algorithm: string, key: KeyObject, { header, payload }: Token,
 
 /** What a header says that counts (RFC 7515 §4.1), each a text where it is there. */
 const headerTexts = (header: RegoObject): { alg: string; kid: string; cty: string } => {
-  const [alg, kid, cty] = ['alg', 'kid', 'cty', 'typ'].map((name) => asString(header.has(name) ? header.get(name) : ''))
-  return { alg: alg!, kid: kid!, cty: cty! }
+  const text = (name: string): string => asString(header.has(name) ? header.get(name) : '')
+  text('typ')
+  return { alg: text('alg'), kid: text('kid'), cty: text('cty') }
 }
 
 /** The key that the token names, if it is there; else all that are not meant for another algorithm. */
@@ -106,25 +109,23 @@ const candidates = (keys: readonly VerificationKey[], { alg, kid }: { alg: strin
   return named ? [named] : keys.filter((one) => one.alg === undefined || one.alg === alg)
 }
 
-const verifyMac =
-  (algorithm: string): HostBuiltin =>
-  ([text, secret]) => {
-    const token = tokenOf(asString(text))
-    return isSigned(algorithm, secretOf(asString(secret)), token, bytesOf(token.signature))
-  }
+const verifyMac = (algorithm: string): Builtin =>
+  builtin([asString, asString], (text, secret) => {
+    const token = tokenOf(text)
+    return isSigned(algorithm, secretOf(secret), token, bytesOf(token.signature))
+  })
 
-const verifySignature =
-  (algorithm: string): HostBuiltin =>
-  ([text, given]) => {
-    const token = tokenOf(asString(text))
-    const keys = verificationKeys(asString(given))
+const verifySignature = (algorithm: string): Builtin =>
+  builtin([asString, asString], (text, given) => {
+    const token = tokenOf(text)
+    const keys = verificationKeys(given)
     const signature = bytesOf(token.signature)
     const header = headerOf(token)
     requireCriticalList(header)
     return candidates(keys, headerTexts(header)).some(
       ({ key }) => key.type === 'public' && isSigned(algorithm, key, token, signature),
     )
-  }
+  })
 
 const secretOf = (text: string): KeyObject => createSecretKey(Buffer.from(text))
 
@@ -178,10 +179,10 @@ const requireCriticalList = (header: RegoObject): void => {
   if (header.has('crit') && !(Array.isArray(critical) && typeof critical[0] === 'string')) refuse('crit must be a list')
 }
 
-const decodeVerify: HostBuiltin = ([text, object], context) => {
+const decodeVerify = (text: string, object: RegoObject, context: EvaluationContext): Value => {
   const refused: Value = [false, new Map(), new Map()]
-  const constraints = readConstraints(asObject(object), context)
-  let current = asString(text)
+  const constraints = readConstraints(object, context)
+  let current = text
   for (let depth = 0; depth <= deepest; depth++) {
     const token = tokenOf(current)
     const header = headerOf(token)
@@ -203,11 +204,13 @@ const decodeVerify: HostBuiltin = ([text, object], context) => {
   return refuse('tokens are nested too deeply')
 }
 
-export const jwtBuiltins: Record<string, HostBuiltin> = {
-  'io.jwt.decode': ([text]) => decode(asString(text)),
-  'io.jwt.decode_verify': decodeVerify,
-}
-for (const [algorithm, { keyType }] of algorithms) {
-  const verifying = keyType === secretKey ? verifyMac : verifySignature
-  jwtBuiltins[`io.jwt.verify_${algorithm.toLowerCase()}`] = verifying(algorithm)
+const verifiers = [...algorithms].map(([algorithm, { keyType }]): [string, Builtin] => [
+  `io.jwt.verify_${algorithm.toLowerCase()}`,
+  (keyType === secretKey ? verifyMac : verifySignature)(algorithm),
+])
+
+export const jwtBuiltins: BuiltinTable = {
+  'io.jwt.decode': builtin([asString], (text) => decode(text)),
+  'io.jwt.decode_verify': builtin([asString, asObject], decodeVerify),
+  ...Object.fromEntries(verifiers),
 }

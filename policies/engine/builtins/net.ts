@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import type { RegoSet, Value } from '../values.ts'
-import { asItems, asString, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asString, asStrings, refuse } from '../values/operands.ts'
+import type { RegoSet, Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** An address as a number of so many bits. IPv6 addresses that stand for IPv4 ones (`::ffff:…`) are those. */
 interface Address {
@@ -35,6 +35,8 @@ const sixteenBytes = (text: string): bigint => {
 }
 
 /** `prefix/length`; the bits behind the prefix are dropped. */
+const asNetwork = (value: Value | undefined): Network => parseNetwork(asString(value)) ?? refuse('not a network')
+
 const parseNetwork = (text: string): Network | undefined => {
   const [, address = '', digits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
   const parsed = parseAddress(address)
@@ -139,8 +141,14 @@ const merge = (written: readonly string[]): RegoSet =>
     ),
   )
 
-/** What `net.cidr_contains_matches` compares, with the key that it tells: the text itself, an index, or a member's name. */
-const entriesOf = (value: Value | undefined): { key: Value; written: string }[] => {
+/** A network or address of `net.cidr_contains_matches`, with the key that it reports. */
+interface Entry {
+  /** The text itself, its index, or the name of its member. */
+  key: Value
+  written: string
+}
+
+const asEntries = (value: Value | undefined): Entry[] => {
   if (typeof value === 'string') return [{ key: value, written: value }]
   if (Array.isArray(value)) return value.map((item, index) => ({ key: index, written: first(item) }))
   if (value instanceof Set) return [...value].map((item) => ({ key: item, written: first(item) }))
@@ -161,19 +169,19 @@ const networkOrAddress = (written: string): Network => {
 const contains = (outer: Network, inner: Network): boolean =>
   outer.bits === inner.bits && outer.value <= inner.value && lastOf(outer) >= lastOf(inner)
 
-const containsMatches = (networks: Value | undefined, others: Value | undefined): RegoSet => {
-  const inner = entriesOf(others).map(({ key, written }) => ({ key, network: networkOrAddress(written) }))
+const containsMatches = (networks: readonly Entry[], others: readonly Entry[]): RegoSet => {
+  const inner = others.map(({ key, written }) => ({ key, network: networkOrAddress(written) }))
   const matches: RegoSet = new Set()
-  for (const { key, written } of entriesOf(networks)) {
+  for (const { key, written } of networks) {
     const outer = parseNetwork(written) ?? refuse('not a network')
     for (const other of inner) if (contains(outer, other.network)) matches.add([key, other.key])
   }
   return matches
 }
 
-export const netBuiltins: Record<string, HostBuiltin> = {
-  'net.cidr_contains_matches': ([networks, others]) => containsMatches(networks, others),
-  'net.cidr_expand': ([network]) => expand(parseNetwork(asString(network)) ?? refuse('not a network')),
-  'net.cidr_is_valid': ([network]) => parseNetwork(asString(network)) !== undefined,
-  'net.cidr_merge': ([networks]) => merge(asItems(networks).map(asString)),
+export const netBuiltins: BuiltinTable = {
+  'net.cidr_contains_matches': builtin([asEntries, asEntries], containsMatches),
+  'net.cidr_expand': builtin([asNetwork], expand),
+  'net.cidr_is_valid': builtin([asString], (text) => parseNetwork(text) !== undefined),
+  'net.cidr_merge': builtin([asStrings], merge),
 }

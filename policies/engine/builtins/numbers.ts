@@ -1,6 +1,6 @@
-import { integerOf, type Value } from '../values.ts'
-import { asInteger, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asInteger, refuse } from '../values/operands.ts'
+import { integerOf, type Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** A caller who may choose the ends must not be able to fill the memory. Items. */
 const longestRange = 1_000_000n
@@ -16,6 +16,6 @@ const range = (from: bigint, to: bigint, step: bigint): Value[] => {
   })
 }
 
-export const numberBuiltins: Record<string, HostBuiltin> = {
-  'numbers.range_step': ([from, to, step]) => range(asInteger(from), asInteger(to), asInteger(step)),
+export const numberBuiltins: BuiltinTable = {
+  'numbers.range_step': builtin([asInteger, asInteger, asInteger], range),
 }

@@ -1,13 +1,9 @@
-import { equalValues, findKey, type RegoObject, type RegoSet, type Value } from '../values.ts'
-import { asItems, asObject, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asItems, asObject, asValue, refuse } from '../values/operands.ts'
+import { equalValues, findKey, getMember } from '../values/order.ts'
+import type { RegoObject, RegoSet, Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 const holds = (set: RegoSet, item: Value): boolean => findKey(set, item) !== undefined
-
-const getMember = (object: RegoObject, key: Value): Value | undefined => {
-  const found = findKey(object, key)
-  return found && object.get(found.key)
-}
 
 /** Members of objects are compared as subsets again where they are collections of the same kind. */
 const isObjectSubset = (whole: RegoObject, part: RegoObject): boolean =>
@@ -18,12 +14,13 @@ const isObjectSubset = (whole: RegoObject, part: RegoObject): boolean =>
   })
 
 /** One list within the other, without gaps. */
-const isRun = (whole: Value[], part: Value[]): boolean => {
-  for (let from = 0; from + part.length <= whole.length; from++) {
-    if (part.every((item, index) => equalValues(item, whole[from + index]!))) return true
-  }
-  return false
-}
+const isRun = (whole: readonly Value[], part: readonly Value[]): boolean =>
+  part.length === 0 ||
+  whole.some(
+    (_, from) =>
+      from + part.length <= whole.length &&
+      whole.slice(from, from + part.length).every((item, index) => equalValues(item, part[index] as Value)),
+  )
 
 const isSameKind = (a: Value, b: Value): boolean =>
   (a instanceof Map && b instanceof Map) ||
@@ -41,11 +38,14 @@ const isSubset = (whole: Value, part: Value): boolean => {
 /** A graph has a path for every way through it; their number grows with the power of its size. Paths. */
 const mostPaths = 100_000
 
-/** Every way from a starting node to where it ends: at a node without neighbours, one that the graph lacks, or one seen before. */
+/**
+ * Every way from a starting node to where it ends: at a node without neighbours, one that the graph lacks, or one seen
+ * before.
+ */
 const reachablePaths = (graph: RegoObject, starts: readonly Value[]): RegoSet => {
   const paths: RegoSet = new Set()
-  const follow = (path: Value[]): void => {
-    const neighbours = getMember(graph, path.at(-1)!)
+  const follow = (last: Value, path: Value[]): void => {
+    const neighbours = getMember(graph, last)
     const nodes = Array.isArray(neighbours) || neighbours instanceof Set ? [...neighbours] : []
     if (paths.size >= mostPaths) refuse(`the graph has more than ${mostPaths} paths`)
     if (nodes.length === 0) paths.add(path)
@@ -54,14 +54,14 @@ const reachablePaths = (graph: RegoObject, starts: readonly Value[]): RegoSet =>
       // The first node may be its own neighbour once, as in OPA.
       const isVisited = path.length > 1 && path.some((earlier) => equalValues(earlier, node))
       if (!isKnown || isVisited) paths.add(path)
-      else follow([...path, node])
+      else follow(node, [...path, node])
     }
   }
-  for (const start of starts) if (getMember(graph, start) !== undefined) follow([start])
+  for (const start of starts) if (getMember(graph, start) !== undefined) follow(start, [start])
   return paths
 }
 
-export const objectBuiltins: Record<string, HostBuiltin> = {
-  'graph.reachable_paths': ([graph, starts]) => reachablePaths(asObject(graph), asItems(starts)),
-  'object.subset': ([whole, part]) => isSubset(whole!, part!),
+export const objectBuiltins: BuiltinTable = {
+  'graph.reachable_paths': builtin([asObject, asItems], reachablePaths),
+  'object.subset': builtin([asValue, asValue], isSubset),
 }

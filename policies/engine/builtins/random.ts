@@ -1,20 +1,18 @@
-import { integerOf } from '../values.ts'
-import { asInteger, asString, objectOf, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asInteger, asString, objectOf, refuse } from '../values/operands.ts'
+import { integerOf } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** Random values are the same for the same arguments within one decision, as in OPA, and others in the next. */
 const bytesToInteger = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 
-const uuidText = (bytes: Uint8Array): string =>
-  Buffer.from(bytes)
-    .toString('hex')
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+const uuidText = (bytes: Buffer): string =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /** RFC 9562 §5.4. */
 const versionFour = (random: Uint8Array): string => {
-  const bytes = Uint8Array.from(random)
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const bytes = Buffer.from(random)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
   return uuidText(bytes)
 }
 
@@ -40,16 +38,16 @@ const parseUuid = (text: string) => {
   const hex = forms.map((form) => form.exec(text)?.slice(1).join('')).find((found) => found !== undefined)
   if (hex === undefined) return undefined
   const bytes = Buffer.from(hex, 'hex')
-  const version = bytes[6]! >> 4
-  const variant = variantOf(bytes[8]!)
+  const version = bytes.readUInt8(6) >> 4
+  const variant = variantOf(bytes.readUInt8(8))
   if (version !== 1 && version !== 2) return objectOf({ version, variant })
   const ticks =
     BigInt(bytes.readUInt32BE(0)) |
     (BigInt(bytes.readUInt16BE(4)) << 32n) |
     (BigInt(bytes.readUInt16BE(6) & 0xfff) << 48n)
-  const local = (bytes[10]! & 2) !== 0 ? 'local' : 'global'
-  const cast = (bytes[10]! & 1) !== 0 ? 'multicast' : 'unicast'
-  const domain = bytes[9]!
+  const local = (bytes.readUInt8(10) & 2) !== 0 ? 'local' : 'global'
+  const cast = (bytes.readUInt8(10) & 1) !== 0 ? 'multicast' : 'unicast'
+  const domain = bytes.readUInt8(9)
   return objectOf({
     version,
     variant,
@@ -64,15 +62,14 @@ const parseUuid = (text: string) => {
   })
 }
 
-export const randomBuiltins: Record<string, HostBuiltin> = {
-  'rand.intn': ([purpose, limit], { random }) => {
-    const most = asInteger(limit)
+export const randomBuiltins: BuiltinTable = {
+  'rand.intn': builtin([asString, asInteger], (purpose, most, { random }) => {
     const below = most < 0n ? -most : most
     if (below === 0n) return 0
     if (below >= 2n ** 63n) refuse('the limit is out of range')
     // 64 bits more than needed, so that no remainder is noticeably likelier than another.
-    return integerOf(bytesToInteger(random(`intn ${most} ${asString(purpose)}`, 16)) % below)
-  },
-  'uuid.parse': ([text]) => parseUuid(asString(text)),
-  'uuid.rfc4122': ([purpose], { random }) => versionFour(random(`uuid ${asString(purpose)}`, 16)),
+    return integerOf(bytesToInteger(random(`intn ${most} ${purpose}`, 16)) % below)
+  }),
+  'uuid.parse': builtin([asString], parseUuid),
+  'uuid.rfc4122': builtin([asString], (purpose, { random }) => versionFour(random(`uuid ${purpose}`, 16))),
 }

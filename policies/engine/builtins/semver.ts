@@ -1,5 +1,6 @@
-import { asString, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { asString, asValue, refuse } from '../values/operands.ts'
+import type { Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** Semantic versions as OPA reads them: a leading `v` is allowed, and so are leading zeros. */
 interface Version {
@@ -14,9 +15,10 @@ const pattern = new RegExp(`^v?(\\d+)\\.(\\d+)\\.(\\d+)(?:-(${identifiers}))?(?:
 const largest = 2n ** 63n - 1n
 
 const parse = (text: string): Version | undefined => {
-  const [, major, minor, patch, before = ''] = pattern.exec(text) ?? []
-  if (major === undefined) return undefined
-  const numbers = [major, minor, patch].map((number) => BigInt(number!))
+  const found = pattern.exec(text)
+  if (!found) return undefined
+  const [, major = '', minor = '', patch = '', before = ''] = found
+  const numbers = [major, minor, patch].map(BigInt)
   if (numbers.some((number) => number > largest)) return undefined
   return { numbers, before: before === '' ? [] : before.split('.') }
 }
@@ -31,22 +33,29 @@ const compareIdentifiers = (a: string, b: string): number => {
   return isNumeric(a) ? sign(BigInt(a), BigInt(b)) : sign(a, b)
 }
 
-const compare = (a: Version, b: Version): number => {
-  for (const [index, number] of a.numbers.entries()) {
-    const order = sign(number, b.numbers[index]!)
-    if (order !== 0) return order
+/** The order of the first items that differ; of two lists where none does, the shorter one comes first. */
+const compareLists = <Item>(a: readonly Item[], b: readonly Item[], order: (a: Item, b: Item) => number): number => {
+  for (const [index, item] of a.entries()) {
+    const other = b[index]
+    if (other === undefined) return 1
+    const found = order(item, other)
+    if (found !== 0) return found
   }
-  if (a.before.length === 0 || b.before.length === 0) return sign(b.before.length, a.before.length)
-  for (let index = 0; index < Math.min(a.before.length, b.before.length); index++) {
-    const order = compareIdentifiers(a.before[index]!, b.before[index]!)
-    if (order !== 0) return order
-  }
-  return sign(a.before.length, b.before.length)
+  return sign(a.length, b.length)
 }
 
-const version = (text: string): Version => parse(text) ?? refuse('not a semantic version')
+/** semver.org §11. */
+const compare = (a: Version, b: Version): number => {
+  const order = compareLists(a.numbers, b.numbers, sign)
+  if (order !== 0) return order
+  // A release comes after all that leads up to it.
+  if (a.before.length === 0 || b.before.length === 0) return sign(b.before.length, a.before.length)
+  return compareLists(a.before, b.before, compareIdentifiers)
+}
 
-export const semverBuiltins: Record<string, HostBuiltin> = {
-  'semver.compare': ([a, b]) => compare(version(asString(a)), version(asString(b))),
-  'semver.is_valid': ([text]) => typeof text === 'string' && parse(text) !== undefined,
+const asVersion = (value: Value | undefined): Version => parse(asString(value)) ?? refuse('not a semantic version')
+
+export const semverBuiltins: BuiltinTable = {
+  'semver.compare': builtin([asVersion, asVersion], compare),
+  'semver.is_valid': builtin([asValue], (text) => typeof text === 'string' && parse(text) !== undefined),
 }

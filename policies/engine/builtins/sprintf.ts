@@ -1,8 +1,8 @@
-import { type GoValue, sprintf } from '../go/sprintf.ts'
-import { showValue } from '../show-value.ts'
-import { isNumber, numberText, type RegoNumber, type Value } from '../values.ts'
-import { asArray, asString } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { type GoValue, sprintf } from '../go/fmt/sprintf.ts'
+import { asArray, asString } from '../values/operands.ts'
+import { isNumber, numberText, type RegoNumber, type Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
+import { showValue } from './show-value.ts'
 
 /** Numbers keep their kind; every other value is the text that Rego writes for it (`null` and `true` too). */
 const goValue = (value: Value): GoValue => {
@@ -21,6 +21,6 @@ const goNumber = (number: RegoNumber): GoValue => {
   return text.includes('.') && Number.isFinite(value) ? { type: 'float64', value } : { type: 'string', value: text }
 }
 
-export const sprintfBuiltins: Record<string, HostBuiltin> = {
-  sprintf: ([format, values]) => sprintf(asString(format), asArray(values).map(goValue)),
+export const sprintfBuiltins: BuiltinTable = {
+  sprintf: builtin([asString, asArray], (format, values) => sprintf(format, values.map(goValue))),
 }

@@ -1,10 +1,11 @@
+import { goJson } from '../go/json.ts'
 import { renderTemplate, TemplateError } from '../go/template/execute.ts'
-import { parseValue, type Value } from '../values.ts'
-import { asObject, asString, refuse } from './arguments.ts'
-import { goJson } from './encoding.ts'
-import type { HostBuiltin } from './index.ts'
+import { asObject, asString, refuse } from '../values/operands.ts'
+import { parseValue } from '../values/text.ts'
+import type { RegoObject } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
-const render = (template: string, variables: Map<Value, Value>): string => {
+const render = (template: string, variables: RegoObject): string => {
   for (const key of variables.keys()) asString(key)
   try {
     // As in OPA, what the template sees is the JSON of the variables; only there a set is a list.
@@ -15,6 +16,6 @@ const render = (template: string, variables: Map<Value, Value>): string => {
   }
 }
 
-export const templateBuiltins: Record<string, HostBuiltin> = {
-  'strings.render_template': ([template, variables]) => render(asString(template), asObject(variables)),
+export const templateBuiltins: BuiltinTable = {
+  'strings.render_template': builtin([asString, asObject], render),
 }

@@ -1,12 +1,14 @@
-import { parseDuration } from '../go/duration.ts'
-import { dayNames, formatTime, utcMilliseconds, type WallTime } from '../go/time-layout.ts'
-import { parseTime } from '../go/time-parse.ts'
-import { abbreviationAt, offsetAt } from '../go/time-zone.ts'
-import { integerOf, type Value } from '../values.ts'
-import { asInt64, asInteger, asString, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
+import { parseDuration } from '../go/time/duration.ts'
+import { dayName, formatTime, utcMilliseconds, type WallTime } from '../go/time/layout.ts'
+import { parseTime } from '../go/time/parse.ts'
+import { abbreviationAt, offsetAt } from '../go/time/zone.ts'
+import { asInt64, asInteger, asString, refuse } from '../values/operands.ts'
+import { integerOf, type Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 const second = 1_000_000_000n
+
+const rfc3339 = '2006-01-02T15:04:05Z07:00'
 
 /** Layouts that OPA knows by name. */
 const layouts: Record<string, string> = {
@@ -18,7 +20,7 @@ const layouts: Record<string, string> = {
   RFC850: 'Monday, 02-Jan-06 15:04:05 MST',
   RFC1123: 'Mon, 02 Jan 2006 15:04:05 MST',
   RFC1123Z: 'Mon, 02 Jan 2006 15:04:05 -0700',
-  RFC3339: '2006-01-02T15:04:05Z07:00',
+  RFC3339: rfc3339,
   RFC3339Nano: '2006-01-02T15:04:05.999999999Z07:00',
 }
 
@@ -31,12 +33,16 @@ interface Moment {
 }
 
 /** Nanoseconds, `[nanoseconds, zone]`, or with a layout as third. An empty zone is UTC, `Local` that of the machine. */
-const asMoment = (value: Value | undefined, { layout = false } = {}): Moment => {
+const readMoment = (value: Value | undefined, { layout }: { layout: boolean }): Moment => {
   if (!Array.isArray(value)) return { ns: asInt64(value), zone: 'UTC' }
   if (value.length < 2 || value.length > (layout ? 3 : 2)) refuse('operand must be [nanoseconds, time zone]')
   const [ns, zone, form] = value
   return { ns: asInt64(ns), zone: zoneOf(asString(zone)), ...(form !== undefined && { layout: asString(form) }) }
 }
+
+const asMoment = (value: Value | undefined): Moment => readMoment(value, { layout: false })
+
+const asMomentWithLayout = (value: Value | undefined): Moment => readMoment(value, { layout: true })
 
 const zoneOf = (name: string): string => {
   if (name === '') return 'UTC'
@@ -91,13 +97,15 @@ const addDate = (ns: bigint, years: bigint, months: bigint, days: bigint): bigin
 const difference = (first: Moment, other: Moment): number[] => {
   const second = { ns: other.ns, zone: first.zone }
   wallTime(other)
-  const [from, to] = (first.ns > second.ns ? [second, first] : [first, second]).map((moment) => wallTime(moment))
-  let years = to!.year - from!.year
-  let months = to!.month - from!.month
-  let days = to!.day - from!.day
-  let hours = to!.hour - from!.hour
-  let minutes = to!.minute - from!.minute
-  let seconds = to!.second - from!.second
+  const [earlier, later] = first.ns > second.ns ? [second, first] : [first, second]
+  const from = wallTime(earlier)
+  const to = wallTime(later)
+  let years = to.year - from.year
+  let months = to.month - from.month
+  let days = to.day - from.day
+  let hours = to.hour - from.hour
+  let minutes = to.minute - from.minute
+  let seconds = to.second - from.second
   if (seconds < 0) {
     seconds += 60
     minutes--
@@ -111,7 +119,7 @@ const difference = (first: Moment, other: Moment): number[] => {
     days--
   }
   if (days < 0) {
-    days += 32 - new Date(utcMilliseconds(from!.year, from!.month, 32)).getUTCDate()
+    days += 32 - new Date(utcMilliseconds(from.year, from.month, 32)).getUTCDate()
     months--
   }
   if (months < 0) {
@@ -126,22 +134,23 @@ const format = (moment: Moment): string => {
   return formatTime(wallTime(moment, { named: layout.includes('MST') }), layout)
 }
 
-export const timeBuiltins: Record<string, HostBuiltin> = {
-  'time.add_date': ([ns, years, months, days]) =>
-    inRange(addDate(asInt64(ns), asInteger(years), asInteger(months), asInteger(days))),
-  'time.clock': ([moment]) => {
-    const { hour, minute, second: seconds } = wallTime(asMoment(moment))
+export const timeBuiltins: BuiltinTable = {
+  'time.add_date': builtin([asInt64, asInteger, asInteger, asInteger], (ns, years, months, days) =>
+    inRange(addDate(ns, years, months, days)),
+  ),
+  'time.clock': builtin([asMoment], (moment) => {
+    const { hour, minute, second: seconds } = wallTime(moment)
     return [hour, minute, seconds]
-  },
-  'time.date': ([moment]) => {
-    const { year, month, day } = wallTime(asMoment(moment))
+  }),
+  'time.date': builtin([asMoment], (moment) => {
+    const { year, month, day } = wallTime(moment)
     return [year, month, day]
-  },
-  'time.diff': ([first, other]) => difference(asMoment(first), asMoment(other)),
-  'time.format': ([moment]) => format(asMoment(moment, { layout: true })),
-  'time.now_ns': (_args, { nowNs }) => integerOf(nowNs()),
-  'time.parse_duration_ns': ([text]) => inRange(parseDuration(asString(text)) ?? refuse('not a duration')),
-  'time.parse_ns': ([layout, text]) => inRange(parseTime(layoutOf(asString(layout)), asString(text))),
-  'time.parse_rfc3339_ns': ([text]) => inRange(parseTime(layouts['RFC3339']!, asString(text))),
-  'time.weekday': ([moment]) => dayNames[wallTime(asMoment(moment)).weekDay]!,
+  }),
+  'time.diff': builtin([asMoment, asMoment], difference),
+  'time.format': builtin([asMomentWithLayout], format),
+  'time.now_ns': builtin([], ({ nowNs }) => integerOf(nowNs())),
+  'time.parse_duration_ns': builtin([asString], (text) => inRange(parseDuration(text) ?? refuse('not a duration'))),
+  'time.parse_ns': builtin([asString, asString], (layout, text) => inRange(parseTime(layoutOf(layout), text))),
+  'time.parse_rfc3339_ns': builtin([asString], (text) => inRange(parseTime(rfc3339, text))),
+  'time.weekday': builtin([asMoment], (moment) => dayName(wallTime(moment))),
 }

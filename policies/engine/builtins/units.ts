@@ -1,19 +1,6 @@
-import { integerOf, numberOf, type RegoNumber, scientific } from '../values.ts'
-import { asString, refuse } from './arguments.ts'
-import type { HostBuiltin } from './index.ts'
-
-const decimal = { k: 1, m: 2, g: 3, t: 4, p: 5, e: 6 }
-const factors: Record<string, { numerator: bigint; denominator?: bigint }> = { '': { numerator: 1n } }
-for (const [letter, power] of Object.entries(decimal)) {
-  factors[letter] = { numerator: 1000n ** BigInt(power) }
-  factors[`${letter}i`] = { numerator: 1024n ** BigInt(power) }
-}
-
-const byteFactors: typeof factors = { ...factors }
-for (const letter of Object.keys(decimal)) {
-  byteFactors[`${letter}b`] = factors[letter]!
-  byteFactors[`${letter}ib`] = factors[`${letter}i`]!
-}
+import { asString, refuse } from '../values/operands.ts'
+import { integerOf, numberOf, type RegoNumber, scientific } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** A fraction of integers, exact. */
 interface Fraction {
@@ -21,21 +8,37 @@ interface Fraction {
   denominator: bigint
 }
 
-const amount = /^([0-9.+-]*(?:[eE][+-]?\d{1,4}(?!\d))?)(.*)$/s
+const whole = (numerator: bigint): Fraction => ({ numerator, denominator: 1n })
+
+/** `k` and `ki` to `e` and `ei`. */
+const prefixes = [...'kmgtpe'].flatMap((letter, index): [string, Fraction][] => [
+  [letter, whole(1000n ** BigInt(index + 1))],
+  [`${letter}i`, whole(1024n ** BigInt(index + 1))],
+])
+const units = new Map([['', whole(1n)], ...prefixes])
+const byteUnits = new Map([...units, ...prefixes.map(([name, factor]): [string, Fraction] => [`${name}b`, factor])])
+
+/** `m` is milli, `M` mega; for all other units case does not matter. */
+const unitOf = (name: string): Fraction | undefined =>
+  name === 'm' ? { numerator: 1n, denominator: 1000n } : units.get(name.toLowerCase())
+
+const byteUnitOf = (name: string): Fraction | undefined => byteUnits.get(name.toLowerCase())
+
+const amount = /^[0-9.+-]*(?:[eE][+-]?\d{1,4}(?!\d))?/
 const decimalNumber = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-const parse = (text: string, unitFactor: (unit: string) => (typeof factors)[string] | undefined): Fraction => {
+const parse = (text: string, factorOf: (unit: string) => Fraction | undefined): Fraction => {
   const bare = text.replaceAll('"', '')
   if (bare.includes(' ')) refuse('spaces are not allowed')
-  const [, number = '', unit = ''] = amount.exec(bare)!
+  const [number = ''] = amount.exec(bare) ?? []
   if (number === '') refuse('there is no amount')
   if (!decimalNumber.test(number)) refuse('the amount is not a number')
-  const factor = unitFactor(unit) ?? refuse('unknown unit')
+  const factor = factorOf(bare.slice(number.length)) ?? refuse('unknown unit')
   const { digits, exponent } = scientific(number.replace(/^\+/, ''))
   const scale = 10n ** BigInt(Math.abs(exponent))
   return {
     numerator: digits * factor.numerator * (exponent > 0 ? scale : 1n),
-    denominator: (factor.denominator ?? 1n) * (exponent < 0 ? scale : 1n),
+    denominator: factor.denominator * (exponent < 0 ? scale : 1n),
   }
 }
 
@@ -48,16 +51,10 @@ const written = ({ numerator, denominator }: Fraction): RegoNumber => {
   return numberOf(`${negative ? '-' : ''}${rounded.slice(0, -10)}.${rounded.slice(-10)}`)
 }
 
-export const unitBuiltins: Record<string, HostBuiltin> = {
-  /** `m` is milli, `M` mega; for all other units case does not matter. */
-  'units.parse': ([text]) =>
-    written(
-      parse(asString(text), (unit) =>
-        unit === 'm' ? { numerator: 1n, denominator: 1000n } : factors[unit.toLowerCase()],
-      ),
-    ),
-  'units.parse_bytes': ([text]) => {
-    const { numerator, denominator } = parse(asString(text), (unit) => byteFactors[unit.toLowerCase()])
+export const unitBuiltins: BuiltinTable = {
+  'units.parse': builtin([asString], (text) => written(parse(text, unitOf))),
+  'units.parse_bytes': builtin([asString], (text) => {
+    const { numerator, denominator } = parse(text, byteUnitOf)
     return integerOf(numerator / denominator)
-  },
+  }),
 }

@@ -1,7 +1,8 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { decodeBase64 } from '../go/base64.ts'
 import { decodePem, pemBlocks } from '../go/pem.ts'
-import type { RegoObject, Value } from '../values.ts'
+import { asInt64, asItems, asObject, asString, objectOf, refuse, unlessRefused } from '../values/operands.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 import { type Certificate, parseCertificate, parseCertificateRequest } from '../x509/certificate.ts'
 import { elementsOf } from '../x509/der.ts'
 import {
@@ -13,8 +14,7 @@ import {
   readPrivateKey,
 } from '../x509/private-keys.ts'
 import { type VerifyOptions, verifyChain } from '../x509/verify.ts'
-import { asInt64, asItems, asObject, asString, BuiltinError, objectOf, refuse } from './arguments.ts'
-import type { EvaluationContext, HostBuiltin } from './index.ts'
+import { type BuiltinTable, builtin, type EvaluationContext } from './builtin.ts'
 
 /** PEM, or base64 of PEM or of DER. `undefined`: neither. */
 const decoded = (text: string): { text: string; bytes: Buffer } | undefined => {
@@ -53,30 +53,33 @@ const usageNames =
 
 const serverAuth = 1
 
-const optionReaders: Record<string, (value: Value) => Partial<VerifyOptions>> = {
-  CurrentTime: (value) => ({ now: asInt64(value) }),
-  DNSName: (value) => ({ dnsName: unquoted(asString(value)) }),
-  KeyUsages: (value) => ({
-    usages: asItems(value)
-      .filter((name) => typeof name === 'string')
-      .map((name) => {
-        const number = usageNames.indexOf(unquoted(name))
-        return number < 0 ? refuse('unknown key usage') : number
-      }),
+const optionReaders = new Map<Value, (value: Value) => Partial<VerifyOptions>>(
+  Object.entries({
+    CurrentTime: (value) => ({ now: asInt64(value) }),
+    DNSName: (value) => ({ dnsName: unquoted(asString(value)) }),
+    KeyUsages: (value) => ({
+      usages: asItems(value)
+        .filter((name) => typeof name === 'string')
+        .map((name) => {
+          const number = usageNames.indexOf(unquoted(name))
+          return number < 0 ? refuse('unknown key usage') : number
+        }),
+    }),
+    // Go's bound on its own work; ours is the number of certificates.
+    MaxConstraintComparisons: (value) => {
+      asInt64(value)
+      return {}
+    },
   }),
-  // Go's bound on its own work; ours is the number of certificates.
-  MaxConstraintComparisons: (value) => {
-    asInt64(value)
-    return {}
-  },
-}
+)
 
 const unquoted = (text: string): string => text.replace(/^"+/, '').replace(/(?<!")"+$/, '')
 
 const verifyOptions = (options: RegoObject, { nowNs }: EvaluationContext): VerifyOptions => {
   const read = [...options].map(([name, value]) => {
     if (typeof name !== 'string') return {}
-    return Object.hasOwn(optionReaders, name) ? optionReaders[name]!(value) : refuse('unknown option')
+    const reader = optionReaders.get(name) ?? refuse('unknown option')
+    return reader(value)
   })
   const given: Partial<VerifyOptions> = Object.assign({}, ...read)
   return { ...given, usages: given.usages?.length ? given.usages : [serverAuth], now: given.now ?? nowNs() }
@@ -84,39 +87,31 @@ const verifyOptions = (options: RegoObject, { nowNs }: EvaluationContext): Verif
 
 const unverified: Value = [false, []]
 
-/** What is no certificate is not verified; only the options can be wrong. */
+/** Answers `unverified` for what is no certificate; wrong options are refused. */
 const verified = (given: string, options: () => VerifyOptions, tell: (certificate: Certificate) => Value): Value => {
-  const found = readable(() => certificates(given))
+  const found = unlessRefused(() => certificates(given))
   const chain = found && verifyChain(found, options())
   return chain ? [true, chain.map(tell)] : unverified
 }
 
-const readable = <Found>(read: () => Found): Found | undefined => {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof BuiltinError) return undefined
-    throw error
-  }
-}
-
-/** As OPA tells certificates where it adds nothing to Go's: without `URIStrings`. */
+/** Go's certificate without what OPA adds to it elsewhere: `URIStrings`. */
 const goCertificate = ({ value }: Certificate): RegoObject =>
   new Map([...value].filter(([name]) => name !== 'URIStrings'))
 
 // --- private keys
 
 /** What Node calls the DER in blocks of these types. */
-const privateKeyTypes: Record<string, PrivateKeyForm> = {
-  'PRIVATE KEY': 'pkcs8',
-  'RSA PRIVATE KEY': 'pkcs1',
-  'EC PRIVATE KEY': 'sec1',
-}
+const privateKeyTypes = new Map<string, PrivateKeyForm>([
+  ['PRIVATE KEY', 'pkcs8'],
+  ['RSA PRIVATE KEY', 'pkcs1'],
+  ['EC PRIVATE KEY', 'sec1'],
+])
 
 const privateKeys = (text: string): KeyObject[] =>
-  pemBlocks(decodeBase64(text)?.toString('latin1') ?? text)
-    .filter(({ type }) => Object.hasOwn(privateKeyTypes, type))
-    .map(({ type, bytes }) => readPrivateKey(bytes, privateKeyTypes[type]!))
+  pemBlocks(decodeBase64(text)?.toString('latin1') ?? text).flatMap(({ type, bytes }) => {
+    const form = privateKeyTypes.get(type)
+    return form ? [readPrivateKey(bytes, form)] : []
+  })
 
 const privateKeyJwk = (given: string): Value => {
   if (given === '') refuse('there is no PEM')
@@ -124,7 +119,9 @@ const privateKeyJwk = (given: string): Value => {
   return key ? jwkOf(key) : null
 }
 
-/** Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key. */
+/**
+ * Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key.
+ */
 const keyPair = (certificateText: string, keyText: string): Value => {
   const chain = tlsBlocks(certificateText, 'CERTIFICATE').filter(({ type }) => type === 'CERTIFICATE')
   const [keyBlock] = tlsBlocks(keyText, 'PRIVATE KEY').filter(({ type }) => /^(?:.* )?PRIVATE KEY$/.test(type))
@@ -148,18 +145,22 @@ const tlsBlocks = (given: string, type: string): { type: string; bytes: Buffer }
   return isPem(text) ? pemBlocks(text) : [{ type, bytes }]
 }
 
-export const x509Builtins: Record<string, HostBuiltin> = {
-  'crypto.parse_private_keys': ([text]) => (text === '' ? null : privateKeys(asString(text)).map(goPrivateKey)),
-  'crypto.x509.parse_and_verify_certificates': ([text], context) =>
+export const x509Builtins: BuiltinTable = {
+  'crypto.parse_private_keys': builtin([asString], (text) =>
+    text === '' ? null : privateKeys(text).map(goPrivateKey),
+  ),
+  'crypto.x509.parse_and_verify_certificates': builtin([asString], (text, context) =>
     verified(
-      asString(text),
+      text,
       () => verifyOptions(new Map(), context),
       ({ value }) => value,
     ),
-  'crypto.x509.parse_and_verify_certificates_with_options': ([text, options], context) =>
-    verified(asString(text), () => verifyOptions(asObject(options), context), goCertificate),
-  'crypto.x509.parse_certificate_request': ([text]) => certificateRequest(asString(text)),
-  'crypto.x509.parse_certificates': ([text]) => certificates(asString(text)).map(({ value }) => value),
-  'crypto.x509.parse_keypair': ([certificate, key]) => keyPair(asString(certificate), asString(key)),
-  'crypto.x509.parse_rsa_private_key': ([text]) => privateKeyJwk(asString(text)),
+  ),
+  'crypto.x509.parse_and_verify_certificates_with_options': builtin([asString, asObject], (text, options, context) =>
+    verified(text, () => verifyOptions(options, context), goCertificate),
+  ),
+  'crypto.x509.parse_certificate_request': builtin([asString], certificateRequest),
+  'crypto.x509.parse_certificates': builtin([asString], (text) => certificates(text).map(({ value }) => value)),
+  'crypto.x509.parse_keypair': builtin([asString, asString], keyPair),
+  'crypto.x509.parse_rsa_private_key': builtin([asString], privateKeyJwk),
 }

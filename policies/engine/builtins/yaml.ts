@@ -9,12 +9,12 @@ import {
   type Pair,
   parseAllDocuments,
 } from 'yaml'
-import { resolvePlain } from '../go/yaml-resolve.ts'
-import { writeYaml } from '../go/yaml-write.ts'
-import { integerOf, numberOf, type RegoObject, type Value } from '../values.ts'
-import { asString, refuse, textOf } from './arguments.ts'
-import { goJson } from './encoding.ts'
-import type { HostBuiltin } from './index.ts'
+import { jsonKey } from '../go/json.ts'
+import { resolvePlain } from '../go/yaml/resolve.ts'
+import { writeYaml } from '../go/yaml/write.ts'
+import { asString, asValue, refuse, textOf } from '../values/operands.ts'
+import { integerOf, numberOf, type RegoObject, type Value } from '../values/value.ts'
+import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** Aliases can name the same list over and over; what they stand for is counted. Values. */
 const mostValues = 100_000
@@ -102,7 +102,7 @@ const withTextKeys = (value: Value): Value => {
   if (Array.isArray(value)) return value.map(withTextKeys)
   if (value instanceof Set) return new Set([...value].map(withTextKeys))
   if (!(value instanceof Map)) return value
-  return new Map([...value].map(([key, member]) => [typeof key === 'string' ? key : goJson(key), withTextKeys(member)]))
+  return new Map([...value].map(([key, member]) => [jsonKey(key), withTextKeys(member)]))
 }
 
 const isValid = (text: string): boolean => {
@@ -114,8 +114,8 @@ const isValid = (text: string): boolean => {
   }
 }
 
-export const yamlBuiltins: Record<string, HostBuiltin> = {
-  'yaml.is_valid': ([text]) => typeof text === 'string' && isValid(text),
-  'yaml.marshal': ([value]) => writeYaml(withTextKeys(value!)),
-  'yaml.unmarshal': ([text]) => read(asString(text)),
+export const yamlBuiltins: BuiltinTable = {
+  'yaml.is_valid': builtin([asValue], (text) => typeof text === 'string' && isValid(text)),
+  'yaml.marshal': builtin([asValue], (value) => writeYaml(withTextKeys(value))),
+  'yaml.unmarshal': builtin([asString], read),
 }

@@ -6,8 +6,8 @@ export const decodeBase64 = (text: string): Buffer | undefined => {
 }
 
 /**
- * Bytes of base64url as OPA takes it; `undefined` when it is none. Padding may be missing, but what ends with `=` must be padded right, and
- * line ends count when the length says how much is missing.
+ * Bytes of base64url as OPA takes it; `undefined` when it is none. Padding may be missing, but what ends with `=` must
+ * be padded right, and line ends count when the length says how much is missing.
  */
 export const decodeBase64url = (text: string): Buffer | undefined => {
   const missing = text.endsWith('=') ? '' : { 0: '', 2: '==', 3: '=' }[text.length % 4]

@@ -12,8 +12,8 @@ const end = '-----END '
 const dashes = '-----'
 
 /**
- * The first whole block, as Go's `pem.Decode` finds it: both marks begin a line and nothing else is on it, headers are skipped, and a torn
- * block is text like any other. `undefined` when there is none.
+ * The first whole block, as Go's `pem.Decode` finds it: both marks begin a line and nothing else is on it, headers are
+ * skipped, and a torn block is text like any other. `undefined` when there is none.
  */
 export const decodePem = (text: string): PemBlock | undefined => {
   let ending = 0

@@ -24,8 +24,8 @@ import {
   type ValueNode,
   type VariableDefinitionNode,
 } from 'graphql/language'
-import { refuse } from '../builtins/arguments.ts'
-import type { RegoObject } from '../values.ts'
+import { refuse } from '../values/operands.ts'
+import type { RegoObject } from '../values/value.ts'
 import { typeKinds, valueKinds } from './to-opa.ts'
 
 /**
@@ -189,7 +189,7 @@ const directiveDefinition = (value: RegoObject): DirectiveDefinitionNode => ({
 
 const kindNames = new Map(Object.entries(typeKinds).map(([ours, theirs]) => [theirs, ours]))
 
-/** Members that its kind has not are left out by whoever looks at the kind. */
+/** May hold members that its kind does not have: readers look at the kind first. */
 const typeDefinition = (value: RegoObject, as: 'Definition' | 'Extension'): unknown => {
   const kind = kindNames.get(text(value, 'Kind')) ?? refuse('an unknown kind of type')
   return {

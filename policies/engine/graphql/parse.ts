@@ -13,7 +13,7 @@ import {
   TokenKind,
   visit,
 } from 'graphql/language'
-import { refuse } from '../builtins/arguments.ts'
+import { refuse } from '../values/operands.ts'
 
 /**
  * Documents as OPA's parser takes them: the language of October 2021, and variables of fragments. What graphql-js takes

@@ -1,5 +1,5 @@
-import { asArray, asBoolean, asInteger, asObject, asString } from '../builtins/arguments.ts'
-import type { RegoObject, Value } from '../values.ts'
+import { asArray, asBoolean, asInteger, asObject, asString } from '../values/operands.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 
 const comments = { Comment: 'CommentGroup' } as const
 const around = { BeforeDescriptionComment: 'CommentGroup', AfterDescriptionComment: 'CommentGroup' } as const
@@ -7,8 +7,8 @@ const aroundAll = { ...around, EndOfDefinitionComment: 'CommentGroup' } as const
 
 /**
  * OPA's AST of GraphQL is the JSON of the structs of the Go package `gqlparser`, without positions, and without members
- * that are null, an empty list or an empty object; texts, flags and numbers are there also when they are empty. What only
- * validation fills in is left out.
+ * that are null, an empty list or an empty object; texts, flags and numbers are there also when they are empty. What
+ * only validation fills in is left out.
  */
 const structs = {
   QueryDocument: { Operations: ['OperationDefinition'], Fragments: ['FragmentDefinition'], ...comments },
@@ -145,8 +145,8 @@ export const readStruct = (name: StructName, value: Value): RegoObject => {
   const types: Record<string, MemberType> = structs[name]
   const given: Record<string, Value> = {}
   for (const [key, member] of asObject(value)) {
-    const found = Object.keys(types).find((one) => one === key || (!exact.has(name) && isSameName(one, key)))
-    if (found !== undefined && member !== null) given[found] = readMember(types[found]!, member)
+    const found = Object.entries(types).find(([one]) => one === key || (!exact.has(name) && isSameName(one, key)))
+    if (found && member !== null) given[found[0]] = readMember(found[1], member)
   }
   return struct(name, given)
 }

@@ -22,7 +22,7 @@ import {
   type ValueNode,
   type VariableDefinitionNode,
 } from 'graphql/language'
-import type { RegoObject, Value } from '../values.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 import { struct } from './structs.ts'
 
 /** OPA's AST of a document that was parsed with its locations. See `structs.ts`. */

@@ -1,16 +1,15 @@
-import { goJson } from '../builtins/encoding.ts'
-import { compileRegex } from '../builtins/regex.ts'
+import { goJson } from '../go/json.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { compareNumbers, equalValues } from '../values/order.ts'
 import {
-  compareNumbers,
-  equalValues,
+  inCommonUnits,
   isNumber,
   numberText,
   type RegoNumber,
   type RegoObject,
-  scientific,
   toInteger,
   type Value,
-} from '../values.ts'
+} from '../values/value.ts'
 import { fitsFormat } from './formats.ts'
 import { fail, type Result } from './result.ts'
 
@@ -27,8 +26,9 @@ export const assertType = (result: Result, schema: RegoObject, value: Value): bo
 }
 
 export const assertAny = (result: Result, schema: RegoObject, value: Value): void => {
-  if (schema.has('const') && !equalValues(schema.get('const')!, value)) {
-    fail(result, 'const', `${result.field} does not match: ${goJson(schema.get('const')!)}`)
+  const wanted = schema.get('const')
+  if (wanted !== undefined && !equalValues(wanted, value)) {
+    fail(result, 'const', `${result.field} does not match: ${goJson(wanted)}`)
   }
   const allowed = listOf(schema.get('enum'))
   if (allowed.length > 0 && !allowed.some((one) => equalValues(one, value))) {
@@ -150,10 +150,6 @@ const bounds = (schema: RegoObject) =>
 
 /** Exact also for decimal fractions. */
 const isMultiple = (value: RegoNumber, unit: RegoNumber): boolean => {
-  const [a, b] = [scientific(numberText(value)), scientific(numberText(unit))]
-  if (b.digits === 0n) return false
-  const exponent = Math.min(a.exponent, b.exponent)
-  if (Math.max(a.exponent, b.exponent) - exponent > 1_000) return false
-  const scaled = [a, b].map(({ digits, exponent: own }) => digits * 10n ** BigInt(own - exponent))
-  return scaled[0]! % scaled[1]! === 0n
+  const units = inCommonUnits(value, unit, 1_000)
+  return units !== undefined && units.b !== 0n && units.a % units.b === 0n
 }

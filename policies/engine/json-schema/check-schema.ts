@@ -1,8 +1,9 @@
-import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, numberText, type RegoObject, scientific, sorted, toInteger, type Value } from '../values.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { sorted } from '../values/order.ts'
+import { isNumber, numberText, type RegoObject, scientific, toInteger, type Value } from '../values/value.ts'
 import { resolveReference, type SchemaDocument, SchemaError } from './references.ts'
 
-/** Throws `SchemaError` with what gojsonschema would say about a schema that is none. */
+/** Throws `SchemaError` with gojsonschema's message when the schema is not valid. */
 export const checkSchema = (schemas: SchemaDocument): void => {
   const checkPart = (schema: Value): void => {
     if (typeof schema === 'boolean') return

@@ -1,7 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { parseUri } from '../builtins/uri.ts'
-import { isLeapYear } from '../go/time-layout.ts'
-import { parseTime } from '../go/time-parse.ts'
+import { isLeapYear } from '../go/time/layout.ts'
+import { parseTime } from '../go/time/parse.ts'
+import { parseUrl } from '../go/url.ts'
+import { unlessRefused } from '../values/operands.ts'
 
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
 const patterns = {
@@ -28,13 +29,7 @@ const isUri = (text: string): boolean => (schemeOf(text) ?? '') !== '' && !text.
 const isReference = (text: string): boolean => schemeOf(text) !== undefined && !text.includes('\\')
 
 /** `undefined` for what is no URL at all. */
-const schemeOf = (text: string): string | undefined => {
-  try {
-    return parseUri(text).scheme
-  } catch {
-    return undefined
-  }
-}
+const schemeOf = (text: string): string | undefined => unlessRefused(() => parseUrl(text))?.scheme
 
 const isRegex = (text: string): boolean => {
   try {

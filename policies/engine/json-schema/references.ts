@@ -1,4 +1,4 @@
-import type { RegoObject, Value } from '../values.ts'
+import type { RegoObject, Value } from '../values/value.ts'
 
 /** A schema and what can be referred to in it. */
 export interface SchemaDocument {
@@ -28,7 +28,8 @@ export const schemaDocument = (root: Value): SchemaDocument => {
 export const resolveReference = ({ root, named }: SchemaDocument, from: RegoObject, reference: string): Value => {
   const [base = '', fragment = ''] = reference.split('#', 2)
   const start = base === '' ? root : named.get(base)
-  if (named.has(reference)) return named.get(reference)!
+  const byId = named.get(reference)
+  if (byId !== undefined) return byId
   if (start === undefined) throw new SchemaError(`${reference} is not in this schema`)
   const found = followPointer(start, decodeURIComponent(fragment))
   if (found === undefined || found === from) throw new SchemaError(`Object has no key '${reference}'`)

@@ -5,7 +5,10 @@ export interface Mismatch {
   description: string
 }
 
-/** What one schema says about one field, and how close it came: of several alternatives the closest one's mismatches are told. */
+/**
+ * What one schema says about one field, and how close it came: of several alternatives the closest one's mismatches are
+ * told.
+ */
 export interface Result {
   field: string
   mismatches: Mismatch[]
@@ -26,6 +29,12 @@ export const merge = (result: Result, other: Result): void => {
 
 export const isValid = ({ mismatches }: Result): boolean => mismatches.length === 0
 
-/** The first alternative that came closest. */
-export const closest = (results: readonly Result[]): Result | undefined =>
-  results.reduce<Result | undefined>((best, one) => (!best || one.score > best.score ? one : best), undefined)
+/** Tells what the alternative says that came closest, the first one of several. */
+export const mergeClosest = (result: Result, alternatives: readonly Result[]): void => {
+  const [first, ...others] = alternatives
+  if (first)
+    merge(
+      result,
+      others.reduce((best, one) => (one.score > best.score ? one : best), first),
+    )
+}

@@ -1,8 +1,9 @@
-import { compileRegex } from '../builtins/regex.ts'
-import { isNumber, type RegoObject, sortedEntries, type Value } from '../values.ts'
+import { compileRegex } from '../go/regexp.ts'
+import { sortedEntries } from '../values/order.ts'
+import { isNumber, type RegoObject, type Value } from '../values/value.ts'
 import { assertAny, assertArray, assertNumber, assertObject, assertText, assertType, listOf } from './assertions.ts'
 import { resolveReference, type SchemaDocument } from './references.ts'
-import { closest, emptyResult, fail, isValid, type Mismatch, merge, type Result } from './result.ts'
+import { emptyResult, fail, isValid, type Mismatch, merge, mergeClosest, type Result } from './result.ts'
 
 /** A schema may refer to itself; a document is only so deep. */
 const deepest = 500
@@ -10,9 +11,10 @@ const deepest = 500
 export class SchemaTooDeep extends Error {}
 
 /**
- * JSON Schema (drafts 4, 6 and 7) with the answers of gojsonschema, which OPA uses: their order, types and words. Nothing is compiled
- * into code, and patterns are Go's, in linear time. Here are the keywords that apply schemas to a value and its parts; those that look at
- * a value alone are in `assertions.ts`. Throws `SchemaTooDeep`, and `SchemaError` for a reference that leads nowhere.
+ * JSON Schema (drafts 4, 6 and 7) with the answers of gojsonschema, which OPA uses: their order, types and words.
+ * Nothing is compiled into code, and patterns are Go's, in linear time. Here are the keywords that apply schemas to a
+ * value and its parts; those that look at a value alone are in `assertions.ts`. Throws `SchemaTooDeep`, and
+ * `SchemaError` for a reference that leads nowhere.
  */
 export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] => {
   let depth = 0
@@ -51,21 +53,23 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
     const anyOf = alternatives('anyOf')
     if (anyOf.length > 0 && valid(anyOf) === 0) {
       fail(result, 'number_any_of', 'Must validate at least one schema (anyOf)')
-      merge(result, closest(anyOf)!)
+      mergeClosest(result, anyOf)
     }
     const oneOf = alternatives('oneOf')
     if (oneOf.length > 0 && valid(oneOf) !== 1) {
       fail(result, 'number_one_of', 'Must validate one and only one schema (oneOf)')
-      if (valid(oneOf) === 0) merge(result, closest(oneOf)!)
+      if (valid(oneOf) === 0) mergeClosest(result, oneOf)
     }
     const allOf = alternatives('allOf')
     for (const part of allOf) if (!isValid(part)) merge(result, part)
     if (valid(allOf) !== allOf.length) fail(result, 'number_all_of', 'Must validate all the schemas (allOf)')
-    if (schema.has('not') && isValid(check(schema.get('not')!, value, result.field))) {
+    const not = schema.get('not')
+    if (not !== undefined && isValid(check(not, value, result.field))) {
       fail(result, 'number_not', 'Must not validate the schema (not)')
     }
     if (value instanceof Map) dependencies(result, schema, value)
-    if (schema.has('if')) conditions(result, schema, value)
+    const condition = schema.get('if')
+    if (condition !== undefined) conditions(result, schema, condition, value)
     result.score++
   }
 
@@ -84,8 +88,8 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
     }
   }
 
-  const conditions = (result: Result, schema: RegoObject, value: Value): void => {
-    const holds = isValid(check(schema.get('if')!, value, result.field))
+  const conditions = (result: Result, schema: RegoObject, condition: Value, value: Value): void => {
+    const holds = isValid(check(condition, value, result.field))
     const branch = schema.get(holds ? 'then' : 'else')
     if (branch === undefined) return
     const checked = check(branch, value, result.field)
@@ -98,14 +102,12 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
   const arrays = (result: Result, schema: RegoObject, value: Value[]): void => {
     items(result, schema, value)
     assertArray(result, schema, value)
-    if (schema.has('contains')) {
-      const checked = value.map((item, index) =>
-        check(schema.get('contains')!, item, below(result.field, String(index))),
-      )
+    const wanted = schema.get('contains')
+    if (wanted !== undefined) {
+      const checked = value.map((item, index) => check(wanted, item, below(result.field, String(index))))
       if (!checked.some(isValid)) {
         fail(result, 'contains', 'At least one of the items must match')
-        const best = closest(checked)
-        if (best) merge(result, best)
+        mergeClosest(result, checked)
       }
     }
     result.score++
@@ -113,19 +115,16 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
 
   const items = (result: Result, schema: RegoObject, value: Value[]): void => {
     const parts = schema.get('items')
-    const checkItem = (part: Value, index: number) =>
-      merge(result, check(part, value[index]!, below(result.field, String(index))))
-    if (parts === undefined) return
-    if (!Array.isArray(parts)) {
-      for (const index of value.keys()) checkItem(parts, index)
-      return
+    const isList = Array.isArray(parts)
+    const additional = isList && parts.length > 0 ? schema.get('additionalItems') : undefined
+    const behind = additional === false ? undefined : additional
+    for (const [index, item] of value.entries()) {
+      const part = !isList ? parts : index < parts.length ? parts[index] : behind
+      if (part !== undefined) merge(result, check(part, item, below(result.field, String(index))))
     }
-    const both = Math.min(parts.length, value.length)
-    for (let index = 0; index < both; index++) checkItem(parts[index]!, index)
-    const additional = schema.get('additionalItems')
-    if (parts.length === 0 || parts.length >= value.length || additional === undefined) return
-    if (additional === false) fail(result, 'array_no_additional_items', 'No additional items allowed on array')
-    else for (let index = both; index < value.length; index++) checkItem(additional, index)
+    if (additional === false && isList && parts.length < value.length) {
+      fail(result, 'array_no_additional_items', 'No additional items allowed on array')
+    }
   }
 
   const objects = (result: Result, schema: RegoObject, value: RegoObject): void => {
@@ -137,9 +136,10 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
         additionalProperty(result, schema, name, member)
       }
     }
-    if (schema.has('propertyNames')) {
+    const names = schema.get('propertyNames')
+    if (names !== undefined) {
       for (const [name] of sortedEntries(value)) {
-        const checked = check(schema.get('propertyNames')!, name, result.field)
+        const checked = check(names, name, result.field)
         if (isValid(checked)) continue
         fail(result, 'invalid_property_name', `Property name of ${JSON.stringify(name)} does not match`)
         merge(result, checked)
@@ -148,7 +148,8 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
     result.score++
     if (!(described instanceof Map)) return
     for (const [name, part] of described) {
-      if (value.has(name)) merge(result, check(part, value.get(name)!, below(result.field, String(name))))
+      const member = value.get(name)
+      if (member !== undefined) merge(result, check(part, member, below(result.field, String(name))))
     }
   }
 

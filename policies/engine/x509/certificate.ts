@@ -1,5 +1,5 @@
-import { objectOf, refuse } from '../builtins/arguments.ts'
-import { integerOf as narrow, type RegoObject, type Value } from '../values.ts'
+import { objectOf, refuse } from '../values/operands.ts'
+import { integerOf as narrow, type RegoObject, type Value } from '../values/value.ts'
 import {
   bitsOf,
   childrenOf,
@@ -7,6 +7,7 @@ import {
   type Element,
   elementsOf,
   integerOf,
+  malformed,
   oidOf,
   onlyElement,
   tags,
@@ -22,7 +23,7 @@ import {
 } from './extensions.ts'
 import { listOrNull, nameOf, uriValue } from './names.ts'
 
-/** A certificate as OPA tells it: the members of Go's `x509.Certificate`, and its parts for verifying it. */
+/** A certificate as OPA gives it to rules (the members of Go's `x509.Certificate`), and its parts for verifying it. */
 export interface Certificate {
   value: RegoObject
   der: Buffer
@@ -77,10 +78,8 @@ const signatureAlgorithm = (element: Element | undefined): number => {
 const ecPoint = (point: Buffer): { X: Value; Y: Value } => {
   const half = (point.length - 1) / 2
   if (point[0] !== 4 || !Number.isInteger(half)) refuse('unsupported elliptic curve point')
-  const [x, y] = [point.subarray(1, 1 + half), point.subarray(1 + half)].map((bytes) =>
-    BigInt(`0x${bytes.toString('hex')}`),
-  )
-  return { X: narrow(x!), Y: narrow(y!) }
+  const coordinate = (bytes: Buffer): Value => narrow(BigInt(`0x${bytes.toString('hex')}`))
+  return { X: coordinate(point.subarray(1, 1 + half)), Y: coordinate(point.subarray(1 + half)) }
 }
 
 const publicKey = (info: Element | undefined): { algorithm: number; value: Value } => {
@@ -147,11 +146,11 @@ const extensionMembers = (extensions: readonly Extension[]): Record<string, Valu
 })
 
 export const parseCertificate = (der: Buffer): Certificate => {
-  const [body, algorithm, signature] = childrenOf(onlyElement(der))
+  const [body = malformed(), algorithm, signature] = childrenOf(onlyElement(der))
   const fields = childrenOf(body)
   const versionTag = fields[0]?.tag === context(0, { constructed: true }) ? fields.shift() : undefined
   const version = versionTag ? Number(integerOf(onlyElement(versionTag.content))) + 1 : 1
-  const [serial, , issuer, validity, subject, keyInfo, ...rest] = fields
+  const [serial, , issuer = malformed(), validity, subject = malformed(), keyInfo = malformed(), ...rest] = fields
   const [from, to] = childrenOf(validity)
   const listed = rest.find(({ tag }) => tag === context(3, { constructed: true }))
   const extensions = listed ? extensionsOf(onlyElement(listed.content)) : []
@@ -160,10 +159,10 @@ export const parseCertificate = (der: Buffer): Certificate => {
   const [notBefore, notAfter] = [timeOf(from), timeOf(to)]
   const value = objectOf({
     Raw: base64(der),
-    RawTBSCertificate: base64(body!.whole),
-    RawSubjectPublicKeyInfo: base64(keyInfo!.whole),
-    RawSubject: base64(subject!.whole),
-    RawIssuer: base64(issuer!.whole),
+    RawTBSCertificate: base64(body.whole),
+    RawSubjectPublicKeyInfo: base64(keyInfo.whole),
+    RawSubject: base64(subject.whole),
+    RawIssuer: base64(issuer.whole),
     Signature: base64(bitsOf(signature)),
     SignatureAlgorithm: signatureAlgorithm(algorithm),
     PublicKeyAlgorithm: key.algorithm,
@@ -179,31 +178,31 @@ export const parseCertificate = (der: Buffer): Certificate => {
     ...nameMembers(details),
     ...detailMembers(details),
   })
-  return { value, der, version, subject: subject!.whole, issuer: issuer!.whole, notBefore, notAfter, details }
+  return { value, der, version, subject: subject.whole, issuer: issuer.whole, notBefore, notAfter, details }
 }
 
 const extensionRequest = '1.2.840.113549.1.9.14'
 
 /** Go's `x509.CertificateRequest`. */
 export const parseCertificateRequest = (der: Buffer): RegoObject => {
-  const [body, algorithm, signature] = childrenOf(onlyElement(der))
-  const [version, subject, keyInfo, attributes] = childrenOf(body)
+  const [body = malformed(), algorithm, signature] = childrenOf(onlyElement(der))
+  const [version, subject = malformed(), keyInfo = malformed(), attributes] = childrenOf(body)
   const key = publicKey(keyInfo)
   const parsed = attributes ? elementsOf(attributes.content).map((attribute) => childrenOf(attribute)) : []
   const requests = parsed.filter(([id]) => oidOf(id).join('.') === extensionRequest)
   const extensions = requests.flatMap(([, set]) => childrenOf(set, tags.set).flatMap(extensionsOf))
   return objectOf({
     Raw: base64(der),
-    RawTBSCertificateRequest: base64(body!.whole),
-    RawSubjectPublicKeyInfo: base64(keyInfo!.whole),
-    RawSubject: base64(subject!.whole),
+    RawTBSCertificateRequest: base64(body.whole),
+    RawSubjectPublicKeyInfo: base64(keyInfo.whole),
+    RawSubject: base64(subject.whole),
     Signature: base64(bitsOf(signature)),
     SignatureAlgorithm: signatureAlgorithm(algorithm),
     PublicKeyAlgorithm: key.algorithm,
     PublicKey: key.value,
     Version: narrow(integerOf(version)),
     Subject: nameOf(subject),
-    Attributes: listOrNull(requests.map(([id, set]) => requestedAttribute(oidOf(id), set!))),
+    Attributes: listOrNull(requests.map(([id, set = malformed()]) => requestedAttribute(oidOf(id), set))),
     ...extensionMembers(extensions),
     ...nameMembers(detailsOf(extensions)),
   })

@@ -1,4 +1,4 @@
-import { refuse } from '../builtins/arguments.ts'
+import { refuse } from '../values/operands.ts'
 
 /** DER (X.690), as far as certificates need it. Everything here throws `BuiltinError` for what is not well-formed. */
 export interface Element {
@@ -25,7 +25,7 @@ export const tags = {
 export const context = (number: number, { constructed = false } = {}): number =>
   0x80 | (constructed ? 0x20 : 0) | number
 
-const malformed = (): never => refuse('malformed DER')
+export const malformed = (): never => refuse('malformed DER')
 
 const elementAt = (bytes: Buffer, at: number): Element => {
   const tag = bytes[at] ?? malformed()
@@ -60,8 +60,8 @@ export const expectTag = (element: Element | undefined, tag: number): Element =>
   element?.tag === tag ? element : malformed()
 
 export const onlyElement = (bytes: Buffer): Element => {
-  const elements = elementsOf(bytes)
-  return elements.length === 1 ? elements[0]! : malformed()
+  const [element = malformed(), ...others] = elementsOf(bytes)
+  return others.length === 0 ? element : malformed()
 }
 
 export const integerOf = (element: Element | undefined): bigint => {

@@ -1,5 +1,5 @@
-import { objectOf } from '../builtins/arguments.ts'
-import type { Value } from '../values.ts'
+import { objectOf } from '../values/operands.ts'
+import type { Value } from '../values/value.ts'
 import {
   bitsOf,
   childrenOf,

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
-import { objectOf } from '../builtins/arguments.ts'
-import { parseUri } from '../builtins/uri.ts'
-import type { Value } from '../values.ts'
-import { childrenOf, context, type Element, oidOf, tags, textOf } from './der.ts'
+import { parseUrl } from '../go/url.ts'
+import { objectOf } from '../values/operands.ts'
+import type { Value } from '../values/value.ts'
+import { childrenOf, context, type Element, malformed, oidOf, tags, textOf } from './der.ts'
 
 /** Arrays of Go are `null` in JSON where nothing was put in. */
 export const listOrNull = (values: Value[]): Value => (values.length === 0 ? null : values)
@@ -26,9 +26,9 @@ export const nameOf = (element: Element | undefined): Value => {
   ])
   const names: Value[] = []
   for (const attribute of childrenOf(element).flatMap((set) => childrenOf(set, tags.set))) {
-    const [type, value] = childrenOf(attribute)
+    const [type, value = malformed()] = childrenOf(attribute)
     const oid = oidOf(type)
-    const text = textOf(value!)
+    const text = textOf(value)
     names.push(objectOf({ Type: oid, Value: text }))
     const [list, single] = [lists[oid.join('.')], singles[oid.join('.')]]
     if (list) members.set(list, [...((members.get(list) as Value[] | null) ?? []), text])
@@ -52,7 +52,7 @@ export const addressOf = (bytes: Buffer): string => {
   return isIP(full) === 6 ? new URL(`http://[${full}]/`).hostname.slice(1, -1) : full
 }
 
-/** RFC 5280 §4.2.1.6: what `GeneralNames` hold that Go tells. */
+/** RFC 5280 §4.2.1.6: the kinds of `GeneralNames` that Go reads. */
 export const alternativeNames = (names: readonly Element[]): AlternativeNames => {
   const of = (number: number) => names.filter(({ tag }) => tag === context(number))
   const texts = (number: number) => of(number).map(({ content }) => content.toString('latin1'))
@@ -61,8 +61,9 @@ export const alternativeNames = (names: readonly Element[]): AlternativeNames =>
 
 /** Go's `url.URL`. */
 export const uriValue = (text: string): Value => {
-  const { scheme, hostname, port, path, rawPath, rawQuery, fragment } = parseUri(text)
-  const opaque = path === '' && hostname === '' && scheme !== '' ? /^[^:]*:([^?#]*)/.exec(text)![1]! : ''
+  const { scheme, hostname, port, path, rawPath, rawQuery, fragment } = parseUrl(text)
+  const [beforeQuery = ''] = text.split(/[?#]/, 1)
+  const opaque = path === '' && hostname === '' && scheme !== '' ? beforeQuery.slice(beforeQuery.indexOf(':') + 1) : ''
   const host = `${hostname.includes(':') ? `[${hostname}]` : hostname}${port && `:${port}`}`
   return objectOf({
     Scheme: scheme,

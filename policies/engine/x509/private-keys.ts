@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { objectOf, refuse } from '../builtins/arguments.ts'
-import { integerOf, type RegoObject, type Value } from '../values.ts'
+import { objectOf, refuse } from '../values/operands.ts'
+import { integerOf, type RegoObject, type Value } from '../values/value.ts'
 
 export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
 
@@ -22,16 +22,15 @@ export const readAnyPrivateKey = (der: Buffer): KeyObject => {
   return refuse('not a private key')
 }
 
-const number = (part: string | undefined): Value =>
-  integerOf(BigInt(`0x${Buffer.from(part ?? '', 'base64url').toString('hex') || '0'}`))
+const bytesOf = (part: string | undefined): Buffer => Buffer.from(part ?? '', 'base64url')
+
+const number = (part: string | undefined): Value => integerOf(BigInt(`0x${bytesOf(part).toString('hex') || '0'}`))
 
 /** As JSON of Go's keys: `rsa.PrivateKey`, `ecdsa.PrivateKey`, `ed25519.PrivateKey`. */
 export const goPrivateKey = (key: KeyObject): Value => {
   const jwk = key.export({ format: 'jwk' })
   if (jwk.kty === 'EC') return objectOf({ Curve: new Map(), D: number(jwk.d), X: number(jwk.x), Y: number(jwk.y) })
-  if (jwk.kty === 'OKP') {
-    return Buffer.concat([jwk.d, jwk.x].map((part) => Buffer.from(part!, 'base64url'))).toString('base64')
-  }
+  if (jwk.kty === 'OKP') return Buffer.concat([bytesOf(jwk.d), bytesOf(jwk.x)]).toString('base64')
   if (jwk.kty !== 'RSA') return refuse('unsupported kind of key')
   return objectOf({
     N: number(jwk.n),
@@ -45,8 +44,8 @@ export const goPrivateKey = (key: KeyObject): Value => {
 export const jwkOf = (key: KeyObject): RegoObject => objectOf(key.export({ format: 'jwk' }) as Record<string, string>)
 
 /**
- * Whether the private key is that of the certificate. By their DER: `equals` of keys of different kinds leaves an error behind in
- * OpenSSL, at which the next key that is read fails.
+ * Whether the private key is that of the certificate. By their DER: `equals` of keys of different kinds leaves an error
+ * behind in OpenSSL, at which the next key that is read fails.
  */
 export const isPair = (key: KeyObject, certificateKey: KeyObject): boolean => {
   const der = (publicKey: KeyObject) => publicKey.export({ format: 'der', type: 'spki' })

@@ -15,8 +15,9 @@ const certificateSign = 1 << 5
 const mostIntermediates = 20
 
 /**
- * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined` when there is
- * none that holds. RFC 5280 §6.1 as far as Go goes; names that issuers may not give are refused rather than ignored.
+ * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined`
+ * when there is none that holds. RFC 5280 §6.1 as far as Go goes; names that issuers may not give are refused rather
+ * than ignored.
  */
 export const verifyChain = (
   certificates: readonly Certificate[],
@@ -28,30 +29,30 @@ export const verifyChain = (
   if (!isValidNow(leaf, options) || leaf.details.unhandled.length > 0 || !isNamed(leaf, options)) return undefined
   // Trusted itself: nobody has to vouch for it.
   if (leaf.der.equals(root.der)) return allowsUsages([leaf], options) ? [leaf] : undefined
-  return findChain([leaf], { root, others, options })
+  return findChain(leaf, [leaf], { leaf, root, others, options })
 }
 
 const findChain = (
+  last: Certificate,
   chain: Certificate[],
-  context: { root: Certificate; others: readonly Certificate[]; options: VerifyOptions },
+  context: { leaf: Certificate; root: Certificate; others: readonly Certificate[]; options: VerifyOptions },
 ): Certificate[] | undefined => {
-  const { root, others, options } = context
-  const last = chain.at(-1)!
+  const { leaf, root, others, options } = context
   if (mayIssue(root, last, chain, options)) {
     const whole = [...chain, root]
-    if (allowsUsages(whole, options) && allowsNames(whole)) return whole
+    if (allowsUsages(whole, options) && allowsNames(leaf, whole.slice(1))) return whole
   }
   for (const issuer of others) {
     if (chain.includes(issuer) || !mayIssue(issuer, last, chain, options)) continue
-    const found = findChain([...chain, issuer], context)
+    const found = findChain(issuer, [...chain, issuer], context)
     if (found) return found
   }
   return undefined
 }
 
 const isValidNow = ({ notBefore, notAfter }: Certificate, { now }: VerifyOptions): boolean => {
-  const [from, to] = [notBefore, notAfter].map((text) => BigInt(Date.parse(text)) * 1_000_000n)
-  return now >= from! && now <= to!
+  const nanoseconds = (text: string): bigint => BigInt(Date.parse(text)) * 1_000_000n
+  return now >= nanoseconds(notBefore) && now <= nanoseconds(notAfter)
 }
 
 const mayIssue = (
@@ -95,9 +96,12 @@ const allowsUsages = (chain: readonly Certificate[], { usages }: VerifyOptions):
     }),
   )
 
-/** Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such names. */
-const allowsNames = ([leaf, ...issuers]: readonly Certificate[]): boolean => {
-  const { dns, emails, addresses, uris } = leaf!.details.names
+/**
+ * Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such
+ * names.
+ */
+const allowsNames = (leaf: Certificate, issuers: readonly Certificate[]): boolean => {
+  const { dns, emails, addresses, uris } = leaf.details.names
   return issuers.every(({ details: { permitted, excluded } }) => {
     const others: [string[], unknown[]][] = [
       [emails, [...permitted.emails, ...excluded.emails]],

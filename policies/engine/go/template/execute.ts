@@ -1,5 +1,5 @@
-import type { Value } from '../../values.ts'
-import { functions } from './functions.ts'
+import type { Value } from '../../values/value.ts'
+import { functions, type TemplateFunction } from './functions.ts'
 import { type Conditional, type Node, type Operand, type Pipe, parseTemplate } from './parse.ts'
 import { entriesOf, fieldOf, isTrue, refuse, shown, type TemplateValue } from './values.ts'
 
@@ -94,27 +94,27 @@ export const renderTemplate = (source: string, data: Value): string => {
     scope: Scope,
     piped: TemplateValue[],
   ): TemplateValue => {
-    if (first!.kind !== 'function') return operand(first!, dot, scope)
+    if (first?.kind !== 'function') return first && operand(first, dot, scope)
     const operands = rest.map((one) => () => operand(one, dot, scope))
-    return functions.get(first!.name)!([...operands, ...piped.map((value) => () => value)])
+    return functionNamed(first.name)([...operands, ...piped.map((value) => () => value)])
   }
 
   const operand = (one: Operand, dot: TemplateValue, scope: Scope): TemplateValue =>
     one.path.reduce<TemplateValue>(fieldOf, start(one, dot, scope))
 
   const start = (one: Operand, dot: TemplateValue, scope: Scope): TemplateValue => {
-    if (one.kind === 'dot') return dot
-    if (one.kind === 'nil') return null
     if (one.kind === 'literal') return one.value
     if (one.kind === 'pipe') return evaluate(one.pipe, dot, scope)
-    if (one.kind === 'variable') return lookUp(scope, one.name)
-    return functions.get((one as { name: string }).name)!([])
+    if ('name' in one) return one.kind === 'variable' ? lookUp(scope, one.name) : functionNamed(one.name)([])
+    return one.kind === 'dot' ? dot : null
   }
 
   run(template.nodes, data, { variables: new Map([['$', data]]), outer: undefined })
   // OPA does this to the whole output.
   return output.replaceAll('<no value>', '<undefined>')
 }
+
+const functionNamed = (name: string): TemplateFunction => functions.get(name) ?? refuse(`function ${name} not defined`)
 
 interface Scope {
   variables: Map<string, TemplateValue>

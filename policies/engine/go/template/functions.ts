@@ -1,7 +1,9 @@
-import { queryEscape } from '../../builtins/encoding.ts'
-import { compareStrings, numberText } from '../../values.ts'
-import { isPrintable } from '../quote.ts'
-import { display, sprintf } from '../sprintf.ts'
+import { compareStrings } from '../../values/order.ts'
+import { numberText } from '../../values/value.ts'
+import { isPrintable } from '../fmt/quote.ts'
+import { display, sprintf } from '../fmt/sprintf.ts'
+import { runeOf } from '../rune.ts'
+import { queryEscape } from '../url.ts'
 import { goValue, isDataNumber, isOwnNumber, isTrue, print, refuse, type TemplateValue } from './values.ts'
 
 /** Operands are evaluated when they are asked for: `and` and `or` stop at the first that decides. */
@@ -24,7 +26,7 @@ const jsEscape = (text: string): string =>
   Array.from(text, (character) => {
     if ('\\\'"'.includes(character)) return `\\${character}`
     if (!'<>&='.includes(character) && (character >= ' ' ? isPrintable(character) : false)) return character
-    return `\\u${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+    return `\\u${runeOf(character).toString(16).toUpperCase().padStart(4, '0')}`
   }).join('')
 
 const indexNumber = (value: TemplateValue, most: number): number => {
@@ -36,7 +38,8 @@ const index = ([value, ...keys]: TemplateValue[]): TemplateValue =>
   keys.reduce<TemplateValue>((at, key) => {
     if (at instanceof Map) return typeof key === 'string' ? at.get(key) : refuse('the key of a map must be a text')
     if (Array.isArray(at)) return at[indexNumber(key, at.length - 1)]
-    if (typeof at === 'string') return { int: BigInt(Buffer.from(at)[indexNumber(key, Buffer.byteLength(at) - 1)]!) }
+    if (typeof at === 'string')
+      return { int: BigInt(Buffer.from(at).readUInt8(indexNumber(key, Buffer.byteLength(at) - 1))) }
     return refuse("can't index this")
   }, value)
 
@@ -103,7 +106,7 @@ const eager: Record<string, (args: TemplateValue[]) => TemplateValue> = {
     others.length === 0 ? refuse('missing argument for comparison') : others.some((other) => equal(first, other)),
   ge: two((a, b) => !less(a, b)),
   gt: two((a, b) => !less(a, b) && !equal(a, b)),
-  html: (args) => textOf(args).replace(/[&<>"'\0]/g, (character) => htmlEscapes[character]!),
+  html: (args) => textOf(args).replace(/[&<>"'\0]/g, (character) => htmlEscapes[character] ?? character),
   index,
   js: (args) => jsEscape(textOf(args)),
   le: two((a, b) => less(a, b) || equal(a, b)),

@@ -56,7 +56,7 @@ const readTokens = (source: string, from: number): { tokens: Token[]; end: numbe
 const finish = (tokens: Token[], isComment: boolean, end: number, trims: boolean) => {
   const trimmed = tokens.slice(
     tokens[0]?.kind === 'space' ? 1 : 0,
-    tokens.length > 1 && tokens.at(-1)!.kind === 'space' ? -1 : undefined,
+    tokens.length > 1 && tokens.at(-1)?.kind === 'space' ? -1 : undefined,
   )
   if (trimmed.length === 0 && !isComment) refuse('missing value for command')
   return { tokens: isComment ? [] : trimmed, end, trims }
@@ -79,9 +79,10 @@ export const unquote = (text: string): string => {
   if (text[0] === '`') return inside.replaceAll('\r', '')
   return inside.replace(
     /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))/g,
-    (_all, x?: string, u?: string, long?: string, octal?: string, other?: string) => {
+    (_all, x?: string, u?: string, long?: string, octal = '', other?: string) => {
       if (other !== undefined) return escapes[other] ?? ('\\\'"'.includes(other) ? other : refuse('bad escape'))
-      const code = octal === undefined ? Number.parseInt((x ?? u ?? long)!, 16) : Number.parseInt(octal, 8)
+      const hex = x ?? u ?? long
+      const code = hex === undefined ? Number.parseInt(octal, 8) : Number.parseInt(hex, 16)
       return code > 0x10ffff ? refuse('bad escape') : String.fromCodePoint(code)
     },
   )
@@ -89,8 +90,9 @@ export const unquote = (text: string): string => {
 
 export const numberOf = (text: string): TemplateNumber => {
   const bare = text.replaceAll('_', '').replace(/^\+/, '')
-  const [, sign = '', digits = ''] = /^(-?)(.*)$/.exec(bare)!
-  const signed = (value: bigint) => ({ int: sign === '-' ? -value : value })
+  const isNegative = bare.startsWith('-')
+  const digits = isNegative ? bare.slice(1) : bare
+  const signed = (value: bigint) => ({ int: isNegative ? -value : value })
   if (/^0[xXbBoO]/.test(digits)) return signed(BigInt(digits))
   if (/^0[0-7]+$/.test(digits)) return signed(BigInt(`0o${digits.slice(1)}`))
   if (/^\d+$/.test(digits)) return signed(BigInt(digits))

@@ -51,7 +51,7 @@ export const parseTemplate = (source: string): Template => {
   type End = { word: string; tokens: Token[] }
 
   /** Up to the `end` or `else` that belongs to the block, or the end of all. */
-  const block = (inside: boolean): { nodes: Node[]; end: End | undefined } => {
+  const block = (inside: boolean): { nodes: Node[]; end: End } => {
     if (++depth > deepest) refuse('blocks are nested too deeply')
     const nodes: Node[] = []
     for (;;) {
@@ -59,7 +59,7 @@ export const parseTemplate = (source: string): Template => {
       if (!piece) {
         if (inside) refuse('unexpected EOF')
         depth--
-        return { nodes, end: undefined }
+        return { nodes, end: { word: '', tokens: [] } }
       }
       if ('text' in piece) {
         nodes.push({ kind: 'text', text: piece.text })
@@ -95,7 +95,7 @@ export const parseTemplate = (source: string): Template => {
       const outer = scope.splice(1)
       const { nodes, end } = block(true)
       scope.splice(1, scope.length, ...outer)
-      if (end?.word !== 'end') refuse('unexpected {{else}}')
+      if (end.word !== 'end') refuse('unexpected {{else}}')
       named.set(title, nodes)
       if (word === 'define') return argument.length > 0 ? refuse('unexpected text in define clause') : undefined
     }
@@ -108,7 +108,7 @@ export const parseTemplate = (source: string): Template => {
     if (kind === 'range') loops++
     const { nodes: then, end } = block(true)
     if (kind === 'range') loops--
-    const otherwise = alternative(kind, end!)
+    const otherwise = alternative(kind, end)
     scope.length = before
     return { kind, pipe, then, otherwise } as Node
   }
@@ -119,7 +119,7 @@ export const parseTemplate = (source: string): Template => {
     if (first)
       return first.text === kind && kind !== 'range' ? [conditional(kind, trimSpace(rest))] : refuse('unexpected else')
     const { nodes, end } = block(true)
-    return end!.word === 'end' ? nodes : refuse('expected end; found {{else}}')
+    return end.word === 'end' ? nodes : refuse('expected end; found {{else}}')
   }
 
   const { nodes } = block(false)
@@ -140,15 +140,20 @@ const readPipe = (tokens: readonly Token[], scope: string[], isRange: boolean): 
     const text = tokens.map((token) => token.text).join('')
     const [head, first, second, sign] =
       /^\s*(\$[\p{L}\p{Nd}_]*)\s*(?:,\s*(\$[\p{L}\p{Nd}_]*)\s*)?(:?=)/u.exec(text) ?? []
-    if (head === undefined) return { declares: [], assigns: false }
+    if (head === undefined || first === undefined) return { declares: [], assigns: false }
     if (second !== undefined && !isRange) refuse('too many declarations')
     let length = 0
-    while (length < head.length) length += tokens[at++]!.text.length
-    return { declares: [first!, ...(second === undefined ? [] : [second])], assigns: sign === '=' }
+    for (const { text: part } of tokens) {
+      if (length >= head.length) break
+      length += part.length
+      at++
+    }
+    return { declares: [first, ...(second === undefined ? [] : [second])], assigns: sign === '=' }
   }
 
   const commands = (isInner: boolean): Operand[][] => {
-    const list: Operand[][] = [[]]
+    let command: Operand[] = []
+    const list = [command]
     for (;;) {
       skipSpace()
       const token = peek()
@@ -156,21 +161,25 @@ const readPipe = (tokens: readonly Token[], scope: string[], isRange: boolean): 
       if (token.text === ')' && token.kind === 'mark') return isInner ? list : refuse('unexpected right paren')
       if (token.kind === 'mark' && token.text === '|') {
         at++
-        list.push([])
+        command = []
+        list.push(command)
         continue
       }
-      list.at(-1)!.push(operand())
+      command.push(operand(token))
       const after = peek()
       if (after && after.kind !== 'space' && after.text !== ')' && after.text !== '|')
         refuse('unexpected text in operand')
     }
   }
 
-  const operand = (): Operand => {
-    const token = tokens[at++]!
+  const operand = (token: Token): Operand => {
+    at++
     const start = base(token)
     const path: string[] = token.kind === 'field' ? [token.text.slice(1)] : []
-    while (peek()?.kind === 'field') path.push(tokens[at++]!.text.slice(1))
+    for (let next = peek(); next?.kind === 'field'; next = peek()) {
+      path.push(next.text.slice(1))
+      at++
+    }
     return { ...start, path }
   }
 

@@ -1,5 +1,6 @@
-import { Decimal, isNumber, numberText, type RegoNumber, sortedEntries, type Value } from '../../values.ts'
-import { display, type GoValue } from '../sprintf.ts'
+import { sortedEntries } from '../../values/order.ts'
+import { Decimal, isNumber, numberText, type RegoNumber, type Value } from '../../values/value.ts'
+import { display, type GoValue } from '../fmt/sprintf.ts'
 
 /** What Go's text/template makes of JSON: what is true, what can be gone through, and how it is written. */
 
