@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { AppError } from '../platform/problem.ts'
-import { refuse } from './canonical-target.ts'
-import { answered, type Exchange, type Stage } from './exchange.ts'
-import type { RequestHeaders } from './headers.ts'
-import { sendProblem } from './problem-response.ts'
-import { problem } from './problems.ts'
+import { sendProblem } from './refusals/problem-response.ts'
+import { problem } from './refusals/problems.ts'
+import { refuse } from './request/canonical-target.ts'
+import type { RequestHeaders } from './request/headers.ts'
+import { answered, type Exchange, type Stage } from './request/request-context.ts'
 
 /**
  * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public listener, answers

@@ -4,13 +4,13 @@ import { type Clock, systemClock } from '../platform/clock.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
-import { createProxyTrust } from './client-address.ts'
-import type { GatewayConfig } from './config.ts'
-import { type Exchange, newExchange, type Stage } from './exchange.ts'
+import { createVerifiedTokenCache } from './caller/verified-token-cache.ts'
+import type { GatewayConfig } from './config/load.ts'
+import { protectedResourceDocuments } from './config/protected-resource.ts'
 import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
-import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
+import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
-import { createOpenWebSockets } from './open-websockets.ts'
+import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
 import {
   createFail,
   createPipeline,
@@ -19,14 +19,14 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
-import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
-import { protectedResourceDocuments } from './protected-resource.ts'
-import { createRequestLogs } from './request-logs.ts'
-import { createRouter } from './router.ts'
+import { createProxyTrust } from './request/client-address.ts'
+import { type Exchange, newExchange, type Stage } from './request/request-context.ts'
+import type { UnreadRequest } from './request/unreadable.ts'
+import { createRouter } from './routing/router.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
-import type { UnreadRequest } from './unreadable.ts'
-import { upgradeExchange } from './upgrade.ts'
-import { createVerifiedTokenCache } from './verified-token-cache.ts'
+import { createIdentityAssertions, readIdentityKeys } from './upstream/identity-assertion.ts'
+import { createOpenWebSockets } from './upstream/open-websockets.ts'
+import { upgradeExchange } from './upstream/upgrade.ts'
 
 export interface GatewayOptions {
   config: GatewayConfig

@@ -1,10 +1,16 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { listen } from '../platform/http-server.ts'
-import type { GatewayConfig } from './config.ts'
+import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
-import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade, type UnreadRequest } from './unreadable.ts'
-import { opensWebSocket } from './upgrade.ts'
+import {
+  isAnswering,
+  refuseConnect,
+  refuseUnreadable,
+  refuseUpgrade,
+  type UnreadRequest,
+} from './request/unreadable.ts'
+import { opensWebSocket } from './upstream/upgrade.ts'
 
 /** The public listener: everything that Node's HTTP server must be told, and must not answer itself. */
 export interface Listener {

@@ -2,16 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { GatewayConfig, GatewaySource } from './config.ts'
+import type { GatewayConfig, GatewaySource } from './config/load.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
+import { createSuccession } from './hot-swap.ts'
 import { openListener } from './listener.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
-import { createSuccession } from './succession.ts'
 
-export { fileSource, type GatewayConfig, type GatewaySource, loadGatewayConfig, parseGatewayConfig } from './config.ts'
+export {
+  fileSource,
+  type GatewayConfig,
+  type GatewaySource,
+  loadGatewayConfig,
+  parseGatewayConfig,
+} from './config/load.ts'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
-export type { PolicyProvider } from './policies.ts'
+export type { PolicyProvider } from './open-policies.ts'
 
 /** A gateway with its public listener. */
 export interface RunningGateway {

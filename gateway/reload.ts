@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { GatewayConfig } from './config.ts'
+import type { GatewayConfig } from './config/load.ts'
 
 /** A configuration that follows its file and the key file that it names. */
 export interface Reloads {

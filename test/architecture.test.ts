@@ -23,7 +23,7 @@ const areas: Record<string, readonly string[]> = {
 const floors: Record<string, readonly (readonly string[])[]> = {}
 
 /** Parts whose folders may still import each other in circles. */
-const unfinished = new Set(['issuer', 'policies'])
+const unfinished = new Set(['issuer', 'policies', 'gateway'])
 
 const holdsSql = (file: string) =>
   /-store\.ts$/.test(file) ||

@@ -1,4 +1,4 @@
-import { loadGatewayConfig } from '../../gateway/config.ts'
+import { loadGatewayConfig } from '../../gateway/config/load.ts'
 import { planPolicies } from '../../policies/engine/compile.ts'
 import type { CompileIssue } from '../../policies/engine/policy-error.ts'
 import { readSources } from '../../policies/engine/sources.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { canonicalTarget, queryParameters } from '../../gateway/canonical-target.ts'
+import { canonicalTarget, queryParameters } from '../../gateway/request/canonical-target.ts'
 import { AppError } from '../../platform/problem.ts'
 
 describe('targets that have one meaning', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
+import { gatewayJsonSchema } from '../../gateway/config/json-schema.ts'
 import { findOpa } from '../../policies/engine/opa-binary.ts'
 import { runProcess } from '../support/process.ts'
 

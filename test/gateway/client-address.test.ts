@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { createProxyTrust, isNetwork, type ProxyFields, plainAddress, sourceOf } from '../../gateway/client-address.ts'
-import { parseForwarded } from '../../gateway/forwarded.ts'
+import {
+  createProxyTrust,
+  isNetwork,
+  type ProxyFields,
+  plainAddress,
+  sourceOf,
+} from '../../gateway/request/client-address.ts'
+import { parseForwarded } from '../../gateway/request/forwarded.ts'
 
 const networks = ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']
 const nothing: ProxyFields = {

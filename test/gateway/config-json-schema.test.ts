@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { descriptions } from '../../gateway/config-descriptions.ts'
-import { gatewayJsonSchema } from '../../gateway/config-json-schema.ts'
+import { descriptions } from '../../gateway/config/descriptions.ts'
+import { gatewayJsonSchema } from '../../gateway/config/json-schema.ts'
 
 const root = new URL('../..', import.meta.url)
 const read = (file: string) => readFile(fileURLToPath(new URL(file, root)), 'utf8')

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadGatewayConfig, parseGatewayConfig } from '../../gateway/config.ts'
+import { loadGatewayConfig, parseGatewayConfig } from '../../gateway/config/load.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { shippedPolicies } from '../../policies/decide.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCors, isOriginPattern } from '../../gateway/cors.ts'
+import { createCors, isOriginPattern } from '../../gateway/config/cors.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const corsFields = (headers: Headers) =>

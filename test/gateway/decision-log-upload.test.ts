@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { type LogOutput, openLog } from '../../gateway/log-output.ts'
+import { type LogOutput, openLog } from '../../gateway/logs/output.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerHeaders, readHeaders } from '../../gateway/headers.ts'
+import { answerHeaders, readHeaders } from '../../gateway/request/headers.ts'
 import { sendRaw, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 /** Which of the fields would go upstream. */

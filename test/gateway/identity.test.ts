@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, exportJWK, generateKeyPair, type JWK, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { readIdentityKeys } from '../../gateway/identity-assertion.ts'
+import { readIdentityKeys } from '../../gateway/upstream/identity-assertion.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let folder: string

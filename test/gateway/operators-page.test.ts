@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { type GatewayConfig, parseGatewayConfig } from '../../gateway/config.ts'
+import { type GatewayConfig, parseGatewayConfig } from '../../gateway/config/load.ts'
 
 /** What the page for operators shows is what the gateway takes. Blocks of other programs have tests against those. */
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { networkOf } from '../../gateway/rate-limit.ts'
-import { createTokenBuckets } from '../../gateway/token-buckets.ts'
+import { networkOf } from '../../gateway/authorize/rate-limit.ts'
+import { createTokenBuckets } from '../../gateway/authorize/token-buckets.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createRevocationIndex } from '../../gateway/revocation-index.ts'
+import { createRevocationIndex } from '../../gateway/caller/revocation-index.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
 import { orders, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { basic, formOf, request, startTestIssuer, type TestIssuer } from '../support/issuer.ts'

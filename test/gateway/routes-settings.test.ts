@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { parseGatewayConfig } from '../../gateway/config.ts'
+import { parseGatewayConfig } from '../../gateway/config/load.ts'
 
 const parse = (route: object, more: object = {}) =>
   parseGatewayConfig(

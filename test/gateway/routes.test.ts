@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createRouter, findConflicts } from '../../gateway/router.ts'
-import { type PathPattern, parsePattern, type Route } from '../../gateway/routes.ts'
+import { type PathPattern, parsePattern, type Route } from '../../gateway/routing/path-pattern.ts'
+import { createRouter, findConflicts } from '../../gateway/routing/router.ts'
 import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
 import { createRandom } from './fuzz/random.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRunning, type Waiting } from '../../gateway/running.ts'
+import { createRunning, type Waiting } from '../../gateway/upstream/active-requests.ts'
 
 const waiting = (): Waiting => ({ place: -1, look() {} })
 

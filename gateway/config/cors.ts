@@ -1,0 +1,117 @@
+import type { ServerResponse } from 'node:http'
+import { refuse } from '../request/canonical-target.ts'
+import type { Exchange } from '../request/request-context.ts'
+
+/** Which pages of other origins may call a route (Fetch standard, CORS protocol). */
+export interface CorsSettings {
+  /** `https://app.example.test`, `https://*.example.test` for every name below, or `*` for any page. */
+  readonly origins: readonly string[]
+  /** Empty = those of the route. */
+  readonly methods: readonly string[]
+  /** Request fields beyond the safelisted ones. */
+  readonly headers: readonly string[]
+  readonly exposeHeaders: readonly string[]
+  /** How long a browser remembers a preflight, in ms. */
+  readonly maxAge: number
+  /** Cookies and client certificates. A bearer token that a script sets itself needs `headers`, not this. */
+  readonly credentials: boolean
+}
+
+/** The rules of one route, ready to use. */
+export interface Cors {
+  /** What `access-control-allow-origin` says to this origin; undefined: it is refused. */
+  allowed(origin: string | undefined): string | undefined
+  /** Answers a preflight: 204, with permissions only for an origin that has some. */
+  preflight(response: ServerResponse, origin: string, requestId: string): void
+  /** What stands on the actual answer, whoever gives it. */
+  answerFields(origin: string | undefined): Record<string, string>
+}
+
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+/** Longer than any host name with scheme and port. */
+const maxOriginLength = 512
+
+/** `scheme://host[:port]` without a default port, as browsers serialise it; `*.` may stand in the place of the leftmost names. */
+export const isOriginPattern = (text: string): boolean => {
+  if (text === '*') return true
+  const plain = text.replace(/^(https?:\/\/)\*\./, '$1')
+  return (
+    !plain.includes('*') &&
+    URL.canParse(plain) &&
+    /^https?:$/.test(new URL(plain).protocol) &&
+    new URL(plain).origin === plain
+  )
+}
+
+const matcher = (origins: readonly string[]): ((origin: string) => boolean) => {
+  const exact = new Set(origins.filter((origin) => !origin.includes('*')))
+  // The dot belongs to the suffix: `https://*.example.test` must not match https://evil-example.test.
+  const below = origins.flatMap((origin) => {
+    const [scheme, suffix] = origin.split('*')
+    return scheme && suffix ? [{ scheme, suffix }] : []
+  })
+  const labels = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/
+  return (origin) =>
+    exact.has(origin) ||
+    below.some(
+      ({ scheme, suffix }) =>
+        origin.startsWith(scheme) &&
+        origin.endsWith(suffix) &&
+        labels.test(origin.slice(scheme.length, origin.length - suffix.length)),
+    )
+}
+
+export const createCors = (settings: CorsSettings, routeMethods: readonly string[]): Cors => {
+  const { origins, credentials } = settings
+  const any = origins.includes('*')
+  const matches = matcher(origins)
+  const methods = settings.methods.length > 0 ? settings.methods : routeMethods.length > 0 ? routeMethods : usualMethods
+  // With `*` the answer is the same for everybody, and caches may share it.
+  const vary: Record<string, string> = any ? {} : { vary: 'Origin' }
+  const permission: Record<string, string> = credentials ? { 'access-control-allow-credentials': 'true' } : {}
+  const onPreflight = {
+    'access-control-allow-methods': methods.join(', '),
+    ...(settings.headers.length > 0 && { 'access-control-allow-headers': settings.headers.join(', ') }),
+    'access-control-max-age': String(Math.floor(settings.maxAge / 1000)),
+  }
+  const onAnswer = {
+    ...(settings.exposeHeaders.length > 0 && { 'access-control-expose-headers': settings.exposeHeaders.join(', ') }),
+  }
+
+  const allowed = (origin: string | undefined): string | undefined => {
+    if (origin === undefined || origin.length > maxOriginLength) return undefined
+    if (any) return '*'
+    return matches(origin) ? origin : undefined
+  }
+  const granted = (origin: string | undefined, more: Record<string, string>): Record<string, string> => {
+    const allowOrigin = allowed(origin)
+    if (allowOrigin === undefined) return vary
+    return { ...vary, 'access-control-allow-origin': allowOrigin, ...permission, ...more }
+  }
+
+  return {
+    allowed,
+    preflight: (response, origin, requestId) =>
+      void response.writeHead(204, { ...granted(origin, onPreflight), 'x-request-id': requestId }).end(),
+    answerFields: (origin) => granted(origin, onAnswer),
+  }
+}
+
+/** The value of a field that a request has at most once. Throws `AppError` `invalid_request`. */
+const onlyField = (flat: readonly string[], name: string): string | undefined => {
+  let value: string | undefined
+  for (let index = 0; index < flat.length; index += 2) {
+    if (flat[index] !== name) continue
+    if (value !== undefined) throw refuse(`The request has more than one ${name} field.`)
+    value = flat[index + 1]!
+  }
+  return value
+}
+
+export const originOf = ({ headers }: Exchange): string | undefined => onlyField(headers!.forwardable, 'origin')
+
+/** The method that a preflight asks about; undefined: the request is none (Fetch standard, CORS-preflight request). */
+export const preflightMethod = (exchange: Exchange): string | undefined => {
+  if (exchange.request!.method !== 'OPTIONS' || originOf(exchange) === undefined) return undefined
+  return onlyField(exchange.headers!.forwardable, 'access-control-request-method')
+}

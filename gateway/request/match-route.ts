@@ -1,0 +1,73 @@
+import { foldedPath, type SpeltPath, withoutMatrixParameters } from '../../policies/path-equality.ts'
+import { originOf, preflightMethod } from '../config/cors.ts'
+import { problem } from '../refusals/problems.ts'
+import type { Route } from '../routing/path-pattern.ts'
+import type { Router } from '../routing/router.ts'
+import { type CanonicalTarget, refuse } from './canonical-target.ts'
+import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
+import { nameRecord } from './name-record.ts'
+import { answered, type Stage } from './request-context.ts'
+
+const noParams: Record<string, string> = Object.freeze(nameRecord<string>())
+
+export interface MatchRouteParts {
+  router: Router
+}
+
+type Target = Pick<CanonicalTarget, 'path' | 'segments' | 'encodedSlash' | 'semicolon'>
+
+/** By the names of its segments, without their parameters: with parameters a path must not find a less exact route. */
+export const matchTarget = (router: Router, host: string, method: string, target: Target): Route | undefined =>
+  router.match(host, method, target.semicolon ? withoutMatrixParameters(target).segments : target.segments)
+
+/**
+ * How the target looks to an upstream that tells apart only what `pathEquality` of the route does, and knows parameters
+ * of segments.
+ */
+export const foldedTarget = ({ pathEquality }: Route, target: Target): SpeltPath =>
+  foldedPath(target.semicolon ? withoutMatrixParameters(target) : target, pathEquality)
+
+/** Throws `AppError` `invalid_request` for what only some routes allow in a path. */
+export const refuseSpelling = (route: Route, { encodedSlash, semicolon }: Target): void => {
+  if (encodedSlash && route.encodedSlash !== 'keep') throw refuse('The path holds an encoded slash.')
+  if (semicolon && route.matrixParameters !== 'keep') throw refuse('The path holds a semicolon.')
+}
+
+/** Finds the route (404 before any token is looked at) and applies what it says about path and header fields. */
+export const createMatchRoute =
+  ({ router }: MatchRouteParts): Stage =>
+  (exchange) => {
+    const { host, method, segments } = exchange.request!
+    const route = matchTarget(router, host, method, exchange.request!)
+    if (!route) throw problem('not_found')
+    exchange.route = route
+    if (route.cors) exchange.answerFields = route.cors.answerFields(originOf(exchange))
+    refuseSpelling(route, exchange.request!)
+    const headers = exchange.headers!
+    if (route.policyHeaders.length > 0) {
+      headers.forwardable = withoutOtherSpellings(headers.forwardable, route.policyHeaders)
+    }
+    if (headers.issuerCookies && !route.toIssuer) headers.forwardable = withoutIssuerCookieFields(headers.forwardable)
+    exchange.params = noParams
+    const { parameters } = route.pattern
+    if (parameters.length === 0) return
+    const params = nameRecord<string>()
+    for (const { name, index } of parameters) params[name] = segments[index]!
+    exchange.params = params
+  }
+
+/**
+ * Answers CORS preflights, which carry no token: the route is that of the method they ask about. Where it has no `cors`, a preflight is an
+ * OPTIONS request like any other.
+ */
+export const createAnswerPreflight =
+  ({ router }: MatchRouteParts): Stage =>
+  (exchange) => {
+    const method = preflightMethod(exchange)
+    if (method === undefined) return
+    const route = matchTarget(router, exchange.request!.host, method, exchange.request!)
+    if (!route?.cors) return
+    exchange.route = route
+    route.cors.preflight(exchange.response, originOf(exchange)!, exchange.id)
+    return answered
+  }

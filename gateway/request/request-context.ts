@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { AppError } from '../../platform/problem.ts'
+import type { Decision, PolicyInput } from '../../policies/decide.ts'
+import type { Principal } from '../caller/principal.ts'
+import type { Route } from '../routing/path-pattern.ts'
+import type { RequestHeaders } from './headers.ts'
+
+/** One request on its way through the pipeline. Every member is written by the stage named beside it and read by later ones. */
+export interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  /** The request target as received, also where a framework has cut off the part it mounted us under. */
+  readonly target: string
+  /** For use as middleware: goes on with what is behind the guard. */
+  readonly next: ((exchange: Exchange) => void) | undefined
+  /** For requests that ask for a WebSocket: what Node hands over with them. */
+  readonly upgrade: { socket: Socket; head: Buffer } | undefined
+  /** `performance.now()` at the start. */
+  readonly startedAt: number
+  /** readRequest */
+  id: string
+  request: CanonicalRequest | undefined
+  headers: RequestHeaders | undefined
+  /** matchRoute */
+  route: Route | undefined
+  params: Record<string, string> | undefined
+  /** authenticate; stays undefined on routes without authentication */
+  principal: Principal | undefined
+  /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
+  assertion: string | undefined
+  /** authorize */
+  input: PolicyInput | undefined
+  decision: Decision | undefined
+  /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
+  answerFields: Record<string, string> | undefined
+  /** forward, upgrade */
+  answer: UpstreamAnswer | undefined
+  /** why it was refused or failed */
+  error: AppError | undefined
+}
+
+/** The one reading of a request that every later stage and the upstream share. */
+export interface CanonicalRequest {
+  readonly method: string
+  readonly scheme: 'http' | 'https'
+  /** Lower-case, default port dropped. */
+  readonly host: string
+  readonly path: string
+  readonly segments: string[]
+  /** With its `?`, or empty. */
+  readonly query: string
+  /** Whether an access token was taken out of the query. */
+  readonly accessToken: boolean
+  readonly encodedSlash: boolean
+  readonly semicolon: boolean
+  readonly clientIp: string
+  /** The peer of the connection: the client itself or a proxy. */
+  readonly peer: string
+  /** In bytes; 0 = no body, undefined = chunked. */
+  readonly bodyLength: number | undefined
+  /** What `x-forwarded-for` says upstream. */
+  readonly forwardedFor: string
+}
+
+/** What is being fetched from the upstream. */
+export interface UpstreamAnswer {
+  /** Ends the upstream request, since the client went away. */
+  cancel(): void
+}
+
+/** Returned by a stage that has answered the request itself: no later stage runs. */
+export const answered = 'answered'
+
+/** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise of either outcome when it must wait. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most stages return nothing
+export type Stage = (exchange: Exchange) => void | typeof answered | Promise<unknown>
+
+export const newExchange = (
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  target: string = incoming.url!,
+  next?: (exchange: Exchange) => void,
+  upgrade?: Exchange['upgrade'],
+): Exchange => ({
+  incoming,
+  response,
+  target,
+  next,
+  upgrade,
+  startedAt: performance.now(),
+  id: '',
+  request: undefined,
+  headers: undefined,
+  route: undefined,
+  params: undefined,
+  principal: undefined,
+  assertion: undefined,
+  input: undefined,
+  decision: undefined,
+  answerFields: undefined,
+  answer: undefined,
+  error: undefined,
+})
