@@ -8,7 +8,8 @@ import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { parseGatewayConfig } from './config/load.ts'
-import type { gatewaySchema } from './config/schema.ts'
+import type { gatewayFile } from './config/settings/file.ts'
+import type { access } from './config/settings/route.ts'
 import { admit, type GuardedRequest, targetOf } from './express-request.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 import { createFail, guardStages } from './pipeline.ts'
@@ -16,36 +17,25 @@ import { problem } from './refusals/problems.ts'
 import { newExchange } from './request/request-context.ts'
 import { createSharedParts } from './shared-parts.ts'
 
-type ConfigurationFile = z.input<typeof gatewaySchema>
+type ConfigurationFile = z.input<typeof gatewayFile>
 type UpstreamMembers = NonNullable<ConfigurationFile['upstreams']>[string]
-type RouteMembers = NonNullable<ConfigurationFile['routes']>[number]
+/** The settings of a route that are about who may ask: each is an option of a guard. */
+type AccessMembers = z.input<z.ZodObject<typeof access>>
+
+/** As the members of the file, which are only read: lists may be constants. */
+type ReadOnlyLists<Members> = {
+  [Name in keyof Members]: Members[Name] extends (infer Item)[] | undefined ? readonly Item[] : Members[Name]
+}
 
 /** An entry of `issuers:` in `gateway.yaml`. */
 export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
 
 /** What may differ from one guard to another of the same application. Members mean what they mean for a route of `gateway.yaml`. */
-export interface RouteOptions
-  extends Pick<
-    RouteMembers,
-    | 'issuers'
-    | 'entrypoint'
-    | 'impersonation'
-    | 'context'
-    | 'insufficientScopeStatus'
-    | 'encodedSlash'
-    | 'matrixParameters'
-    | 'acceptPersonalAccessTokens'
-    | 'isolation'
-    | 'rateLimit'
-    | 'forwardAuthorization'
-  > {
+export interface RouteOptions extends Omit<ReadOnlyLists<AccessMembers>, 'audience'> {
   /** For logs, metrics and policies. Default `protected`. */
   id?: string
   /** Any of them. */
   audience: string | readonly string[]
-  /** All of them. */
-  scopes?: readonly string[]
-  policyHeaders?: readonly string[]
   /** What the application takes for the same, for `folded` of the policy's input. Default: what Express does. */
   pathEquality?: UpstreamMembers['pathEquality']
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { AppError } from '../platform/problem.ts'
+import type { ForwardAuthSettings } from './config/settings/file.ts'
 import { sendProblem } from './refusals/problem-response.ts'
 import { problem } from './refusals/problems.ts'
 import { refuse } from './request/canonical-target.ts'
@@ -7,16 +8,10 @@ import type { RequestHeaders } from './request/headers.ts'
 import { answered, type Exchange, type Stage } from './request/request-context.ts'
 
 /**
- * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public listener, answers
- * only to `trustedProxies`, and decides with the same stages as the proxy. What the proxies do differently is a row of `dialects`.
+ * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public
+ * listener, answers only to `trustedProxies`, and decides with the same stages as the proxy. What the proxies do
+ * differently is a row of `dialects`.
  */
-export interface ForwardAuthSettings {
-  /** Where it is asked; with Envoy the prefix of what it is asked about. */
-  path: string
-  dialect: Dialect
-}
-
-export type Dialect = keyof typeof dialects
 
 /** The request that is asked about, as the proxy received it. */
 export interface OriginalRequest {
@@ -76,9 +71,7 @@ const dialects = {
     }),
     knowsOnlyDenials: false,
   },
-} satisfies Record<string, DialectRow>
-
-export const dialectNames = Object.keys(dialects) as [Dialect, ...Dialect[]]
+} satisfies Record<ForwardAuthSettings['dialect'], DialectRow>
 
 /** Whether a request target asks for a decision. As received: another spelling of the path is another path. */
 export const asksForDecision =

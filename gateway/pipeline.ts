@@ -10,7 +10,8 @@ import {
   type ExchangePersonalAccessTokensParts,
 } from './caller/personal-access-tokens.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
-import { createAnswerDecision, type ForwardAuthSettings, originalRequest, requireUpstream } from './forward-auth.ts'
+import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { createAnswerDecision, originalRequest, requireUpstream } from './forward-auth.ts'
 import { challengeFields } from './refusals/challenges.ts'
 import { sendProblem } from './refusals/problem-response.ts'
 import { problem } from './refusals/problems.ts'

@@ -10,13 +10,13 @@ import {
   type PolicySet,
 } from '../../policies/decide.ts'
 import type { Shadow } from '../../policies/shadow.ts'
+import type { Route } from '../config/route.ts'
 import { insufficientScope } from '../refusals/challenges.ts'
 import { type ProblemCode, problem } from '../refusals/problems.ts'
 import { queryParameters } from '../request/canonical-target.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import { nameRecord } from '../request/name-record.ts'
 import type { Exchange, Stage } from '../request/request-context.ts'
-import type { Route } from '../routing/path-pattern.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }

@@ -1,21 +1,8 @@
 import type { Clock } from '../../platform/clock.ts'
+import type { RateLimitSettings } from '../config/settings/route.ts'
 import { problem } from '../refusals/problems.ts'
 import type { Exchange, Stage } from '../request/request-context.ts'
 import type { TokenBuckets } from './token-buckets.ts'
-
-/** Who is counted. An `actor` is whoever acts for a user now; requests without one are not limited by it. */
-export type LimitedParty = 'subject' | 'client' | 'actor' | 'address'
-
-export interface RateLimitSettings {
-  /** In metrics and in the RateLimit fields. */
-  readonly name: string
-  readonly by: LimitedParty
-  /** So many in `per` ms, evenly. */
-  readonly requests: number
-  readonly per: number
-  /** So many at once. */
-  readonly burst: number
-}
 
 /** One limit of one route. */
 export interface RateLimit extends RateLimitSettings {
@@ -48,7 +35,7 @@ export const networkOf = (address: string): string => {
 }
 
 /** Ids are unique within an issuer only. */
-const parties: Record<LimitedParty, (exchange: Exchange) => string | undefined> = {
+const parties: Record<RateLimitSettings['by'], (exchange: Exchange) => string | undefined> = {
   subject: ({ principal }) => principal && `${principal.claims.iss} ${principal.input.subject?.id ?? ''}`,
   // Tokens that name no client share one bucket: to be unnamed is no way around a limit.
   client: ({ principal }) => principal && `${principal.claims.iss} ${principal.input.client?.id ?? ''}`,

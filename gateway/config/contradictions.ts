@@ -3,8 +3,9 @@ import { isAddress, isOpenAddress } from '../../policies/origin.ts'
 import { parsePattern } from '../routing/path-pattern.ts'
 import { findConflicts } from '../routing/router.ts'
 import { insecureSettings } from './insecure-settings.ts'
-import { issuersOf, pathEqualityOf, routeOf, strippedSegments } from './routes.ts'
-import type { GatewayFile, RouteEntry } from './schema.ts'
+import { issuersOf, pathEqualityOf, strippedSegments } from './route.ts'
+import type { GatewayFile } from './settings/file.ts'
+import type { RouteEntry } from './settings/route.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -57,12 +58,14 @@ const isEveryAddress = (host: string): boolean => host === '0.0.0.0' || host ===
 
 /** Of the routes whose path can be read. */
 const ties = (file: GatewayFile): Contradiction[] => {
-  const readable = [...file.routes.entries()].filter(([, { path }]) => typeof parsePattern(path) !== 'string')
-  const places = new Map(readable.map(([index, entry]) => [routeOf(entry, file), index]))
-  return findConflicts([...places.keys()]).map(({ first, second, method }) => {
+  const routes = file.routes.flatMap((entry, index) => {
+    const pattern = parsePattern(entry.path)
+    return typeof pattern === 'string' ? [] : [{ ...entry, index, pattern, pathEquality: pathEqualityOf(entry, file) }]
+  })
+  return findConflicts(routes).map(({ first, second, method }) => {
     const what = method === '*' ? 'every method' : method
     return {
-      path: ['routes', places.get(second)!, 'path'],
+      path: ['routes', second.index, 'path'],
       message: `the routes ${first.id} and ${second.id} tie: both match ${what} ${second.pattern.text}`,
     }
   })

@@ -1,21 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { refuse } from '../request/canonical-target.ts'
 import type { Exchange } from '../request/request-context.ts'
-
-/** Which pages of other origins may call a route (Fetch standard, CORS protocol). */
-export interface CorsSettings {
-  /** `https://app.example.test`, `https://*.example.test` for every name below, or `*` for any page. */
-  readonly origins: readonly string[]
-  /** Empty = those of the route. */
-  readonly methods: readonly string[]
-  /** Request fields beyond the safelisted ones. */
-  readonly headers: readonly string[]
-  readonly exposeHeaders: readonly string[]
-  /** How long a browser remembers a preflight, in ms. */
-  readonly maxAge: number
-  /** Cookies and client certificates. A bearer token that a script sets itself needs `headers`, not this. */
-  readonly credentials: boolean
-}
+import type { CorsSettings } from './settings/route.ts'
 
 /** The rules of one route, ready to use. */
 export interface Cors {
@@ -30,18 +16,6 @@ export interface Cors {
 const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Longer than any host name with scheme and port. */
 const maxOriginLength = 512
-
-/** `scheme://host[:port]` without a default port, as browsers serialise it; `*.` may stand in the place of the leftmost names. */
-export const isOriginPattern = (text: string): boolean => {
-  if (text === '*') return true
-  const plain = text.replace(/^(https?:\/\/)\*\./, '$1')
-  return (
-    !plain.includes('*') &&
-    URL.canParse(plain) &&
-    /^https?:$/.test(new URL(plain).protocol) &&
-    new URL(plain).origin === plain
-  )
-}
 
 const matcher = (origins: readonly string[]): ((origin: string) => boolean) => {
   const exact = new Set(origins.filter((origin) => !origin.includes('*')))

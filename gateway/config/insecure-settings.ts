@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
-import { isUrl } from '../logs/output.ts'
-import type { GatewayFile } from './schema.ts'
+import { type GatewayFile, insecureNames } from './settings/file.ts'
+import { isUrl } from './settings/values.ts'
 
 /**
  * Settings that weaken what the gateway promises. Each is refused unless `allowInsecure` names it, so that nobody gets one by accident
@@ -11,17 +11,6 @@ interface InsecureSetting {
   because: string
   find(file: GatewayFile): PropertyKey[][]
 }
-
-/** The names, for `allowInsecure`. */
-export const insecureNames = [
-  'http-issuer',
-  'http-upstream',
-  'http-log',
-  'no-revocations',
-  'serve-when-stale',
-  'trust-everybody',
-  'public-by-default',
-] as const
 
 const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   'http-issuer': {

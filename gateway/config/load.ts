@@ -5,13 +5,13 @@ import type { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { shippedPolicies } from '../../policies/decide.ts'
 import { isAddress } from '../../policies/origin.ts'
-import { isUrl, type LogSettings } from '../logs/output.ts'
-import type { Route } from '../routing/path-pattern.ts'
 import { contradictions } from './contradictions.ts'
 import { keyMeant, messageOf } from './messages.ts'
 import { readablePart } from './readable-part.ts'
-import { routeOf } from './routes.ts'
-import { type GatewayFile, gatewaySchema } from './schema.ts'
+import { type Route, routeOf } from './route.ts'
+import { type GatewayFile, gatewayFile } from './settings/file.ts'
+import type { LogSettings } from './settings/logs.ts'
+import { isUrl } from './settings/values.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
 /** `gateway.yaml`, read and checked: what it means rather than what it says. */
@@ -65,7 +65,7 @@ export const fileSource = (file: string, env: Environment): GatewaySource => ({
 /** The same from text; `file` is what problems name and what paths are relative to. */
 export const parseGatewayConfig = (text: string, { file, env }: { file: string; env: Environment }): GatewayConfig => {
   const yaml = openYaml(text, env)
-  const parsed = gatewaySchema.safeParse(yaml.value, { error: messageOf })
+  const parsed = gatewayFile.safeParse(yaml.value, { error: messageOf })
   const problems = [...yaml.problems]
   if (!parsed.success) problems.push(...parsed.error.issues.flatMap((issue) => yaml.locateIssue(issue, keyMeant)))
   const readable = parsed.success ? { file: parsed.data, original: samePath } : readablePart(yaml.value, parsed.error)

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { didYouMean } from '../../platform/nearest.ts'
-import { descriptions } from './descriptions.ts'
+import { namesAt } from './json-schema.ts'
 
 /** What is said about a member of `gateway.yaml` whose schema has no words of its own. */
 export const messageOf: z.core.$ZodErrorMap = (issue) => {
@@ -54,15 +54,4 @@ const bound = (relation: string, origin: string, limit: number | bigint): string
 }
 
 /** What somebody who wrote the unknown member `key` at `path` may have meant: `; did you mean port?`, or nothing. */
-export const keyMeant = (path: readonly PropertyKey[], key: string): string => {
-  const steps = path.map((step, index) => {
-    if (typeof step === 'number') return '[]'
-    return path[index - 1] === 'upstreams' ? '.*' : `.${String(step)}`
-  })
-  const prefix = [...steps, '.'].join('').slice(1)
-  const names = Object.keys(descriptions)
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => name.slice(prefix.length))
-    .filter((name) => /^[A-Za-z]+$/.test(name))
-  return didYouMean(key, names)
-}
+export const keyMeant = (path: readonly PropertyKey[], key: string): string => didYouMean(key, namesAt(path))

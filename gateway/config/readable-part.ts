@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type GatewayFile, gatewaySchema } from './schema.ts'
+import { type GatewayFile, gatewayFile } from './settings/file.ts'
 
 /** What can be understood of a file with mistakes, so that those which only show between its members are told together with the others. */
 export interface ReadablePart {
@@ -43,7 +43,7 @@ export const readablePart = (value: unknown, { issues }: z.ZodError): ReadablePa
   }
   const { routes } = rest
   const kept = Array.isArray(routes) ? [...routes.keys()].filter((index) => !leftOut.has(index)) : []
-  const parsed = gatewaySchema.safeParse(
+  const parsed = gatewayFile.safeParse(
     Array.isArray(routes) ? { ...rest, routes: kept.map((index) => routes[index]) } : rest,
   )
   if (!parsed.success) return undefined

@@ -1,69 +1,69 @@
-import { z } from 'zod'
-import { isOriginPattern } from './cors.ts'
-import { duration, fieldName, host, identifier, method, policyHeader, scope } from './values.ts'
+import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
+import { type PathPattern, parsePattern } from '../routing/path-pattern.ts'
+import { type Cors, createCors } from './cors.ts'
+import { resourceMetadataUrl } from './resource-metadata.ts'
+import type { GatewayFile } from './settings/file.ts'
+import type { RateLimitSettings, RouteEntry } from './settings/route.ts'
 
-/** An entry of `routes:`. */
+/** Settings whose meaning depends on other members of the file, or that are prepared for every request. */
+type WorkedOut = 'path' | 'issuers' | 'entrypoint' | 'bodySize' | 'stripPrefix' | 'cors' | 'rateLimit'
 
-const cors = z.strictObject({
-  origins: z
-    .array(
-      z
-        .string()
-        .refine(isOriginPattern, 'must be an origin such as https://app.example.test, https://*.example.test, or *'),
-    )
-    .min(1),
-  /** Default: those of the route. */
-  methods: z.array(method).default([]),
-  headers: z.array(fieldName).default(['authorization', 'content-type']),
-  exposeHeaders: z.array(fieldName).default([]),
-  maxAge: duration(0, 86_400_000).default(600_000),
-  credentials: z.boolean().default(false),
-})
+/** Where a request goes and what is asked of it: an entry of `routes:` as `settings/route.ts` describes it. */
+export interface Route extends Omit<RouteEntry, WorkedOut> {
+  readonly pattern: PathPattern
+  /** Whose tokens are taken; empty = nobody's. */
+  readonly issuers: readonly string[]
+  readonly entrypoint: string
+  /** Bytes. */
+  readonly bodySize: number
+  /** How many leading segments are left out upstream. */
+  readonly stripSegments: number
+  readonly cors: Cors | undefined
+  readonly rateLimits: readonly RateLimitSettings[]
+  /** Which spellings of a path the upstream takes for the same. */
+  readonly pathEquality: PathEquality
+  /** Whether the upstream is the issuer, whose cookies others neither get nor set. */
+  readonly toIssuer: boolean
+  /** Where challenges send a client that lacks a good token (RFC 9728 §5.1). */
+  readonly resourceMetadata: string | undefined
+}
 
-const rateLimit = z
-  .strictObject({
-    name: z
-      .string()
-      .regex(/^[a-z0-9-]{1,32}$/, 'must be small letters, digits, dashes, at most 32')
-      .optional(),
-    by: z.enum(['subject', 'client', 'actor', 'address']),
-    requests: z.number().int().min(1).max(1_000_000),
-    per: duration(1_000, 86_400_000),
-    /** Default: `requests`. */
-    burst: z.number().int().min(1).max(1_000_000).optional(),
-  })
-  .transform(({ name, burst, ...limit }) => ({ ...limit, name: name ?? limit.by, burst: burst ?? limit.requests }))
+/** An entry that `contradictions` found nothing wrong with, as the gateway uses it. */
+export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
+  const { policies, limits, resourceMetadata } = file
+  const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
+  const { cors, rateLimit: rateLimits, ...rest } = others
+  const pattern = parsePattern(path)
+  const stripSegments = typeof pattern === 'string' ? undefined : strippedSegments(stripPrefix, pattern)
+  if (typeof pattern === 'string' || stripSegments === undefined)
+    throw new Error(`the route ${entry.id} is not checked`)
+  return {
+    ...rest,
+    pattern,
+    issuers: issuersOf(entry, file.issuers),
+    entrypoint,
+    bodySize,
+    stripSegments,
+    cors: cors && createCors(cors, entry.methods),
+    rateLimits,
+    pathEquality: pathEqualityOf(entry, file),
+    toIssuer: file.upstreams[entry.upstream]?.issuer ?? false,
+    resourceMetadata: resourceMetadata ? resourceMetadataUrl(entry) : undefined,
+  }
+}
 
-export const route = z.strictObject({
-  id: identifier,
-  hosts: z.array(host).default([]),
-  path: z.string(),
-  methods: z.array(method).default([]),
-  auth: z.enum(['required', 'none']).default('required'),
-  /** Whose tokens are taken; may be left out where the file has one issuer. */
-  issuers: z.array(z.string()).min(1, 'must name an issuer at least').optional(),
-  audience: z.array(z.string().min(1)).default([]),
-  scopes: z.array(scope).default([]),
-  impersonation: z.enum(['allow', 'read-only', 'deny']).default('allow'),
-  policyHeaders: z.array(policyHeader).default([]),
-  context: z.record(z.string(), z.unknown()).default({}),
-  entrypoint: z.string().min(1).optional(),
-  /** Without one the route is for forward-auth only. */
-  upstream: z.string().default(''),
-  stripPrefix: z.string().nullable().default(null),
-  forwardAuthorization: z.boolean().default(true),
-  insufficientScopeStatus: z.union([z.literal(401), z.literal(403)]).default(401),
-  encodedSlash: z.enum(['refuse', 'keep']).default('refuse'),
-  matrixParameters: z.enum(['refuse', 'keep']).default('refuse'),
-  bodySize: z.number().int().min(0).optional(),
-  isolation: z.enum(['main', 'worker']).default('main'),
-  acceptPersonalAccessTokens: z.boolean().default(false),
-  /** Whether requests may open a WebSocket; the same decision lets them in. */
-  websocket: z.boolean().default(false),
-  cors: cors.optional(),
-  /** One limit or several, all of which hold. Counted by each instance for itself. */
-  rateLimit: z
-    .union([rateLimit, z.array(rateLimit).max(8)])
-    .transform((limits) => [limits].flat())
-    .default([]),
-})
+/** What the upstream takes for the same, or what is behind the proxy that asks. */
+export const pathEqualityOf = ({ upstream }: RouteEntry, { upstreams, forwardAuth }: GatewayFile): PathEquality =>
+  (upstream === '' ? forwardAuth : upstreams[upstream])?.pathEquality ?? nothingIsEqual
+
+/** Where there is one issuer a route need not name it. */
+export const issuersOf = ({ auth, issuers }: RouteEntry, all: GatewayFile['issuers']): string[] =>
+  auth === 'none' ? [] : (issuers ?? all.map(({ issuer }) => issuer))
+
+/** How many segments `stripPrefix` is; undefined when it is no literal beginning of the pattern. */
+export const strippedSegments = (prefix: string | null, { segments }: PathPattern): number | undefined => {
+  if (prefix === null || prefix === '' || prefix === '/') return 0
+  if (!prefix.startsWith('/')) return undefined
+  const parts = prefix.replace(/\/$/, '').slice(1).split('/')
+  return parts.every((part, index) => part !== '' && segments[index] === part) ? parts.length : undefined
+}

@@ -1,6 +1,6 @@
-import type { Route } from '../routing/path-pattern.ts'
 import { createRouter, findConflicts } from '../routing/router.ts'
 import type { GatewayConfig } from './load.ts'
+import type { Route } from './route.ts'
 
 /** What a configuration may hold and probably does not mean, one sentence each; for `surrogate gateway check`. */
 export const configWarnings = (config: GatewayConfig): string[] => [

@@ -1,8 +1,9 @@
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import type { LogSettings } from '../config/settings/logs.ts'
 import type { Exchange } from '../request/request-context.ts'
 import type { UnreadRequest } from '../request/unreadable.ts'
-import { type LogOutput, type LogSettings, openLog } from './output.ts'
+import { type LogOutput, openLog } from './output.ts'
 
 /** One short JSON line a request: who asked for what and what came of it. No query, no header that could hold a credential. */
 export interface AccessLog extends Pick<LogOutput, 'reopen' | 'close'> {

@@ -2,21 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { Decision } from '../../policies/decide.ts'
+import type { DecisionLogSettings } from '../config/settings/logs.ts'
 import type { Exchange } from '../request/request-context.ts'
-import { createMasks, type Mask, withoutCredentials } from './mask.ts'
-import { type LogSettings, openLog } from './output.ts'
+import { createMasks, withoutCredentials } from './mask.ts'
+import { openLog } from './output.ts'
 
 /** One line a request in the event format of OPA's decision logs, so that tools for those read ours. */
 export interface DecisionLog {
   write(exchange: Exchange): void
   reopen(): void
   close(): Promise<void>
-}
-
-export interface DecisionLogSettings extends LogSettings {
-  mask: readonly Mask[]
-  /** Beside our own, in every event. */
-  labels: Readonly<Record<string, string>>
 }
 
 export const createDecisionLog = (options: {

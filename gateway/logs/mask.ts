@@ -1,7 +1,5 @@
+import type { Mask } from '../config/settings/logs.ts'
 import { nameRecord } from '../request/name-record.ts'
-
-/** What the log must not hold: members that the operator names by JSON pointer (RFC 6901), and credentials in query strings. */
-export type Mask = string | { path: string; value: unknown }
 
 /** Changes `event`. Returns the pointers that were there, as OPA's events list them: left out, or with another value in their place. */
 export type ApplyMasks = (event: object) => { erased?: string[]; masked?: string[] }

@@ -2,7 +2,9 @@ import { openLines, requireAppendable } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import { createLogUpload, type UploadSettings } from './upload.ts'
+import type { LogSettings } from '../config/settings/logs.ts'
+import { isUrl } from '../config/settings/values.ts'
+import { createLogUpload } from './upload.ts'
 
 /** Where lines of a log go. `write` never waits and never throws: what cannot be kept is dropped and counted. */
 export interface LogOutput {
@@ -11,14 +13,6 @@ export interface LogOutput {
   reopen(): void
   /** Writes what is waiting, as far as that is possible within a few seconds. */
   close(): Promise<void>
-}
-
-export interface LogSettings {
-  /** `stdout`, a file that lines are appended to, or a URL. */
-  to: string
-  /** Bytes waiting to be written beyond which lines are dropped. */
-  bufferSize: number
-  http?: UploadSettings | undefined
 }
 
 export interface LogOutputOptions {
@@ -35,8 +29,6 @@ export interface LogReport {
   failed(error: unknown): void
   recovered(): void
 }
-
-export const isUrl = (to: string): boolean => /^https?:/i.test(to)
 
 /** Throws `StartupError` when a file cannot be opened. */
 export const openLog = (options: LogOutputOptions): LogOutput => {

@@ -4,21 +4,8 @@ import { request } from 'undici'
 import { backOffMs } from '../../platform/back-off.ts'
 import { createBoundedAgent } from '../../platform/bounded-client.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { Secret } from '../../platform/secret.ts'
-import type { LogOutput, LogReport, LogSettings } from './output.ts'
-
-/**
- * Lines sent to a collector as OPA sends its decision logs: POSTs of a JSON array, gzipped. One at a time, so that they arrive in order;
- * repeated until the collector takes them or there is no room left, when the oldest go first.
- */
-export interface UploadSettings {
-  /** Sent as `Authorization: Bearer …`. */
-  token?: Secret | undefined
-  /** Bytes of lines after which they are sent at once, and of one POST before it is compressed. Default 262 144. */
-  batchSize?: number | undefined
-  /** Longest wait of a line for others, ms. Default 5 000. */
-  interval?: number | undefined
-}
+import { type LogSettings, uploadDefaults } from '../config/settings/logs.ts'
+import type { LogOutput, LogReport } from './output.ts'
 
 export interface LogUploadOptions {
   name: string
@@ -48,9 +35,13 @@ interface Line {
   size: number
 }
 
+/**
+ * Lines sent to a collector as OPA sends its decision logs: POSTs of a JSON array, gzipped. One at a time, so that they
+ * arrive in order; repeated until the collector takes them or there is no room left, when the oldest go first.
+ */
 export const createLogUpload = ({ name, settings, metrics, report }: LogUploadOptions): LogOutput => {
   const { to: url, bufferSize } = settings
-  const { token, batchSize = 262_144, interval = 5_000 } = settings.http ?? {}
+  const { token, batchSize, interval } = settings.http ?? uploadDefaults
   const dispatcher = createBoundedAgent({ connections: 1, keepAliveTimeout: 30_000, maxBodyBytes: maxAnswerBytes })
   const uploads = metrics.counter('surrogate_gateway_log_uploads_total', 'POSTs of log lines, by outcome', [
     'log',

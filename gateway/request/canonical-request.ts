@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { uuidv7 } from '../../platform/ids.ts'
 import { problem } from '../refusals/problems.ts'
+import { parseHost } from '../routing/host.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
 import { type ProxyTrust, plainAddress, sourceOf } from './client-address.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
@@ -125,7 +126,6 @@ const ownRequestLine: RequestLine = ({ incoming, target }, { host, forwardedHost
 /** Hosts repeat; the bound keeps invented ones from filling the memory. */
 const hosts = { http: new Map<string, string>(), https: new Map<string, string>() }
 const maxHosts = 1_000
-const defaultPort = { http: ':80', https: ':443' }
 
 const canonicalHost = (raw: string | undefined, scheme: 'http' | 'https'): string => {
   if (raw === undefined) throw refuse('The request has no Host field.')
@@ -135,19 +135,4 @@ const canonicalHost = (raw: string | undefined, scheme: 'http' | 'https'): strin
   if (host === undefined) throw refuse('The Host field is not a host name or address with an optional port.')
   if (hosts[scheme].size < maxHosts) hosts[scheme].set(raw, host)
   return host
-}
-
-/**
- * `Example.test.:80` → `example.test`: browsers send the final dot of a full name. Undefined: not RFC 9110 §7.2, or
- * escapes.
- */
-export const parseHost = (raw: string, scheme: 'http' | 'https'): string | undefined => {
-  const match = /^(?:([a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_])?)\.?|(\[[0-9a-f:.]{2,45}\]))(:\d{1,5})?$/.exec(
-    raw.toLowerCase(),
-  )
-  const name = match?.[1] ?? match?.[2]
-  if (name === undefined || name.includes('..')) return undefined
-  const port = match![3]
-  if (port === undefined || port === defaultPort[scheme]) return name
-  return Number(port.slice(1)) <= 65_535 ? name + port : undefined
 }

@@ -17,15 +17,7 @@ const version = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ip
 export const plainAddress = (address: string | undefined): string =>
   address === undefined ? '' : address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 
-/** `10.0.0.0/8`, `fd00::/8`, or a single address. */
-export const isNetwork = (text: string): boolean => {
-  const [address, prefix, ...rest] = text.split('/')
-  const bits = isIP(address!) === 4 ? 32 : isIP(address!) === 6 ? 128 : 0
-  if (bits === 0 || rest.length > 0) return false
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
-}
-
-/** @param networks as `isNetwork` accepts them; none: nobody is trusted. */
+/** @param networks addresses or CIDRs; none: nobody is trusted. */
 export const createProxyTrust = (networks: readonly string[], forwardedBy: ForwardedBy = 'x-forwarded'): ProxyTrust => {
   if (networks.length === 0) return { trusts: () => false, forwardedBy }
   const list = new BlockList()

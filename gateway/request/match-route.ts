@@ -1,7 +1,7 @@
 import { foldedPath, type SpeltPath, withoutMatrixParameters } from '../../policies/path-equality.ts'
 import { originOf, preflightMethod } from '../config/cors.ts'
+import type { Route } from '../config/route.ts'
 import { problem } from '../refusals/problems.ts'
-import type { Route } from '../routing/path-pattern.ts'
 import type { Router } from '../routing/router.ts'
 import { type CanonicalTarget, refuse } from './canonical-target.ts'
 import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
@@ -11,13 +11,13 @@ import { answered, type Stage } from './request-context.ts'
 const noParams: Record<string, string> = Object.freeze(nameRecord<string>())
 
 export interface MatchRouteParts {
-  router: Router
+  router: Router<Route>
 }
 
 type Target = Pick<CanonicalTarget, 'path' | 'segments' | 'encodedSlash' | 'semicolon'>
 
 /** By the names of its segments, without their parameters: with parameters a path must not find a less exact route. */
-export const matchTarget = (router: Router, host: string, method: string, target: Target): Route | undefined =>
+export const matchTarget = (router: Router<Route>, host: string, method: string, target: Target): Route | undefined =>
   router.match(host, method, target.semicolon ? withoutMatrixParameters(target).segments : target.segments)
 
 /**

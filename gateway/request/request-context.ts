@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { Principal } from '../caller/principal.ts'
-import type { Route } from '../routing/path-pattern.ts'
+import type { Route } from '../config/route.ts'
 import type { RequestHeaders } from './headers.ts'
 
 /** One request on its way through the pipeline. Every member is written by the stage named beside it and read by later ones. */

@@ -1,55 +1,73 @@
 import { lowerCased, type PathEquality } from '../../policies/path-equality.ts'
-import type { PathPattern, Route } from './path-pattern.ts'
+import type { PathPattern } from './path-pattern.ts'
 
-/** A list by method; `*` = any, and the only one then. */
-interface Taken {
-  readonly method: string
-  readonly route: Route
-  readonly next: Taken | undefined
+/** What the router must know of a route. */
+export interface Routable {
+  readonly id: string
+  /** Canonical host names; empty = any. */
+  readonly hosts: readonly string[]
+  /** Empty = any. */
+  readonly methods: readonly string[]
+  readonly pattern: PathPattern
+  /** Which spellings of a path its upstream takes for the same. */
+  readonly pathEquality: PathEquality
 }
 
-/** What is empty is absent: with 10 000 routes most of a look-up is waiting for memory. */
-interface Node {
-  literals: Map<string, Node> | undefined
-  parameter: Node | undefined
-  /** For paths that end here. */
-  end: Taken | undefined
-  /** For paths that go on, by `**`. */
-  rest: Taken | undefined
-}
-
-const newNode = (): Node => ({ literals: undefined, parameter: undefined, end: undefined, rest: undefined })
-
-export interface Router {
+export interface Router<Route extends Routable> {
   match(host: string, method: string, segments: readonly string[]): Route | undefined
 }
 
 /** Two routes that would both match a request with equal right. */
-export interface RouteConflict {
+export interface RouteConflict<Route extends Routable> {
   first: Route
   second: Route
   method: string
 }
 
+/** The routes that end in one place, as a list; a method of `*` is any, and the only one then. */
+interface Entry<Route> {
+  readonly method: string
+  readonly route: Route
+  readonly next: Entry<Route> | undefined
+}
+
+/** What is empty is absent: with 10 000 routes most of a look-up is waiting for memory. */
+interface Node<Route> {
+  literals: Map<string, Node<Route>> | undefined
+  parameter: Node<Route> | undefined
+  /** For paths that end here. */
+  end: Entry<Route> | undefined
+  /** For paths that go on, by `**`. */
+  rest: Entry<Route> | undefined
+}
+
+const newNode = <Route>(): Node<Route> => ({
+  literals: undefined,
+  parameter: undefined,
+  end: undefined,
+  rest: undefined,
+})
+
 const anyHost = '*'
 const anyMethod = '*'
 
-const collision = (taken: Taken | undefined, method: string, route: Route): Taken | undefined => {
-  for (let other = taken; other; other = other.next) {
-    if (other.method !== method && method !== anyMethod && other.method !== anyMethod) continue
-    if (tie(other.route, route)) return other
+const collision = <Route extends Routable>(
+  entries: Entry<Route> | undefined,
+  method: string,
+  route: Route,
+): Entry<Route> | undefined => {
+  for (let entry = entries; entry; entry = entry.next) {
+    if (entry.method !== method && method !== anyMethod && entry.method !== anyMethod) continue
+    if (tie(entry.route, route)) return entry
   }
   return undefined
 }
 
-/**
- * In the same place of a trie. A route that wants its own spelling is the more exact one beside those that take others
- * too.
- */
-const tie = (one: Route, other: Route): boolean =>
+/** Of two routes in the same place: a route that wants its own spelling is more exact than one that takes several. */
+const tie = (one: Routable, other: Routable): boolean =>
   (folds(one) && folds(other)) || sameSegments(one.pattern.segments, other.pattern.segments)
 
-const folds = ({ pathEquality }: Route): boolean => foldsCase(pathEquality) || ignoresSlash(pathEquality)
+const folds = ({ pathEquality }: Routable): boolean => foldsCase(pathEquality) || ignoresSlash(pathEquality)
 const foldsCase = (equality: PathEquality): boolean => equality.case === 'insensitive'
 const ignoresSlash = (equality: PathEquality): boolean => equality.trailingSlash === 'ignore'
 
@@ -58,13 +76,17 @@ type Segments = PathPattern['segments']
 const sameSegments = (one: Segments, other: Segments): boolean =>
   one.length === other.length && one.every((segment, index) => segment === other[index])
 
-/** Those that want their own spelling before the others. */
-const withRoute = (taken: Taken | undefined, method: string, route: Route): Taken =>
-  taken && (folds(route) || !folds(taken.route))
-    ? { ...taken, next: withRoute(taken.next, method, route) }
-    : { method, route, next: taken }
+/** Routes that want their own spelling come before the others. */
+const withRoute = <Route extends Routable>(
+  entries: Entry<Route> | undefined,
+  method: string,
+  route: Route,
+): Entry<Route> =>
+  entries && (folds(route) || !folds(entries.route))
+    ? { ...entries, next: withRoute(entries.next, method, route) }
+    : { method, route, next: entries }
 
-const childOf = (node: Node, segment: string | null): Node => {
+const childOf = <Route>(node: Node<Route>, segment: string | null): Node<Route> => {
   if (segment === null) {
     node.parameter ??= newNode()
     return node.parameter
@@ -72,27 +94,30 @@ const childOf = (node: Node, segment: string | null): Node => {
   node.literals ??= new Map()
   const known = node.literals.get(segment)
   if (known) return known
-  const made = newNode()
-  // A copy: cut out of a longer text, a string refers to that text, one more wait for memory at every comparison
-  // (measured: a third).
+  const made = newNode<Route>()
+  // A copy: a string that was cut out of a longer text refers to that text, which costs every comparison one more wait
+  // for memory (measured: a third).
   node.literals.set(Buffer.from(segment).toString(), made)
   return made
 }
 
 /**
- * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as
- * with 10. When an upstream folds case all literals stand there in small letters, and routes to others are compared
- * with the request once more.
+ * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as with
+ * 10. When an upstream folds case, all literals stand there in lower case, and the routes to other upstreams are
+ * compared with the request once more.
  */
-const buildTries = (routes: readonly Route[], onConflict: (conflict: RouteConflict) => void): Map<string, Node> => {
-  const inSmallLetters = routes.some(({ pathEquality }) => foldsCase(pathEquality))
-  const roots = new Map<string, Node>()
+const buildTries = <Route extends Routable>(
+  routes: readonly Route[],
+  onConflict: (conflict: RouteConflict<Route>) => void,
+): Map<string, Node<Route>> => {
+  const inLowerCase = routes.some(({ pathEquality }) => foldsCase(pathEquality))
+  const roots = new Map<string, Node<Route>>()
   for (const route of routes) {
     for (const host of route.hosts.length > 0 ? route.hosts : [anyHost]) {
-      let node = roots.get(host) ?? newNode()
+      let node = roots.get(host) ?? newNode<Route>()
       roots.set(host, node)
       for (const segment of placeOf(route)) {
-        node = childOf(node, segment !== null && inSmallLetters ? lowerCased(segment) : segment)
+        node = childOf(node, segment !== null && inLowerCase ? lowerCased(segment) : segment)
       }
       const place = route.pattern.rest ? 'rest' : 'end'
       for (const method of route.methods.length > 0 ? route.methods : [anyMethod]) {
@@ -106,12 +131,12 @@ const buildTries = (routes: readonly Route[], onConflict: (conflict: RouteConfli
 }
 
 /** Without a trailing slash where none counts. */
-const placeOf = ({ pattern: { segments }, pathEquality }: Route): Segments =>
+const placeOf = ({ pattern: { segments }, pathEquality }: Routable): Segments =>
   ignoresSlash(pathEquality) && segments.at(-1) === '' ? segments.slice(0, -1) : segments
 
 /** Each pair once. */
-export const findConflicts = (routes: readonly Route[]): RouteConflict[] => {
-  const conflicts = new Map<string, RouteConflict>()
+export const findConflicts = <Route extends Routable>(routes: readonly Route[]): RouteConflict<Route>[] => {
+  const conflicts = new Map<string, RouteConflict<Route>>()
   buildTries(routes, (conflict) => conflicts.set(JSON.stringify([conflict.first.id, conflict.second.id]), conflict))
   return [...conflicts.values()]
 }
@@ -121,20 +146,24 @@ interface Wanted {
   readonly method: string
   /** As they stand in the tries. */
   readonly keys: readonly string[]
-  /** As received, where tries hold routes to upstreams that fold them; else undefined. */
+  /** As received; undefined where no upstream of the tries folds spellings. */
   readonly spelling: readonly string[] | undefined
 }
 
-/** `slash`: the request has a trailing slash that is no part of the place. */
-const takenFor = (taken: Taken | undefined, { method, spelling }: Wanted, slash = false): Route | undefined => {
-  for (let other = taken; other; other = other.next) {
-    if (other.method !== method && other.method !== anyMethod) continue
-    if (!spelling || takesSpelling(other.route, spelling, slash)) return other.route
+/** @param slash whether the request has a trailing slash that is no part of the place. */
+const firstTaking = <Route extends Routable>(
+  entries: Entry<Route> | undefined,
+  { method, spelling }: Wanted,
+  slash = false,
+): Route | undefined => {
+  for (let entry = entries; entry; entry = entry.next) {
+    if (entry.method !== method && entry.method !== anyMethod) continue
+    if (!spelling || takesSpelling(entry.route, spelling, slash)) return entry.route
   }
   return undefined
 }
 
-const takesSpelling = (route: Route, spelling: readonly string[], slash: boolean): boolean => {
+const takesSpelling = (route: Routable, spelling: readonly string[], slash: boolean): boolean => {
   const { pathEquality } = route
   if (slash && !ignoresSlash(pathEquality)) return false
   return (
@@ -142,26 +171,25 @@ const takesSpelling = (route: Route, spelling: readonly string[], slash: boolean
   )
 }
 
-const find = (node: Node, wanted: Wanted, depth: number): Route | undefined => {
-  const { keys } = wanted
-  if (depth === keys.length) {
-    const route = takenFor(node.end, wanted)
+const find = <Route extends Routable>(node: Node<Route>, wanted: Wanted, depth: number): Route | undefined => {
+  const key = wanted.keys[depth]
+  if (key === undefined) {
+    const route = firstTaking(node.end, wanted)
     if (route) return route
   } else {
-    const key = keys[depth]!
     const literal = node.literals?.get(key)
     const found =
       (literal && find(literal, wanted, depth + 1)) ??
       (key === ''
-        ? wanted.spelling && takenFor(node.end, wanted, true)
+        ? wanted.spelling && firstTaking(node.end, wanted, true)
         : node.parameter && find(node.parameter, wanted, depth + 1))
     if (found) return found
   }
-  return takenFor(node.rest, wanted)
+  return firstTaking(node.rest, wanted)
 }
 
 /** A route for `api.test` also serves `api.test:8080`, after routes that name the port. */
-const namedWithoutPort = (roots: ReadonlyMap<string, Node>, host: string): Node | undefined => {
+const namedWithoutPort = <Route>(roots: ReadonlyMap<string, Node<Route>>, host: string): Node<Route> | undefined => {
   const port = host.lastIndexOf(':')
   return port > 0 && !host.endsWith(']') ? roots.get(host.slice(0, port)) : undefined
 }
@@ -171,16 +199,16 @@ const namedWithoutPort = (roots: ReadonlyMap<string, Node>, host: string): Node 
  * other methods does not stand in the way of a less exact one. Literals are compared as the upstream of the route
  * compares them. Throws when two routes tie.
  */
-export const createRouter = (routes: readonly Route[]): Router => {
+export const createRouter = <Route extends Routable>(routes: readonly Route[]): Router<Route> => {
   const roots = buildTries(routes, ({ first, second }) => {
     throw new Error(`the routes ${first.id} and ${second.id} match the same requests`)
   })
   const others = roots.get(anyHost)
   const folding = routes.some(folds)
-  const inSmallLetters = routes.some(({ pathEquality }) => foldsCase(pathEquality))
+  const inLowerCase = routes.some(({ pathEquality }) => foldsCase(pathEquality))
   return {
     match(host, method, segments) {
-      const keys = inSmallLetters ? segments.map(lowerCased) : segments
+      const keys = inLowerCase ? segments.map(lowerCased) : segments
       const wanted: Wanted = { method, keys, spelling: folding ? segments : undefined }
       for (const root of [roots.get(host), namedWithoutPort(roots, host), others]) {
         const route = root && find(root, wanted, 0)

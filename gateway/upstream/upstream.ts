@@ -1,28 +1,7 @@
 import { Pool } from 'undici'
+import type { UpstreamSettings } from '../config/settings/upstream.ts'
 import { createRunning, type Running } from './active-requests.ts'
 import { connectForHttp1 } from './status-line.ts'
-
-export interface UpstreamSettings {
-  /** `http(s)://host[:port][/base/path]` */
-  url: string
-  /** ms */
-  connectTimeout: number
-  /** Longest silence from the upstream until the head of its answer, ms; waiting for the client's body does not count. */
-  headersTimeout: number
-  /**
-   * The same within the answer's body, ms; waiting for the client to read does not count. 0 = any. Also how long a client may stand still,
-   * or stay below 1 kB/s, while it is waited for; 0 = 60 000 there.
-   */
-  idleTimeout: number
-  /** Requests at the same time; more are answered with 503 at once instead of waiting in a queue that nobody bounds. */
-  maxRequests: number
-  /** WebSockets at the same time; more are answered with 503. */
-  maxWebSockets: number
-  /** How long nothing may come from either side of a WebSocket, in ms. 0 = any. */
-  webSocketIdleTimeout: number
-  /** `aud` of the identity JWT; undefined = it gets none. */
-  identityAudience?: string | undefined
-}
 
 /** An API behind the gateway: its connections, and the requests that are with it now. */
 export interface Upstream {

@@ -41,7 +41,7 @@ const readers: Record<string, (url: string) => Promise<unknown>> = {
   'a collector of logs': async (url) => {
     const done = Promise.withResolvers<unknown>()
     const report: LogReport = { dropped() {}, recovered: () => done.resolve(undefined), failed: done.resolve }
-    const settings = { to: url, bufferSize: 1_048_576, http: { interval: 1 } }
+    const settings = { to: url, bufferSize: 1_048_576, http: { batchSize: 262_144, interval: 1 } }
     const log = createLogUpload({ name: 'decision', settings, metrics, report })
     onTestFinished(() => log.close())
     log.write('{}')

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { insecureNames } from '../../../gateway/config/insecure-settings.ts'
 import { parseGatewayConfig } from '../../../gateway/config/load.ts'
+import { insecureNames } from '../../../gateway/config/settings/file.ts'
 import { StartupError } from '../../../platform/startup-error.ts'
 
 const client = { id: 'gateway', secret: 's3cret' }

@@ -18,7 +18,11 @@ const start = async (settings: { bufferSize?: number; batchSize?: number; interv
   const { bufferSize = 1_048_576, ...http } = settings
   const log = openLog({
     name: 'decision',
-    settings: { to: collector.url, bufferSize, http: { interval: 10, token: new Secret('s3cret'), ...http } },
+    settings: {
+      to: collector.url,
+      bufferSize,
+      http: { batchSize: 262_144, interval: 10, token: new Secret('s3cret'), ...http },
+    },
     logger: silentLogger,
     metrics,
   })

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  createProxyTrust,
-  isNetwork,
-  type ProxyFields,
-  plainAddress,
-  sourceOf,
-} from '../../../gateway/request/client-address.ts'
+import { isNetwork } from '../../../gateway/config/settings/values.ts'
+import { createProxyTrust, type ProxyFields, plainAddress, sourceOf } from '../../../gateway/request/client-address.ts'
 import { parseForwarded } from '../../../gateway/request/forwarded.ts'
 
 const networks = ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1']

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCors, isOriginPattern } from '../../../gateway/config/cors.ts'
+import { createCors } from '../../../gateway/config/cors.ts'
+import { isOriginPattern } from '../../../gateway/config/settings/values.ts'
 import { orders, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
 const corsFields = (headers: Headers) =>

@@ -1,44 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { type PathPattern, parsePattern, type Route } from '../../../gateway/routing/path-pattern.ts'
-import { createRouter, findConflicts } from '../../../gateway/routing/router.ts'
+import { type PathPattern, parsePattern } from '../../../gateway/routing/path-pattern.ts'
+import { createRouter, findConflicts, type Routable } from '../../../gateway/routing/router.ts'
 import { nothingIsEqual, type PathEquality } from '../../../policies/path-equality.ts'
 import { createRandom } from '../fuzz/random.ts'
 
-const route = (id: string, path: string, more: Partial<Route> = {}): Route => ({
+type TestRoute = Routable & { upstream: string }
+
+const route = (id: string, path: string, more: Partial<TestRoute> = {}): TestRoute => ({
   id,
   hosts: [],
-  pattern: parsePattern(path) as PathPattern,
   methods: [],
-  auth: 'none',
-  issuers: [],
-  audience: [],
-  scopes: [],
-  impersonation: 'allow',
-  policyHeaders: [],
-  context: {},
-  entrypoint: 'surrogate/gateway/decision',
-  isolation: 'main',
-  upstream: 'u',
-  toIssuer: false,
-  stripSegments: 0,
-  forwardAuthorization: true,
-  insufficientScopeStatus: 401,
-  encodedSlash: 'refuse',
-  matrixParameters: 'refuse',
+  pattern: parsePattern(path) as PathPattern,
   pathEquality: nothingIsEqual,
-  bodySize: 1,
-  acceptPersonalAccessTokens: false,
-  websocket: false,
-  cors: undefined,
-  rateLimits: [],
-  resourceMetadata: undefined,
+  upstream: 'u',
   ...more,
 })
 
 const segmentsOf = (path: string) => (path === '/' ? [] : path.slice(1).split('/'))
 
 /** Of `routes`, which one takes `method host path`. */
-const winner = (routes: Route[], path: string, { host = 'a.test', method = 'GET' } = {}) =>
+const winner = (routes: TestRoute[], path: string, { host = 'a.test', method = 'GET' } = {}) =>
   createRouter(routes).match(host, method, segmentsOf(path))?.id
 
 describe('what a pattern matches', () => {
@@ -106,7 +87,7 @@ describe('which of several routes wins', () => {
     const both: PathEquality = { case: 'insensitive', trailingSlash: 'ignore' }
     const at =
       (pathEquality: PathEquality) =>
-      (id: string, path: string, more: Partial<Route> = {}) =>
+      (id: string, path: string, more: Partial<TestRoute> = {}) =>
         route(id, path, { pathEquality, ...more })
 
     test.each<[string, PathEquality, string]>([
@@ -208,10 +189,10 @@ describe('which of several routes wins', () => {
 })
 
 describe('routes that tie', () => {
-  const folding: Partial<Route> = { pathEquality: { case: 'insensitive', trailingSlash: 'ignore' } }
-  const ties = (...routes: Route[]) => findConflicts(routes).map(({ first, second }) => `${first.id} ${second.id}`)
+  const folding: Partial<TestRoute> = { pathEquality: { case: 'insensitive', trailingSlash: 'ignore' } }
+  const ties = (...routes: TestRoute[]) => findConflicts(routes).map(({ first, second }) => `${first.id} ${second.id}`)
 
-  test.each<[string, Partial<Route>, string, Partial<Route>, boolean]>([
+  test.each<[string, Partial<TestRoute>, string, Partial<TestRoute>, boolean]>([
     ['/a/{x}', {}, '/a/{y}', {}, true],
     ['/a/**', {}, '/a/**', {}, true],
     ['/a', { methods: ['GET', 'POST'] }, '/a', { methods: ['POST'] }, true],

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setInterval as every } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { upstream as upstreamSettings } from '../../../gateway/config/settings/upstream.ts'
 import { ClientPace } from '../../../gateway/upstream/client-rate.ts'
 import { createUpstream } from '../../../gateway/upstream/upstream.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -213,8 +214,8 @@ describe('a pace', () => {
   })
 
   test('with idleTimeout: 0s is that of a minute', async () => {
-    const settings = { url: 'http://localhost', connectTimeout: 1, headersTimeout: 1, maxRequests: 1, maxWebSockets: 1 }
-    const upstream = createUpstream('a', { ...settings, webSocketIdleTimeout: 0, idleTimeout: 0 })
+    const settings = upstreamSettings.parse({ url: 'http://localhost', idleTimeout: '0s' })
+    const upstream = createUpstream('a', settings)
     expect([upstream.clientPatience, upstream.idleTimeout]).toEqual([60_000, 0])
     await upstream.close()
   })

@@ -1,6 +1,5 @@
-import type { OwnDocument } from '../request/own-documents.ts'
-import type { Route } from '../routing/path-pattern.ts'
-import type { RouteEntry } from './schema.ts'
+import type { Route } from './route.ts'
+import type { RouteEntry } from './settings/route.ts'
 
 /**
  * Protected-resource metadata (RFC 9728): where a client that got a 401 learns which issuers to ask for a token, and for which scopes.
@@ -29,7 +28,7 @@ export const resourceMetadataUrl = ({ auth, audience }: Pick<RouteEntry, 'auth' 
 /** One document for every resource; `resource` is spelt exactly as tokens must name it. */
 export const protectedResourceDocuments = (
   routes: readonly Pick<Route, 'auth' | 'issuers' | 'audience' | 'scopes'>[],
-): OwnDocument[] => {
+): { host: string; path: string; body: string }[] => {
   const resources = new Map<string, { issuers: Set<string>; scopes: Set<string> }>()
   for (const route of routes) {
     if (route.auth === 'none') continue
@@ -40,7 +39,7 @@ export const protectedResourceDocuments = (
       resources.set(audience, known)
     }
   }
-  return [...resources].flatMap(([resource, { issuers, scopes }]): OwnDocument[] => {
+  return [...resources].flatMap(([resource, { issuers, scopes }]) => {
     const url = resourceUrl(resource)
     if (!url) return []
     const body = {
