@@ -10,8 +10,8 @@ import { importGraph, namingEmittedFiles } from './build/emitted-imports.ts'
 import { commandLine, gatewaySchemaFile, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
 
 /**
- * `npm run build [-- --output <folder>]` makes `dist/`: the package for publishing, plain JavaScript with the files that it reads at
- * their usual places. `docs/maintaining.md` says what is in it and why.
+ * `npm run build [-- --output <folder>]` makes `dist/`: the package for publishing, plain JavaScript with the files
+ * that it reads at their usual places. `docs/maintaining.md` says what is in it and why.
  */
 const build = async (target: string): Promise<void> => {
   await requireReplaceable(target)
@@ -34,7 +34,10 @@ const build = async (target: string): Promise<void> => {
 const root = fileURLToPath(new URL('..', import.meta.url))
 const areas = ['bin', 'events', 'gateway', 'issuer', 'migrations', 'platform', 'policies', 'relay']
 
-/** Files beside the code: what ships with it, and what only the sources need. Anything else must be put into one of the two. */
+/**
+ * Files beside the code: what ships with it, and what only the sources need. Anything else must be put into one of the
+ * two.
+ */
 const ships = /\.(rego|json|yaml|tar\.gz)$|^bin\/surrogate\.cjs$/
 const staysHere = /\.ts$|^bin\/require-node\.cjs$|(^|\/)\./
 
@@ -68,7 +71,10 @@ const copyAssets = async (output: string): Promise<void> => {
   await chmod(join(output, 'bin', 'surrogate.cjs'), 0o755)
 }
 
-/** The declarations that an application can reach, naming files that it has; the others would only invite imports of internals. */
+/**
+ * The declarations that an application can reach, naming files that it has; the others would only invite imports of
+ * internals.
+ */
 const publishDeclarations = async (output: string): Promise<void> => {
   const declarations = (await filesBelow(output, '')).filter((file) => file.endsWith('.d.ts'))
   for (const file of declarations) {

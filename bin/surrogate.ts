@@ -3,8 +3,8 @@ import { flushStdout } from '../platform/line-writer.ts'
 import { StartupError } from '../platform/startup-error.ts'
 
 /**
- * The command line. A command is a row of this table; its module is loaded only when it runs and answers with the exit code:
- * 0 done, 1 a check failed, 2 usage or configuration, 3 something needed is unreachable.
+ * The command line. A command is a row of this table; its module is loaded only when it runs and answers with the exit
+ * code: 0 done, 1 a check failed, 2 usage or configuration, 3 something needed is unreachable.
  */
 export type Run = (args: readonly string[]) => Promise<number>
 

@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** Signing keys, subject tokens, opaque access tokens and impersonation sessions. No token stands here in clear: a digest finds its row. */
+/**
+ * Signing keys, subject tokens, opaque access tokens and impersonation sessions. No token stands here in clear: a
+ * digest finds its row.
+ */
 export const tokens: Migration = {
   name: '0002-tokens',
   up: (knex) =>

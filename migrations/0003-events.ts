@@ -1,9 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * The ledger of events: what happened (`outbox`), who is to be told (`hooks`), and how far that got (`deliveries`, `lanes`,
- * `delivery_attempts`). Issuer and relay share it, so the inbox is not a copy but the mark `ingested_at` on the outbox row: set
- * once, in the transaction that makes the deliveries.
+ * The ledger of events: what happened (`outbox`), who is to be told (`hooks`), and how far that got (`deliveries`,
+ * `lanes`, `delivery_attempts`). Issuer and relay share it, so the inbox is not a copy but the mark `ingested_at` on
+ * the outbox row: set once, in the transaction that makes the deliveries.
  */
 export const events: Migration = {
   name: '0003-events',

@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** What no longer counts although its signature holds. Readers follow by number: see `issuer/revocations/revocation-store.ts`. */
+/**
+ * What no longer counts although its signature holds. Readers follow by number: see
+ * `issuer/revocations/revocation-store.ts`.
+ */
 export const revocations: Migration = {
   name: '0004-revocations',
   up: (knex) =>

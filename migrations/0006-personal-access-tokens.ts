@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** Personal access tokens, what tells a token or an actor that came from one, and the look-ups of the impersonation trail. */
+/**
+ * Personal access tokens, what tells a token or an actor that came from one, and the look-ups of the impersonation
+ * trail.
+ */
 export const personalAccessTokens: Migration = {
   name: '0006-personal-access-tokens',
   up: (knex) =>

@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** Tells the resources that starts made for the Management API from those that callers registered under the same indicator. */
+/**
+ * Tells the resources that starts made for the Management API from those that callers registered under the same
+ * indicator.
+ */
 export const managementResources: Migration = {
   name: '0008-management-resources',
   up: (knex) =>

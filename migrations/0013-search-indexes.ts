@@ -1,14 +1,16 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * What lists, searches and totals of the Management API stand on, so that none of them reads a large table from end to end.
+ * What lists, searches and totals of the Management API stand on, so that none of them reads a large table from end to
+ * end.
  *
- * Search: one trigram index a table, over every field that is searched. `pg_trgm` is part of PostgreSQL's own contrib modules and trusted:
- * whoever may create in the database may create it.
+ * Search: one trigram index a table, over every field that is searched. `pg_trgm` is part of PostgreSQL's own contrib
+ * modules and trusted: whoever may create in the database may create it.
  *
- * Totals: counting a million users takes tens of milliseconds and reads an index whole, for every page of the list. `row_counts` holds the
- * number instead, kept by triggers in the transaction of the change, so it is exact for every reader. It is spread over slots, because
- * two transactions that write to one wait for each other; its sum is the number.
+ * Totals: counting a million users takes tens of milliseconds and reads an index whole, for every page of the list.
+ * `row_counts` holds the number instead, kept by triggers in the transaction of the change, so it is exact for every
+ * reader. It is spread over slots, because two transactions that write to one wait for each other; its sum is the
+ * number.
  */
 export const searchIndexes: Migration = {
   name: '0013-search-indexes',

@@ -1,8 +1,8 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * How receivers fare, shared by all relays: consecutive failures and the circuit breaker, the rate limit, the catching up after an
- * absence; and which relays are alive, so that what a dead one held is taken over within seconds.
+ * How receivers fare, shared by all relays: consecutive failures and the circuit breaker, the rate limit, the catching
+ * up after an absence; and which relays are alive, so that what a dead one held is taken over within seconds.
  */
 export const deliveryHealth: Migration = {
   name: '0016-delivery-health',

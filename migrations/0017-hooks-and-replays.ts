@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** Hooks for some organizations only, replays that outlive whoever runs them, test-sends, and what pulling readers can no longer get. */
+/**
+ * Hooks for some organizations only, replays that outlive whoever runs them, test-sends, and what pulling readers can
+ * no longer get.
+ */
 export const hooksAndReplays: Migration = {
   name: '0017-hooks-and-replays',
   up: (knex) =>

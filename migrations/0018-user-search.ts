@@ -1,10 +1,11 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * What users are searched by, in one narrow text per user: all searched fields in lower case, a line each. A search that no trigram helps
- * (two letters, or something that everybody has) reads this table instead of the wide one, and compares bytes (collation "C") instead of
- * letters of two cases, in a sixth of the time. One trigram index on it stands for the one over five columns of `users`, which then need
- * not be written when something else of a user changes. Triggers keep it, in the transaction of the change.
+ * What users are searched by, in one narrow text per user: all searched fields in lower case, a line each. A search
+ * that no trigram helps (two letters, or something that everybody has) reads this table instead of the wide one, and
+ * compares bytes (collation "C") instead of letters of two cases, in a sixth of the time. One trigram index on it
+ * stands for the one over five columns of `users`, which then need not be written when something else of a user
+ * changes. Triggers keep it, in the transaction of the change.
  */
 export const userSearch: Migration = {
   name: '0018-user-search',

@@ -1,6 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
-/** The scripts that add custom claims to access tokens: one for users' tokens, one for those of machine-to-machine applications. */
+/**
+ * The scripts that add custom claims to access tokens: one for users' tokens, one for those of machine-to-machine
+ * applications.
+ */
 export const claimsScripts: Migration = {
   name: '0019-claims-scripts',
   up: (knex) =>

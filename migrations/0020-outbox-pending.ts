@@ -1,8 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * Fewer bytes and index entries for each event and delivery. The marks of an event move to a narrow row that lives until the event is taken
- * in, so that its own row, with the payload, is written once; indexes that nobody but retention reads become ranges of blocks, or go.
+ * Fewer bytes and index entries for each event and delivery. The marks of an event move to a narrow row that lives
+ * until the event is taken in, so that its own row, with the payload, is written once; indexes that nobody but
+ * retention reads become ranges of blocks, or go.
  */
 export const outboxPending: Migration = {
   name: '0020-outbox-pending',

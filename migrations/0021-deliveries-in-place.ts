@@ -1,8 +1,9 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * A delivery that succeeds is changed in place (a heap-only update): no index tells open deliveries from others any more. They are found by
- * their lane, which says from which version on to look; and a lane is leased without moving in an index.
+ * A delivery that succeeds is changed in place (a heap-only update): no index tells open deliveries from others any
+ * more. They are found by their lane, which says from which version on to look; and a lane is leased without moving in
+ * an index.
  */
 export const deliveriesInPlace: Migration = {
   name: '0021-deliveries-in-place',

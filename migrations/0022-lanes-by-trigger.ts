@@ -1,8 +1,8 @@
 import type { Migration } from '../platform/database.ts'
 
 /**
- * Lanes end with their hook by a trigger. A foreign key does that too, but looks the hook up, and locks it, for each new lane. Whoever opens
- * lanes has the hook locked already.
+ * Lanes end with their hook by a trigger. A foreign key does that too, but looks the hook up, and locks it, for each
+ * new lane. Whoever opens lanes has the hook locked already.
  */
 export const lanesByTrigger: Migration = {
   name: '0022-lanes-by-trigger',

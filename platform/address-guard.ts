@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 
-/** Tells which network addresses outbound requests to customers' URLs may reach: public ones, and the networks the operator names. */
+/**
+ * Tells which network addresses outbound requests to customers' URLs may reach: public ones, and the networks the
+ * operator names.
+ */
 export interface AddressGuard {
   /** Why this IP literal must not be reached; undefined when it may. Anything that is not an IP literal is refused. */
   refusal(address: string): string | undefined
@@ -41,7 +44,10 @@ export const createAddressGuard = ({
   }
 }
 
-/** 4 or 16 bytes. Only what `node:net` reads as an address: no decimal, octal, hex or short forms (the URL parser has unfolded those). */
+/**
+ * 4 or 16 bytes. Only what `node:net` reads as an address: no decimal, octal, hex or short forms (the URL parser has
+ * unfolded those).
+ */
 const parseAddress = (text: string): Uint8Array | undefined => {
   const address = text.split('%')[0]!
   const family = isIP(address)
@@ -105,7 +111,8 @@ const refusedIPv4 = table({
 // Otherwise read as IPv4-compatible ones.
 const hostItself = table({ '::/128': 'it means "this host"', '::1/128': 'it is a loopback address' })
 
-// Everything that is routed publicly lies here (RFC 4291 §2.4): loopback, ULA, link-local, site-local and multicast do not.
+// Everything that is routed publicly lies here (RFC 4291 §2.4): loopback, ULA, link-local, site-local and multicast do
+// not.
 const globalUnicast = network('2000::/3')
 const refusedIPv6 = table({
   '2001::/23': 'it is reserved for protocol assignments',

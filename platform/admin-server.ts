@@ -2,7 +2,10 @@ import type { Health } from './health.ts'
 import { listen, type RunningServer } from './http-server.ts'
 import type { Metrics } from './metrics.ts'
 
-/** The operators' listener, never on the public port: `/livez` (the process runs), `/readyz` (it can serve; 503 when not), `/metrics` (Prometheus). */
+/**
+ * The operators' listener, never on the public port: `/livez` (the process runs), `/readyz` (it can serve; 503 when
+ * not), `/metrics` (Prometheus).
+ */
 export const startAdminServer = (options: {
   host: string
   port: number

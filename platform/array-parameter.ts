@@ -1,6 +1,7 @@
 /**
- * Arrays among the values of a statement, as the text that PostgreSQL reads. The driver puts one together element by element, by regular
- * expressions. JSON has the same form but for its brackets, and but for what it escapes, which is left to the driver.
+ * Arrays among the values of a statement, as the text that PostgreSQL reads. The driver puts one together element by
+ * element, by regular expressions. JSON has the same form but for its brackets, and but for what it escapes, which is
+ * left to the driver.
  */
 export const withArrayText = (values: readonly unknown[]): unknown[] =>
   values.map((value) => (Array.isArray(value) ? (arrayText(value) ?? value) : value))

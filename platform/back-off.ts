@@ -3,7 +3,10 @@ export interface BackOffBounds {
   first?: number
   /** In ms. Default 5 000. */
   longest?: number
-  /** Share of the delay by which it is longer or shorter at random, so that those who failed together do not come back together. Default 0. */
+  /**
+   * Share of the delay by which it is longer or shorter at random, so that those who failed together do not come back
+   * together. Default 0.
+   */
   jitter?: number
 }
 

@@ -18,8 +18,9 @@ interface Waiting<Call, Result> {
 }
 
 /**
- * Without load each call goes out at once, at the end of the event loop's turn. Under load they gather by themselves, the more the slower
- * the other side is, so that what a sending costs is shared. A failure is told to the call that caused it, not to its companions.
+ * Without load each call goes out at once, at the end of the event loop's turn. Under load they gather by themselves,
+ * the more the slower the other side is, so that what a sending costs is shared. A failure is told to the call that
+ * caused it, not to its companions.
  */
 export const createBatcher = <Call, Result>(
   options: BatcherOptions<Call, Result>,

@@ -1,4 +1,7 @@
-/** The time, as an argument: JWT times, back-off and caches take it from here; expiry in SQL uses the database's `now()`. */
+/**
+ * The time, as an argument: JWT times, back-off and caches take it from here; expiry in SQL uses the database's
+ * `now()`.
+ */
 export type Clock = () => Date
 
 export const systemClock: Clock = () => new Date()

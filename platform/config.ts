@@ -46,12 +46,13 @@ export const loadTogether = (...loads: readonly (() => unknown)[]): void => {
   if (lines.size > 0) throw new InvalidSettings([...lines])
 }
 
-const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const units = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
 
 /** `500ms`, `5s`, `10m`, `1h`, `14d` → milliseconds. */
 export const parseDuration = (text: string): number | undefined => {
-  const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text)
-  return match ? Number(match[1]) * units[match[2]!]! : undefined
+  const [, number, unit = ''] = /^(\d{1,9})([a-z]+)$/.exec(text) ?? []
+  const ms = units.get(unit)
+  return ms === undefined ? undefined : Number(number) * ms
 }
 
 /** Building blocks of configuration schemas; every one takes the text of an environment variable. */

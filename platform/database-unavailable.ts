@@ -1,7 +1,8 @@
 /**
- * Whether an error of `pg` or knex says that the database cannot serve at this moment: its name has no address (a container that is being
- * replaced), it is not there, refuses, ends or drops connections (SQLSTATE class 08, 57P01 to 57P03), it has no connection, disk or memory
- * left (class 53), or the pool has no connection left. What was asked may have been carried out.
+ * Whether an error of `pg` or knex says that the database cannot serve at this moment: its name has no address (a
+ * container that is being replaced), it is not there, refuses, ends or drops connections (SQLSTATE class 08, 57P01 to
+ * 57P03), it has no connection, disk or memory left (class 53), or the pool has no connection left. What was asked may
+ * have been carried out.
  */
 export const isDatabaseUnavailable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false

@@ -16,7 +16,9 @@ export interface Statement {
   text: string
 }
 
-/** Runs one statement and returns its rows, on the pool, in a `pg` transaction or in a knex transaction (see `queryOf`). */
+/**
+ * Runs one statement and returns its rows, on the pool, in a `pg` transaction or in a knex transaction (see `queryOf`).
+ */
 export type Query = <Row extends object = Record<string, unknown>>(
   statement: Statement,
   values: readonly unknown[],
@@ -28,7 +30,10 @@ export type Transaction = Knex.Transaction | Query
 export interface Database {
   /** Migrations and the Management API. */
   knex: Knex
-  /** The token path: short named statements, each its own transaction, over a few shared connections (`pipelined-query.ts`). */
+  /**
+   * The token path: short named statements, each its own transaction, over a few shared connections
+   * (`pipelined-query.ts`).
+   */
   query: Query
   /**
    * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. `idleMs`: in place of
@@ -51,8 +56,8 @@ const types: pg.CustomTypesConfig = {
 
 const pipelinedConnections = 4
 /**
- * PostgreSQL would compile statements that it thinks dear, at every execution. Ours are short; and before version 18 it thinks any dear that
- * scans a table against our wish.
+ * PostgreSQL would compile statements that it thinks dear, at every execution. Ours are short; and before version 18 it
+ * thinks any dear that scans a table against our wish.
  */
 const notCompiled = '-c jit=off'
 
@@ -107,11 +112,14 @@ export const queryOf = (transaction: Transaction): Query =>
 export interface DatabaseOptions {
   connection: DatabaseConnection
   logger: Logger
-  /** Connections of the pool for transactions and, separately, of knex's pool. Default 10 each; four more carry single statements. */
+  /**
+   * Connections of the pool for transactions and, separately, of knex's pool. Default 10 each; four more carry single
+   * statements.
+   */
   poolSize?: number
   /**
-   * How long the server keeps a transaction of `transaction()` whose process does nothing, in ms: one that hangs gives its locks back.
-   * Default 15 000.
+   * How long the server keeps a transaction of `transaction()` whose process does nothing, in ms: one that hangs gives
+   * its locks back. Default 15 000.
    */
   transactionIdleMs?: number
 }
@@ -130,18 +138,20 @@ export const createDatabase = ({
     types,
     options: notCompiled,
   }
-  // Named statements look rows up by key: one plan is right for all values, and planning anew takes several times what they take. Nor may
-  // a plan depend on how small a table was when it was made: those of the ledger fill within seconds.
+  // Named statements look rows up by key: one plan is right for all values, and planning anew takes several times what
+  // they take. Nor may a plan depend on how small a table was when it was made: those of the ledger fill within
+  // seconds.
   const planned = { ...settings, options: `${notCompiled} -c plan_cache_mode=force_generic_plan -c enable_seqscan=off` }
   const pool = new pg.Pool({ ...planned, max: poolSize, idleTimeoutMillis: 30_000 })
   let closing = false
-  // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool adds the whole
-  // client to the error, so only what it says is logged.
+  // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool
+  // adds the whole client to the error, so only what it says is logged.
   const onBroken = ({ message, ...error }: NodeJS.ErrnoException) => {
     if (!closing) logger.warn({ reason: message, code: error.code }, 'a database connection broke')
   }
   pool.on('error', onBroken)
-  // In use, a connection fails the next statement, and the pool does not take it back. It may break before whoever wanted it has it.
+  // In use, a connection fails the next statement, and the pool does not take it back. It may break before whoever
+  // wanted it has it.
   pool.on('connect', (client) => client.on('error', () => {}))
   const pipelined = createPipelinedQuery({ settings: planned, connections: pipelinedConnections, onBroken })
   const sayOfKnex = (message: unknown) => {
@@ -206,7 +216,10 @@ export interface Migration {
   up(knex: Knex): Promise<unknown>
 }
 
-/** Brings the schema up to date; several instances may call it at once (knex takes a lock; the loser waits and finds nothing to do). */
+/**
+ * Brings the schema up to date; several instances may call it at once (knex takes a lock; the loser waits and finds
+ * nothing to do).
+ */
 export const migrate = async ({ knex }: Database, migrations: readonly Migration[]): Promise<string[]> => {
   const migrationSource: Knex.MigrationSource<Migration> = {
     getMigrations: async () => [...migrations],

@@ -2,30 +2,33 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { sha256 } from './secret.ts'
 
 /**
- * Encryption at rest: AES-256-GCM under the key-encryption key, with the key's id in front so that two keys can be live while one
- * replaces the other. Layout: version (1 byte) · key id (4) · nonce (12) · tag (16) · ciphertext.
+ * Encryption at rest: AES-256-GCM under the key-encryption key, with the key's id in front so that two keys can be live
+ * while one replaces the other. Layout: version (1 byte) · key id (4) · nonce (12) · tag (16) · ciphertext.
  */
 export interface Envelope {
-  /** `context` (associated data) binds the ciphertext to its place, e.g. `signing-key:<kid>`; opening needs the same. */
+  /**
+   * `context` (associated data) binds the ciphertext to its place, e.g. `signing-key:<kid>`; opening needs the same.
+   */
   seal(plaintext: string | Uint8Array, context: string): Buffer
   /** Throws when the key is not known, the context differs or a byte was changed. */
   open(sealed: Uint8Array, context: string): Buffer
-  /** True when `sealed` is under another key than the current one, so that a rotation can find what is left to re-encrypt. */
+  /**
+   * True when `sealed` is under another key than the current one, so that a rotation can find what is left to
+   * re-encrypt.
+   */
   isStale(sealed: Uint8Array): boolean
 }
 
 const version = 1
-const keyIdOf = (key: Uint8Array) => sha256(key).subarray(0, 4)
 
 /** Keys are 32 bytes. `previous` can only be read. */
 export const createEnvelope = (keys: { current: Uint8Array; previous?: Uint8Array | undefined }): Envelope => {
-  const readable = [keys.current, keys.previous]
-    .filter((key) => key !== undefined)
-    .map((key) => {
-      if (key.length !== 32) throw new TypeError('A key-encryption key must be 32 bytes.')
-      return { id: keyIdOf(key), key }
-    })
-  const current = readable[0]!
+  const readableKey = (key: Uint8Array) => {
+    if (key.length !== 32) throw new TypeError('A key-encryption key must be 32 bytes.')
+    return { id: sha256(key).subarray(0, 4), key }
+  }
+  const current = readableKey(keys.current)
+  const readable = keys.previous === undefined ? [current] : [current, readableKey(keys.previous)]
 
   return {
     seal(plaintext, context) {

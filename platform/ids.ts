@@ -3,7 +3,8 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz'
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-// Drawn ahead: a call to the generator costs ~3 µs however few bytes it is for. Every byte is used once and then overwritten.
+// Drawn ahead: a call to the generator costs ~3 µs however few bytes it is for. Every byte is used once and then
+// overwritten.
 const pool = Buffer.alloc(4_096)
 let poolUsed = pool.length
 
@@ -28,7 +29,10 @@ const randomFrom = (characters: string, length: number): string => {
   return text
 }
 
-/** A record id: 21 characters of [0-9a-z] (108 bits). Users and organizations have 12 (62 bits), as existing SDKs expect. */
+/**
+ * A record id: 21 characters of [0-9a-z] (108 bits). Users and organizations have 12 (62 bits), as existing SDKs
+ * expect.
+ */
 export const newId = (length = 21): string => randomFrom(alphabet, length)
 
 /** `length` characters of [0-9A-Za-z], 5.95 bits each: for client secrets (43 → 256 bits), signing keys (32). */
@@ -65,7 +69,10 @@ const headOf = (now: number): string => {
   return head
 }
 
-/** UUID version 7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random; sorts by time across processes within a millisecond. */
+/**
+ * UUID version 7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random; sorts by time across processes within a
+ * millisecond.
+ */
 export const uuidv7 = (now = Date.now()): string => {
   if (tailsUsed === tailDigits.length) refillTails()
   const start = tailsUsed

@@ -1,10 +1,16 @@
 import type { Logger } from './logger.ts'
 
-/** Start and stop as mirrors: whatever opens a resource registers its release here, and `stop` releases in reverse order. */
+/**
+ * Start and stop as mirrors: whatever opens a resource registers its release here, and `stop` releases in reverse
+ * order.
+ */
 export interface Lifecycle {
   /** `release` gets at most `timeoutMs` (default 15 000), after which the next one is released all the same. */
   onStop(name: string, release: () => Promise<unknown> | unknown, timeoutMs?: number): void
-  /** Runs every release once, last registered first; a release that fails is logged and does not keep the others from running. */
+  /**
+   * Runs every release once, last registered first; a release that fails is logged and does not keep the others from
+   * running.
+   */
   stop(): Promise<void>
   readonly stopping: boolean
 }

@@ -2,11 +2,16 @@ import { accessSync, closeSync, constants, mkdirSync, openSync, statSync, writeS
 import { dirname } from 'node:path'
 import { isatty } from 'node:tty'
 
-/** Lines for a file or for stdout. `write` neither waits nor throws; a descriptor that takes nothing holds up nobody. */
+/**
+ * Lines for a file or for stdout. `write` neither waits nor throws; a descriptor that takes nothing holds up nobody.
+ */
 export interface LineWriter {
   /** Takes a line with its end. False: it was dropped, because more than `bufferSize` bytes wait already. */
   write(line: string): boolean
-  /** Opens the file anew, after the old one was moved away. Throws, and goes on with the old one, when it cannot be opened. */
+  /**
+   * Opens the file anew, after the old one was moved away. Throws, and goes on with the old one, when it cannot be
+   * opened.
+   */
   reopen(): void
   /** Resolves when everything is written, or could not be for 2 s. */
   close(): Promise<void>
@@ -51,7 +56,10 @@ export const openLines = ({ to, bufferSize, onError, onWritten }: LineWriterOpti
   }
 }
 
-/** Non-blocking: a thread that writes to a full pipe would keep the process from ending. Regular files know no difference. */
+/**
+ * Non-blocking: a thread that writes to a full pipe would keep the process from ending. Regular files know no
+ * difference.
+ */
 const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK
 /** Readable for the owner and their group: lines tell who did what. */
 const fileMode = 0o640
@@ -209,7 +217,10 @@ const stdoutSink = (): Sink => {
   return sink
 }
 
-/** Node makes pipes and sockets non-blocking when it first looks at `process.stdout`; a terminal must be opened anew for that. */
+/**
+ * Node makes pipes and sockets non-blocking when it first looks at `process.stdout`; a terminal must be opened anew for
+ * that.
+ */
 const stdoutDescriptor = (): number => {
   void process.stdout
   if (!isatty(1)) return 1

@@ -3,7 +3,9 @@ import { openLines } from './line-writer.ts'
 
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'level'>
 
-/** Members that hold credentials wherever they appear in a logged object; a second net, the first is not to log them. */
+/**
+ * Members that hold credentials wherever they appear in a logged object; a second net, the first is not to log them.
+ */
 const credentials = [
   'authorization',
   'cookie',
@@ -21,10 +23,15 @@ const credentials = [
   'token',
 ]
 
-/** Bytes that wait while nobody reads stdout; more are dropped: a log never takes all memory, nor holds up what it tells about. */
+/**
+ * Bytes that wait while nobody reads stdout; more are dropped: a log never takes all memory, nor holds up what it tells
+ * about.
+ */
 const bufferSize = 16_777_216
 
-/** JSON lines to stdout (or `destination`), `name` in each. Levels as pino: trace debug info warn error fatal silent. */
+/**
+ * JSON lines to stdout (or `destination`), `name` in each. Levels as pino: trace debug info warn error fatal silent.
+ */
 export const createLogger = (options: {
   name: string
   level: string
@@ -50,8 +57,8 @@ const throttleMs = 1_000
 const lastLines = new WeakMap<Logger, Map<string, number>>()
 
 /**
- * The level of a line that callers cause as often as they like, so that nobody can fill the log: `level` for one line of
- * a kind in a second, `debug` for the others.
+ * The level of a line that callers cause as often as they like, so that nobody can fill the log: `level` for one line
+ * of a kind in a second, `debug` for the others.
  */
 export const throttledLevel = <Level extends 'warn' | 'error'>(
   logger: Logger,

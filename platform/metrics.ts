@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** The metrics of one process, in Prometheus' text format at `/metrics` of the admin listener. Names begin with `surrogate_`. */
+/**
+ * The metrics of one process, in Prometheus' text format at `/metrics` of the admin listener. Names begin with
+ * `surrogate_`.
+ */
 export interface Metrics {
   counter<Label extends string = never>(name: string, help: string, labels?: readonly Label[]): Counter<Label>
   gauge<Label extends string = never>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>

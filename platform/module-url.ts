@@ -1,6 +1,6 @@
 /**
- * URLs of our own files, the same from the TypeScript sources and from the published JavaScript: code is named without its
- * extension (`moduleUrl('./worker', import.meta.url)`), which is that of the module that asks.
+ * URLs of our own files, the same from the TypeScript sources and from the published JavaScript: code is named without
+ * its extension (`moduleUrl('./worker', import.meta.url)`), which is that of the module that asks.
  */
 export const moduleUrl = (path: string, from: string): URL =>
   new URL(path + (from.endsWith('.ts') ? '.ts' : '.js'), from)

@@ -12,7 +12,10 @@ export interface NatsServers {
 
 const protocols = ['nats:', 'tls:']
 
-/** `nats://[user:password@|token@]host[:4222]`, or `tls://…`; several separated by commas, with the same scheme and credentials. */
+/**
+ * `nats://[user:password@|token@]host[:4222]`, or `tls://…`; several separated by commas, with the same scheme and
+ * credentials.
+ */
 export const natsUrl = () =>
   z.string().transform((value, context): NatsServers => {
     const servers = parseNatsUrl(value)
@@ -37,13 +40,12 @@ const parseNatsUrl = (value: string): NatsServers | string => {
   )
   if (logins.size > 1) return 'must have the same credentials for every server'
 
-  const [first] = urls
-  const { username, password } = urls.find((url) => url.username !== '') ?? first!
-  const decoded = decode(username, password)
+  const login = urls.find((url) => url.username !== '')
+  const decoded = login ? decode(login.username, login.password) : {}
   if (decoded === undefined) return 'must have its credentials percent-encoded'
   return {
     addresses: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
-    tls: first!.protocol === 'tls:',
+    tls: urls.some(({ protocol }) => protocol === 'tls:'),
     credentials: decoded,
   }
 }

@@ -35,8 +35,9 @@ const pingIntervalMs = 5_000
 const retryMs = { from: 250, to: 2_000 }
 
 /**
- * Connects; resolves also when no server answered in time, because the process can do without for now. Throws `StartupError` when the
- * credentials file cannot be read. A wrong password is tried again for ever: it may be put right on the server.
+ * Connects; resolves also when no server answered in time, because the process can do without for now. Throws
+ * `StartupError` when the credentials file cannot be read. A wrong password is tried again for ever: it may be put
+ * right on the server.
  */
 export const connectNats = async ({
   servers,

@@ -1,13 +1,13 @@
 /**
- * The one of `names` that `wrong` was probably meant to be: the fewest letters left out, added, changed or swapped, and no more than a
- * third of them. Undefined when none is near, or when two are equally near.
+ * The one of `names` that `wrong` was probably meant to be: the fewest letters left out, added, changed or swapped, and
+ * no more than a third of them. Undefined when none is near, or when two are equally near.
  */
 export const nearest = (wrong: string, names: readonly string[]): string | undefined => {
-  const near = names
+  const [first, second] = names
     .map((name) => ({ name, distance: distanceOf(wrong.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, distance }) => distance <= Math.max(name.length, wrong.length) / 3)
     .sort((one, other) => one.distance - other.distance)
-  return near.length > 1 && near[0]!.distance === near[1]!.distance ? undefined : near[0]?.name
+  return first?.distance === second?.distance ? undefined : first?.name
 }
 
 /** `; did you mean port?`, or nothing. */
@@ -18,22 +18,17 @@ export const didYouMean = (wrong: unknown, names: readonly string[]): string => 
 
 /** Of Damerau and Levenshtein, with swaps of neighbours only. */
 const distanceOf = (one: string, other: string): number => {
-  const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, index) => index)]
+  const cells = new Map<string, number>()
+  const at = (left: number, right: number) =>
+    left === 0 || right === 0 ? left + right : (cells.get(`${left},${right}`) ?? 0)
   for (let left = 1; left <= one.length; left++) {
-    const row = [left]
     for (let right = 1; right <= other.length; right++) {
       const same = one[left - 1] === other[right - 1]
       const swapped = left > 1 && right > 1 && one[left - 1] === other[right - 2] && one[left - 2] === other[right - 1]
-      row.push(
-        Math.min(
-          rows[left - 1]![right]! + 1,
-          row[right - 1]! + 1,
-          rows[left - 1]![right - 1]! + (same ? 0 : 1),
-          swapped ? rows[left - 2]![right - 2]! + 1 : Number.POSITIVE_INFINITY,
-        ),
-      )
+      const changed = at(left - 1, right - 1) + (same ? 0 : 1)
+      const added = Math.min(at(left - 1, right), at(left, right - 1)) + 1
+      cells.set(`${left},${right}`, Math.min(changed, added, swapped ? at(left - 2, right - 2) + 1 : added))
     }
-    rows.push(row)
   }
-  return rows[one.length]![other.length]!
+  return at(one.length, other.length)
 }

@@ -7,19 +7,26 @@ import { BoundedClient, createBoundedAgent } from './bounded-client.ts'
 import { setting } from './config.ts'
 
 /**
- * Requests to URLs that customers wrote. What may be reached is checked twice: when a URL is registered (`refusal`) and, because names
- * change their addresses, again at every connect (`createOutboundAgent`).
+ * Requests to URLs that customers wrote. What may be reached is checked twice: when a URL is registered (`refusal`)
+ * and, because names change their addresses, again at every connect (`createOutboundAgent`).
  */
 export interface TargetPolicy {
-  /** Why this URL may not be a target, for people; undefined when it may. A name that does not resolve now is accepted. */
+  /**
+   * Why this URL may not be a target, for people; undefined when it may. A name that does not resolve now is accepted.
+   */
   refusal(url: string): Promise<string | undefined>
   /** The part that needs no name resolution: scheme, userinfo, port, IP literals. */
   refusalOfUrl(url: URL): string | undefined
-  /** The allowed ones among the addresses of a name. Throws `TargetNotAllowed` when it has addresses but none is allowed. */
+  /**
+   * The allowed ones among the addresses of a name. Throws `TargetNotAllowed` when it has addresses but none is
+   * allowed.
+   */
   resolve(hostname: string): Promise<LookupAddress[]>
 }
 
-/** Resolves a name to all its addresses. Default: the system's resolver (`/etc/hosts` included), as a connection would. */
+/**
+ * Resolves a name to all its addresses. Default: the system's resolver (`/etc/hosts` included), as a connection would.
+ */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 export interface TargetPolicyOptions {
@@ -123,8 +130,8 @@ const socketLifeMs = 300_000
 
 export interface OutboundAgent {
   /**
-   * Connections of an owner's own, kept and used again: what others have under way to the same host does not hold it up. With
-   * `onConnection` among the options of `dispatch` the caller is told what carries its request.
+   * Connections of an owner's own, kept and used again: what others have under way to the same host does not hold it
+   * up. With `onConnection` among the options of `dispatch` the caller is told what carries its request.
    */
   dispatcherOf(owner: string): Dispatcher
   /** A connection that nobody has used. To be destroyed by the caller. */
@@ -135,7 +142,10 @@ export interface OutboundAgent {
 /** Owners with connections, at most; the one that was quiet for longest gives up its own. */
 const keptOwners = 1_000
 
-/** A keep-alive HTTP/1.1 client that connects only to addresses the policy allows, whatever the name resolves to by then. */
+/**
+ * A keep-alive HTTP/1.1 client that connects only to addresses the policy allows, whatever the name resolves to by
+ * then.
+ */
 export const createOutboundAgent = ({
   policy,
   connectTimeoutMs = 5_000,

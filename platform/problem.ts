@@ -14,7 +14,10 @@ export interface ProblemDetails {
   cause?: unknown
 }
 
-/** An error with a row in the problem table of its part. `status` 4xx: the caller's fault; 5xx: ours, logged with its cause. */
+/**
+ * An error with a row in the problem table of its part. `status` 4xx: the caller's fault; 5xx: ours, logged with its
+ * cause.
+ */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: string
@@ -40,7 +43,7 @@ export class AppError extends Error {
 export const problemsOf =
   <Table extends ProblemTable>(table: Table) =>
   (code: keyof Table & string, details?: ProblemDetails): AppError =>
-    new AppError(code, table[code]!, details)
+    new AppError(code, table[code] as Table[keyof Table], details)
 
 /** A problem document (RFC 9457) of the gateway. `instance` is the request id. */
 export const problemJson = (error: AppError, instance: string) => ({

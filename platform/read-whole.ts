@@ -1,6 +1,6 @@
 /**
- * All of a body, unless it is longer than `maxBytes`: then `tooLarge` is thrown and the rest is not read. That ends the connection, as
- * leaving any stream early does, but for a request's own `iterator({ destroyOnReturn: false })`.
+ * All of a body, unless it is longer than `maxBytes`: then `tooLarge` is thrown and the rest is not read. That ends the
+ * connection, as leaving any stream early does, but for a request's own `iterator({ destroyOnReturn: false })`.
  */
 export const readWhole = async (
   body: AsyncIterable<Uint8Array>,

@@ -2,7 +2,8 @@
 export type WithPermit = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * For work that takes more than its share of something, such as threads or connections: at most `permits` of it runs at a time.
+ * For work that takes more than its share of something, such as threads or connections: at most `permits` of it runs at
+ * a time.
  * @param maxWaiting beyond so many that wait, `full` is thrown instead. Default: any number waits.
  */
 export const createSemaphore = (options: { permits: number; maxWaiting?: number; full?: () => Error }): WithPermit => {

@@ -1,9 +1,10 @@
 import type { Statement } from './database.ts'
 
 /**
- * One SQL statement for many requests at once. It has a single parameter, the JSON of all of them, and reads it as the relation `asked`:
- * a row for each request, with its number `n` and `columns`. Each row of its result tells by `n` whose it is. Run with `query` like any
- * other, with one value: an object with those of the columns, where `bytea()` makes bytes. `pipelined-query.ts` puts requests together.
+ * One SQL statement for many requests at once. It has a single parameter, the JSON of all of them, and reads it as the
+ * relation `asked`: a row for each request, with its number `n` and `columns`. Each row of its result tells by `n`
+ * whose it is. Run with `query` like any other, with one value: an object with those of the columns, where `bytea()`
+ * makes bytes. `pipelined-query.ts` puts requests together.
  */
 export interface SharedStatement extends Statement {
   isShared: true
@@ -26,8 +27,8 @@ export const sharedStatement = (
 }
 
 /**
- * A query written for one request, whose values it reads as `asked.<column>`, for many. OFFSET 0 keeps the planner from joining across
- * requests: each is looked up as if it were alone.
+ * A query written for one request, whose values it reads as `asked.<column>`, for many. OFFSET 0 keeps the planner from
+ * joining across requests: each is looked up as if it were alone.
  */
 export const lookUp = (name: string, columns: Readonly<Record<string, string>>, text: string): SharedStatement =>
   sharedStatement(
@@ -39,6 +40,9 @@ export const lookUp = (name: string, columns: Readonly<Record<string, string>>, 
 /** A value of type `bytea`, for a request. */
 export const bytea = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`
 
-/** The parameter: each request is an object with the values of `columns` by name, as JSON that PostgreSQL's input function of the type reads. */
+/**
+ * The parameter: each request is an object with the values of `columns` by name, as JSON that PostgreSQL's input
+ * function of the type reads.
+ */
 export const sharedParameter = (requests: readonly (readonly unknown[])[]): string =>
   JSON.stringify(requests.map(([row], n) => ({ n, ...(row as object) })))

@@ -1,6 +1,6 @@
 /**
- * Something the operator must put right before the process can run. The CLI prints `message`, then `hint`, one line each and no
- * stack, and exits with `exitCode`: 2 = usage or configuration, 3 = something needed is unreachable.
+ * Something the operator must put right before the process can run. The CLI prints `message`, then `hint`, one line
+ * each and no stack, and exits with `exitCode`: 2 = usage or configuration, 3 = something needed is unreachable.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError'

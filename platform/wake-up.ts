@@ -1,6 +1,6 @@
 /**
- * A loop's alarm clock: `wait` resolves at the next `wake`, after `ms`, or when `signal` aborts. A wake-up while nobody waits is kept,
- * so that none is lost between looking for work and going to sleep.
+ * A loop's alarm clock: `wait` resolves at the next `wake`, after `ms`, or when `signal` aborts. A wake-up while nobody
+ * waits is kept, so that none is lost between looking for work and going to sleep.
  */
 export interface WakeUp {
   wake(): void

@@ -17,8 +17,8 @@ const areas: Record<string, readonly string[]> = {
 }
 
 /**
- * Within a part: its rooms, from the roof down. A room imports only rooms that stand below it, types too. A room is a folder or a file of
- * the part; what is not named stands on the roof. Rooms on one line do not know each other.
+ * Within a part: its rooms, from the roof down. A room imports only rooms that stand below it, types too. A room is a
+ * folder or a file of the part; what is not named stands on the roof. Rooms on one line do not know each other.
  */
 const floors: Record<string, readonly (readonly string[])[]> = {}
 
@@ -108,7 +108,10 @@ const linesMatching = (file: string, pattern: RegExp) =>
     .filter((line) => pattern.test(line))
     .map((line) => `${file}: ${line.trim()}`)
 
-/** Of a file: the deepest room that it stands in, `base/` for a folder, `app.ts` for a file; the part itself when none is named. */
+/**
+ * Of a file: the deepest room that it stands in, `base/` for a folder, `app.ts` for a file; the part itself when none
+ * is named.
+ */
 const roomOf = (file: string, part: string, rooms: readonly string[]): string =>
   rooms
     .filter((room) => file === `${part}/${room}` || file.startsWith(`${part}/${room.replace(/\/?$/, '/')}`))
@@ -266,6 +269,19 @@ describe('what stands where', () => {
   test('what test files share does nothing on import: a worker loads it once, for many of them', () => {
     const shared = tests.filter((file) => !file.endsWith('.test.ts'))
     expect(shared.flatMap((file) => linesMatching(file, /^(before|after)(Each|All)\(/))).toEqual([])
+  })
+
+  test('decisions have one form: a number, a title, and what a reader looks for in this order', () => {
+    const odd = files
+      .filter((file) => file.startsWith('docs/decisions/'))
+      .filter((file) => {
+        const number = Number(basename(file).slice(0, 4))
+        const parts = ['Context', 'Decision', 'Alternatives', 'Consequence'].map(
+          (name) => `\\*\\*${name}\\.\\*\\*[\\s\\S]+`,
+        )
+        return !new RegExp(`^# ${number}\\. \\S.*\\n\\n${parts.join('^')}$`, 'm').test(textOf(file))
+      })
+    expect(odd).toEqual([])
   })
 
   test('no file knows the machine or the registry it was made with', () => {

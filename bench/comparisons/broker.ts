@@ -13,8 +13,8 @@ import { startPostgres } from './issuer.ts'
 import { managementToken } from './management.ts'
 
 /**
- * What a change costs the caller, by what carries its event: PostgreSQL, NATS, or NATS that is not there. Each issuer has a database of
- * its own; `PATCH /api/users/:id/custom-data` over HTTP, its event in the same transaction.
+ * What a change costs the caller, by what carries its event: PostgreSQL, NATS, or NATS that is not there. Each issuer
+ * has a database of its own; `PATCH /api/users/:id/custom-data` over HTTP, its event in the same transaction.
  */
 export const broker: Comparison = {
   name: 'broker',

@@ -11,8 +11,8 @@ import { seedSurrogate } from '../targets/issuer-seed-store.ts'
 import { type IssuerWorld, startPostgres, tokenContestants } from './issuer.ts'
 
 /**
- * What a script of custom claims costs: the token exchange that waits for it, other clients while the script runs away for one, and the
- * sandbox beside bare threads that only make an engine, run the script and throw it away.
+ * What a script of custom claims costs: the token exchange that waits for it, other clients while the script runs away
+ * for one, and the sandbox beside bare threads that only make an engine, run the script and throw it away.
  */
 export const claims: Comparison = {
   name: 'claims',

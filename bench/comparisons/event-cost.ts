@@ -8,8 +8,8 @@ import { changingIssuer } from './broker.ts'
 import { startPostgres } from './issuer.ts'
 
 /**
- * What recording its event costs a change: the same transaction with the event and without, and, against that, the whole change over
- * HTTP, with the token verified. One caller at a time. The bar: less than a tenth.
+ * What recording its event costs a change: the same transaction with the event and without, and, against that, the
+ * whole change over HTTP, with the token verified. One caller at a time. The bar: less than a tenth.
  */
 export const eventCost: Comparison = {
   name: 'event-cost',

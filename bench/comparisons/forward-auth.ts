@@ -7,8 +7,8 @@ import type { GatewayTargetSettings } from '../targets/gateway.ts'
 import { audience, bundle, signAccessToken, tampered } from './gateway.ts'
 
 /**
- * What a decision costs when another proxy forwards: the question as nginx and Traefik ask it, beside the same request sent through the
- * gateway. Caches are warm: one access token (ES256) and the default policy, which has to allow it.
+ * What a decision costs when another proxy forwards: the question as nginx and Traefik ask it, beside the same request
+ * sent through the gateway. Caches are warm: one access token (ES256) and the default policy, which has to allow it.
  */
 export const forwardAuth: Comparison = {
   name: 'forward-auth',

@@ -8,8 +8,9 @@ import type { UpstreamSettings } from '../peers/upstream.ts'
 import { audience, bundle, request, tampered } from './gateway.ts'
 
 /**
- * Tokens that the gateway has never seen, each used once: every request has a signature to check. The bar is one bare `crypto.verify` and
- * 1.6 times the bare proxy; since the second contestant is that proxy with that call, (verify + 1 × proxy) + 0.6 × proxy.
+ * Tokens that the gateway has never seen, each used once: every request has a signature to check. The bar is one bare
+ * `crypto.verify` and 1.6 times the bare proxy; since the second contestant is that proxy with that call, (verify + 1 ×
+ * proxy) + 0.6 × proxy.
  */
 export const gatewayCold: Comparison = {
   name: 'gateway-cold',

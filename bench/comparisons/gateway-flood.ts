@@ -7,9 +7,9 @@ import type { Stage } from '../harness/stage.ts'
 import { audience, bundle, request, signAccessToken } from './gateway.ts'
 
 /**
- * What other clients notice while one sends tokens of keys that nobody publishes, as fast as it can: each could make a careless gateway ask
- * the issuer. It sends its next request when it has the answer to the last one, on each of its connections. Good requests come one after the
- * other on a few connections that do not saturate the process.
+ * What other clients notice while one sends tokens of keys that nobody publishes, as fast as it can: each could make a
+ * careless gateway ask the issuer. It sends its next request when it has the answer to the last one, on each of its
+ * connections. Good requests come one after the other on a few connections that do not saturate the process.
  */
 export const gatewayFlood: Comparison = {
   name: 'gateway-flood',

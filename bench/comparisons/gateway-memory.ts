@@ -8,8 +8,8 @@ import type { Stage } from '../harness/stage.ts'
 import { audience, bundle, request, signAccessToken } from './gateway.ts'
 
 /**
- * Whether the gateway keeps anything: a million requests over kept-alive connections with 10 000 different tokens, and clients that leave in
- * the middle of what they ask or are told. Memory is read after a full collection.
+ * Whether the gateway keeps anything: a million requests over kept-alive connections with 10 000 different tokens, and
+ * clients that leave in the middle of what they ask or are told. Memory is read after a full collection.
  */
 export const gatewayMemory: Comparison = {
   name: 'gateway-memory',

@@ -10,8 +10,8 @@ import type { GatewaySettings } from '../peers/obvious-gateway.ts'
 import type { UpstreamSettings } from '../peers/upstream.ts'
 
 /**
- * One request through a gateway whose caches are warm: the same access token (ES256, `at+jwt`, scope `read:orders`) every
- * time, a default policy that has to allow it, and an upstream that answers 1 kB of JSON.
+ * One request through a gateway whose caches are warm: the same access token (ES256, `at+jwt`, scope `read:orders`)
+ * every time, a default policy that has to allow it, and an upstream that answers 1 kB of JSON.
  */
 export const gatewayGet: Comparison = {
   name: 'gateway-get',

@@ -11,14 +11,15 @@ import { seedPeer } from '../peers/oidc-seed-store.ts'
 import { seedSurrogate } from '../targets/issuer-seed-store.ts'
 
 /**
- * `client_credentials`, and token exchange (impersonation, with an actor token), on one PostgreSQL with `fsync` on. Each
- * issuer has a database with the same in it: a resource with two permissions, a role that carries them, a client and
- * 1 000 users that have the role, and 100 users who act.
+ * `client_credentials`, and token exchange (impersonation, with an actor token), on one PostgreSQL with `fsync` on.
+ * Each issuer has a database with the same in it: a resource with two permissions, a role that carries them, a client
+ * and 1 000 users that have the role, and 100 users who act.
  */
 export const issuer: Comparison = {
   name: 'issuer',
   title: 'Issuer on Postgres (fsync on), ES256 JWT access tokens',
-  // PostgreSQL and the load share a CPU. With fewer the issuers mostly wait for it, and what is measured is what waking up costs.
+  // PostgreSQL and the load share a CPU. With fewer the issuers mostly wait for it, and what is measured is what waking
+  // up costs.
   connections: 64,
   prepare: async (stage) => ({ contestants: await prepareIssuers(stage), ratios }),
 }

@@ -8,8 +8,8 @@ import { seeded, seedManagement } from '../targets/management-seed-store.ts'
 import { startPostgres } from './issuer.ts'
 
 /**
- * How long one caller waits for the lists and searches of the Management API in a large database: whole answers over HTTP, the token
- * verified, each with its page of 20 rows and its exact total.
+ * How long one caller waits for the lists and searches of the Management API in a large database: whole answers over
+ * HTTP, the token verified, each with its page of 20 rows and its exact total.
  */
 export const management: Comparison = {
   name: 'management',

@@ -10,17 +10,17 @@ import type { Stage } from '../harness/stage.ts'
 import type { PoliciesTargetSettings } from '../targets/policies.ts'
 
 /**
- * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU left for the threads:
- * two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
+ * One caller, who waits for no queue of other callers. Load generator and gateway then take turns, and there is a CPU
+ * left for the threads: two callers keep both CPUs busy by themselves, and what is measured is who waits for the third.
  */
 const callers = 1
 /** So many leave the threads no processor of their own. */
 const busyCallers = 4
 
 /**
- * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a document of 3 MB that
- * is replaced. Each is the same load twice, in turn: with the gateway left alone, and with that going on. And how long an edit of rules or
- * documents takes to be in force.
+ * What a caller notices of other people's policies: of isolated rules that run away, of shadow policies, and of a
+ * document of 3 MB that is replaced. Each is the same load twice, in turn: with the gateway left alone, and with that
+ * going on. And how long an edit of rules or documents takes to be in force.
  */
 export const policies: Comparison = {
   name: 'policies',

@@ -9,8 +9,9 @@ import { payloadBytes, type RelayWorld, seedRelay } from '../targets/relay-seed-
 import { startPostgres } from './issuer.ts'
 
 /**
- * The way of an event from its commit to its receiver: how many a second next to a loop that only POSTs, how long one takes when there are
- * 200 a second, with a receiver beside it that never answers, and what a large backlog takes of memory.
+ * The way of an event from its commit to its receiver: how many a second next to a loop that only POSTs, how long one
+ * takes when there are 200 a second, with a receiver beside it that never answers, and what a large backlog takes of
+ * memory.
  */
 export const relay: Comparison = {
   name: 'relay',
@@ -28,13 +29,19 @@ export const relay: Comparison = {
   },
 }
 
-/** On a machine with much memory Node lets young objects fill 128 MB before it looks at them; where memory is limited it does not. */
+/**
+ * On a machine with much memory Node lets young objects fill 128 MB before it looks at them; where memory is limited it
+ * does not.
+ */
 const smallHeap = ['--max-semi-space-size=8']
 const largeBacklog = 100_000
 const eventsPerSecond = 200
 /** With fewer seconds a 99th percentile is one or two events that met a checkpoint. */
 const leastOfLatency = 10
-/** What either side gets through in a second, about, so that a round lasts as long as it says and begins and ends count for little. */
+/**
+ * What either side gets through in a second, about, so that a round lasts as long as it says and begins and ends count
+ * for little.
+ */
 const perSecondOfRound = { posts: 50_000, events: 8_000 }
 const bars = { ratio: 0.15, p50Ms: 10, p99Ms: 50, moved: 1.2, peak: 256 * 1_048_576 }
 

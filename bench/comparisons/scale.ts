@@ -6,8 +6,8 @@ import { type IssuerSize, seedSurrogate } from '../targets/issuer-seed-store.ts'
 import { serveIssuer, startPostgres, tokenContestants } from './issuer.ts'
 
 /**
- * Whether a token costs the same however much is in the database: our issuer against itself, on databases of different sizes.
- * Counted are both the issuer's CPU and PostgreSQL's, for plans that degrade show only there.
+ * Whether a token costs the same however much is in the database: our issuer against itself, on databases of different
+ * sizes. Counted are both the issuer's CPU and PostgreSQL's, for plans that degrade show only there.
  */
 export const scale: Comparison = {
   name: 'scale',

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { answerReader } from './answer-reader.ts'
 
 /**
- * A request now and then beside a load, one at a time, answered with its status. `fetch` would cost a millisecond each time, which
- * those who are measured on the same processors notice.
+ * A request now and then beside a load, one at a time, answered with its status. `fetch` would cost a millisecond each
+ * time, which those who are measured on the same processors notice.
  */
 export type Asker = { ask: (path: string) => Promise<number>; close: () => void }
 

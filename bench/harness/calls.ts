@@ -25,7 +25,10 @@ const memory = (): { rss: number; heapUsed: number } => {
   return { rss, heapUsed }
 }
 
-/** Offers `handlers`, `cpu` and `memory`. When the parent disconnects or dies, runs the `stop` handler and ends the process. */
+/**
+ * Offers `handlers`, `cpu` and `memory`. When the parent disconnects or dies, runs the `stop` handler and ends the
+ * process.
+ */
 export const answerCalls = (handlers: Handlers): void => {
   const all: Record<string, (argument: never) => unknown> = { cpu: ownCpuMicros, memory, ...handlers }
   process.on('message', async ({ id, name, argument }: Call) => {

@@ -51,8 +51,8 @@ export type Contestant = {
 }
 
 /**
- * `cost(of) / (cost(to) + plus.times × cost(plus.of))`, with the bar it has to hold. Costs are the CPU for a request, by default of the
- * process under test; or the 99th percentile of the latency.
+ * `cost(of) / (cost(to) + plus.times × cost(plus.of))`, with the bar it has to hold. Costs are the CPU for a request,
+ * by default of the process under test; or the 99th percentile of the latency.
  */
 export type Ratio = {
   of: string

@@ -3,9 +3,9 @@ import pg from 'pg'
 import type { Connection } from './database-store.ts'
 
 /**
- * What PostgreSQL works for one issuer: the CPU time of the server processes that hold its connections, as the kernel's scheduler
- * accounts it (`/proc/<pid>/schedstat`, in ns). Left out is what works for all databases together: checkpointer, WAL writer,
- * autovacuum; and other connections to the same database, which prepare the rounds.
+ * What PostgreSQL works for one issuer: the CPU time of the server processes that hold its connections, as the kernel's
+ * scheduler accounts it (`/proc/<pid>/schedstat`, in ns). Left out is what works for all databases together:
+ * checkpointer, WAL writer, autovacuum; and other connections to the same database, which prepare the rounds.
  */
 export type DatabaseCpu = {
   /** CPU microseconds up to now. Ask twice and subtract. */

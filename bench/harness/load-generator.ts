@@ -4,8 +4,8 @@ import { answerCalls } from './calls.ts'
 
 /**
  * The load: a fixed number of keep-alive connections, each sending its next request when the answer to the last one is
- * there (closed loop). Raw sockets and requests prepared as bytes keep it cheaper than any server it drives. Every answer
- * is checked; one wrong answer fails the round.
+ * there (closed loop). Raw sockets and requests prepared as bytes keep it cheaper than any server it drives. Every
+ * answer is checked; one wrong answer fails the round.
  */
 export type Load = {
   port: number

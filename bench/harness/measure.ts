@@ -3,8 +3,8 @@ import type { Load, LoadResult } from './load-generator.ts'
 import type { BenchProcess } from './process.ts'
 
 /**
- * Interleaved rounds (A B C, A B C, …): what changes on the machine over minutes hits every contestant alike. Ratios are
- * taken within a round and only then summarised.
+ * Interleaved rounds (A B C, A B C, …): what changes on the machine over minutes hits every contestant alike. Ratios
+ * are taken within a round and only then summarised.
  */
 export type Sample = {
   /** CPU microseconds of the process under test for one request. */

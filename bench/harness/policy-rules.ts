@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Stage } from './stage.ts'
 
 /**
- * A folder of rules with its documents, and edits of both as an editor or a deployment makes them: whole files, put in place at once. Each
- * edit leaves a mark that the gateway's route `/current/{mark}` asks for.
+ * A folder of rules with its documents, and edits of both as an editor or a deployment makes them: whole files, put in
+ * place at once. Each edit leaves a mark that the gateway's route `/current/{mark}` asks for.
  */
 export type RuleFolder = {
   path: string
@@ -13,7 +13,10 @@ export type RuleFolder = {
   edit: (what: 'rules' | 'documents') => Promise<string>
 }
 
-/** `slow` compares two texts of a megabyte place by place, which takes minutes. `fresh` reads what no two requests have in common. */
+/**
+ * `slow` compares two texts of a megabyte place by place, which takes minutes. `fresh` reads what no two requests have
+ * in common.
+ */
 const rules = `package bench
 
 # METADATA
@@ -55,7 +58,8 @@ export const ruleFolder = async (stage: Stage, plans: number): Promise<RuleFolde
   await writeFile(join(path, 'bench.rego'), rules)
   await writeFile(join(path, 'version.rego'), version(0))
   await writeFile(join(path, 'data.json'), documents(plans, 0))
-  // Made beforehand and taken in turn, so that an edit costs no more than the copy of a file. The gateway looks at no hidden file.
+  // Made beforehand and taken in turn, so that an edit costs no more than the copy of a file. The gateway looks at no
+  // hidden file.
   const versions = [0, 1]
   for (const mark of versions) {
     await writeFile(join(path, `.rules-${mark}`), version(mark))

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 
 /**
- * `docs/performance.md` holds a place for the results of each comparison, between two markers; the words around them are
- * written by people, what is between them only by `npm run bench -- --write`.
+ * `docs/performance.md` holds a place for the results of each comparison, between two markers; the words around them
+ * are written by people, what is between them only by `npm run bench -- --write`.
  */
 const resultsPage = new URL('../../docs/performance.md', import.meta.url)
 

@@ -1,7 +1,10 @@
 import { Pool } from 'undici'
 import { answerCalls } from '../harness/calls.ts'
 
-/** The floor: a loop that POSTs the same bytes with undici and looks at the status. Signs, stores and orders nothing, retries never. */
+/**
+ * The floor: a loop that POSTs the same bytes with undici and looks at the status. Signs, stores and orders nothing,
+ * retries never.
+ */
 export type Posting = { port: number; connections: number; requests: number; bytes: number }
 
 answerCalls({

@@ -4,12 +4,15 @@ import { type Dispatcher, Pool } from 'undici'
 import { listen, runServer } from '../harness/server.ts'
 
 /**
- * The floor: the least a correct HTTP/1.1 proxy on `node:http` and undici can do. It re-frames, removes hop-by-hop headers
- * and streams both ways with back-pressure. It routes, verifies and decides nothing.
+ * The floor: the least a correct HTTP/1.1 proxy on `node:http` and undici can do. It re-frames, removes hop-by-hop
+ * headers and streams both ways with back-pressure. It routes, verifies and decides nothing.
  */
 export type BareProxySettings = {
   upstream: string
-  /** Also makes one bare `crypto.verify` of each request's token with this key, and nothing else of it: what cold tokens are measured by. */
+  /**
+   * Also makes one bare `crypto.verify` of each request's token with this key, and nothing else of it: what cold tokens
+   * are measured by.
+   */
   verifyWith?: JsonWebKey
 }
 

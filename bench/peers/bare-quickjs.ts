@@ -5,8 +5,8 @@ import imported from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant, type QuickJSSyncVariant } from 'quickjs-emscripten-core'
 
 /**
- * The floor: one thread that does nothing but make an engine with the same limits, run the script in it and throw it away, over and over.
- * No queue, no messages, no checks of the result.
+ * The floor: one thread that does nothing but make an engine with the same limits, run the script in it and throw it
+ * away, over and over. No queue, no messages, no checks of the result.
  */
 const { script, input, seconds } = workerData as { script: string; input: string; seconds: number }
 

@@ -10,8 +10,8 @@ import { nginxCommand } from '../harness/nginx.ts'
 import { runServer } from '../harness/server.ts'
 
 /**
- * nginx as a plain proxy, for orientation: one process, kept-alive connections to both sides, no log. It routes, verifies and decides
- * nothing, and is not written in JavaScript. This process only starts it and reads its CPU time.
+ * nginx as a plain proxy, for orientation: one process, kept-alive connections to both sides, no log. It routes,
+ * verifies and decides nothing, and is not written in JavaScript. This process only starts it and reads its CPU time.
  */
 runServer(async ({ upstream }: { upstream: string }) => {
   const folder = await mkdtemp(join(tmpdir(), 'surrogate-bench-'))
@@ -69,7 +69,10 @@ const answers = async (port: number): Promise<void> => {
   throw new Error('nginx does not answer')
 }
 
-/** proc(5): utime and stime of all threads are the 14th and 15th field, in ticks of 10 ms; the name before them may hold spaces. */
+/**
+ * proc(5): utime and stime of all threads are the 14th and 15th field, in ticks of 10 ms; the name before them may hold
+ * spaces.
+ */
 const cpuMicros = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -9,7 +9,8 @@ import { listen, runServer } from '../harness/server.ts'
 
 /**
  * The obvious wiring, as one would put it together from the well-known packages in an afternoon: express,
- * http-proxy-middleware with a keep-alive agent, jose with a remote key set, and the same Rego policy under OPA's own WASM SDK.
+ * http-proxy-middleware with a keep-alive agent, jose with a remote key set, and the same Rego policy under OPA's own
+ * WASM SDK.
  */
 export type GatewaySettings = { upstream: string; issuer: string; audience: string; bundle: string }
 

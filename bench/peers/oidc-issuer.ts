@@ -6,8 +6,9 @@ import { createPeerStore, type PeerStore } from './oidc-store.ts'
 import { grantedScope, tokenExchange, tokenExchangeGrant, tokenExchangeParameters } from './oidc-token-exchange.ts'
 
 /**
- * oidc-provider on `node:http` (no framework around it), its clients in Postgres, ES256, JWT access tokens for resources.
- * Scopes come from roles in the database, one query a request, as in any service whose roles change at run time.
+ * oidc-provider on `node:http` (no framework around it), its clients in Postgres, ES256, JWT access tokens for
+ * resources. Scopes come from roles in the database, one query a request, as in any service whose roles change at run
+ * time.
  */
 export type IssuerSettings = { connection: Connection; privateJwk: object }
 

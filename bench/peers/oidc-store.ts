@@ -4,8 +4,9 @@ import pg from 'pg'
 import type { Connection } from '../harness/database-store.ts'
 
 /**
- * The Postgres side of the oidc-provider peer: the library's adapter over one JSONB table, and the tables and statements of
- * a service with users, roles and single-use subject tokens. Every statement is named, so prepared once a connection.
+ * The Postgres side of the oidc-provider peer: the library's adapter over one JSONB table, and the tables and
+ * statements of a service with users, roles and single-use subject tokens. Every statement is named, so prepared once a
+ * connection.
  */
 export const peerSchema = `
   create table oidc_payloads (
@@ -119,7 +120,10 @@ export const createPeerStore = (connection: Connection) => {
       const { rows } = await run<ResourceAccess>('client_access', text, [resource, clientId])
       return rows[0]
     },
-    /** Everything the exchange must know of a subject token, in one round trip; `access` is absent for an unknown resource. */
+    /**
+     * Everything the exchange must know of a subject token, in one round trip; `access` is absent for an unknown
+     * resource.
+     */
     findSubject: async (token: Buffer, resource: string) => {
       const { rows } = await run<Subject & (ResourceAccess | { ttl: null })>(
         'find_subject',

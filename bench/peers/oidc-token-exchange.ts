@@ -3,8 +3,8 @@ import { type AccessToken, type Context, errors, type Provider } from 'oidc-prov
 import { type PeerStore, type ResourceAccess, sha256 } from './oidc-store.ts'
 
 /**
- * Impersonation by RFC 8693 as a careful engineer adds it to oidc-provider: every check before the atomic redemption, the
- * token signed before it and handed out only after it.
+ * Impersonation by RFC 8693 as a careful engineer adds it to oidc-provider: every check before the atomic redemption,
+ * the token signed before it and handed out only after it.
  */
 export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 

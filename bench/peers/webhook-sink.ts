@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { answerCalls } from '../harness/calls.ts'
 
 /**
- * Who receives webhooks: answers 204 as soon as the body is there, and notes when each event arrived first. A second port takes
- * connections and never answers.
+ * Who receives webhooks: answers 204 as soon as the body is there, and notes when each event arrived first. A second
+ * port takes connections and never answers.
  */
 export type SinkPorts = { port: number; hungPort: number }
 

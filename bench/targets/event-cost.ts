@@ -9,7 +9,9 @@ import { silentLogger } from '../../platform/logger.ts'
 import { answerCalls } from '../harness/calls.ts'
 import type { Connection } from '../harness/database-store.ts'
 
-/** The transaction of `PATCH /api/users/:id/custom-data`, with its event and without: what recording the event takes. */
+/**
+ * The transaction of `PATCH /api/users/:id/custom-data`, with its event and without: what recording the event takes.
+ */
 
 export type EventCostSettings = { connection: Connection }
 export type Transactions = { withEvent: number[]; without: number[] }

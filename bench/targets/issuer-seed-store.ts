@@ -10,8 +10,8 @@ import { addDatabase, type Connection } from '../harness/database-store.ts'
 import { type Actor, actors, people } from '../harness/people.ts'
 
 /**
- * Our own schema with one client, one actor and one resource in it, and as many users and roles as asked for; subject tokens on
- * demand, each for a user picked at random.
+ * Our own schema with one client, one actor and one resource in it, and as many users and roles as asked for; subject
+ * tokens on demand, each for a user picked at random.
  */
 const resource = 'https://api.example.test/orders'
 const client = { id: 'bench-client', secret: randomBytes(32).toString('base64url') }
@@ -20,7 +20,10 @@ export type IssuerSize = {
   users: number
   /** For users, and as many for machines. A multiple of `held`. */
   roles: number
-  /** Roles of each user, and of the client. One of them, the middle one in the order of their ids, carries what is asked for. */
+  /**
+   * Roles of each user, and of the client. One of them, the middle one in the order of their ids, carries what is asked
+   * for.
+   */
   held: number
   /** On the resource. Each role carries two of them. */
   permissions: number

@@ -10,7 +10,10 @@ import { Secret } from '../../platform/secret.ts'
 import type { Connection } from '../harness/database-store.ts'
 import { runServer } from '../harness/server.ts'
 
-/** Our issuer as `surrogate issuer` runs it, with its publisher and without an impersonation policy, which is the default. */
+/**
+ * Our issuer as `surrogate issuer` runs it, with its publisher and without an impersonation policy, which is the
+ * default.
+ */
 type IssuerSettings = {
   connection: Connection
   /** An application that holds all of the Management API. */

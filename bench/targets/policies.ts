@@ -17,7 +17,10 @@ export type PoliciesTargetSettings = {
 
 let close = async (): Promise<unknown> => undefined
 
-/** Our gateway with public routes: one decided on its own thread, one that tells which rules run, and isolated ones, of which one runs away. */
+/**
+ * Our gateway with public routes: one decided on its own thread, one that tells which rules run, and isolated ones, of
+ * which one runs away.
+ */
 const start = async ({ path, shadow, isolated }: PoliciesTargetSettings): Promise<number> => {
   const upstream = createServer((_request, response) => response.end('done'))
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))

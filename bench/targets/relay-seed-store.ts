@@ -66,8 +66,8 @@ export const seedRelay = async (server: Connection) => {
       }
     },
     /**
-     * An empty ledger, but for the hooks. A relay may be storing its last results, and takes events in in another order of tables: never
-     * waits for one lock while holding another, so that neither ends in a deadlock.
+     * An empty ledger, but for the hooks. A relay may be storing its last results, and takes events in in another order
+     * of tables: never waits for one lock while holding another, so that neither ends in a deadlock.
      */
     async clear() {
       for (;;) {
@@ -91,7 +91,10 @@ export const seedRelay = async (server: Connection) => {
       return rows[0].bytes
     },
     wake: notifier.notify,
-    /** Records one event of one of 500 users as an issuer does. Returns its id and when it was committed, in ms since the epoch. */
+    /**
+     * Records one event of one of 500 users as an issuer does. Returns its id and when it was committed, in ms since
+     * the epoch.
+     */
     async change(number: number) {
       const userId = `live-${number % 500}`
       const { id } = await database.transaction((query) =>

@@ -18,7 +18,10 @@ const entry = (index: number) => ({
   upstream: 'api',
 })
 
-/** Answers each request after `matches` look-ups, from request target to route, of paths spread over the whole table, one in ten of them without a route. */
+/**
+ * Answers each request after `matches` look-ups, from request target to route, of paths spread over the whole table,
+ * one in ten of them without a route.
+ */
 runServer(({ routes: count, matches }: RoutesTargetSettings) => {
   const file = {
     version: 1,

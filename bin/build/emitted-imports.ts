@@ -9,7 +9,9 @@ export interface ImportGraph {
   packages: Set<string>
 }
 
-/** Statements as the compiler prints them: each begins its line, and comments are kept, so other places do not count. */
+/**
+ * Statements as the compiler prints them: each begins its line, and comments are kept, so other places do not count.
+ */
 const patterns = [
   /^(?:import|export)\b[^'"\n;]*(?:\{[^}]*\}[^'"\n;]*)?\bfrom\s+['"](?<specifier>[^'"]+)['"]/gm,
   /^import\s+['"](?<specifier>[^'"]+)['"]/gm,
@@ -19,13 +21,16 @@ const patterns = [
 const specifiersOf = (text: string): string[] =>
   patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(({ groups }) => groups!['specifier']!))
 
-/** Every relative specifier of a declaration names the source (`./a.ts`); a reader of the package has `./a.js` and `./a.d.ts`. */
+/**
+ * Every relative specifier of a declaration names the source (`./a.ts`); a reader of the package has `./a.js` and
+ * `./a.d.ts`.
+ */
 export const namingEmittedFiles = (declaration: string): string =>
   declaration.replace(/((?:\bfrom|\bimport\()\s*['"])(\.[^'"]*)\.ts(['"])/g, '$1$2.js$3')
 
 /**
- * Follows the imports of `entries` through the package at `folder`: those of the JavaScript, or of the declarations when an entry is
- * one. Throws when an import names a file that is not there.
+ * Follows the imports of `entries` through the package at `folder`: those of the JavaScript, or of the declarations
+ * when an entry is one. Throws when an import names a file that is not there.
  */
 export const importGraph = (folder: string, entries: readonly string[]): ImportGraph => {
   const graph: ImportGraph = { files: new Set(), packages: new Set() }

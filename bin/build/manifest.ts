@@ -1,6 +1,9 @@
 import { z } from 'zod'
 
-/** Where an application imports from. A row is an entry of the package; its declarations are published, those of the rest are not. */
+/**
+ * Where an application imports from. A row is an entry of the package; its declarations are published, those of the
+ * rest are not.
+ */
 export const publicEntries: Readonly<Record<string, string>> = {
   './gateway': 'gateway/index',
   './custom-claims': 'issuer/claims/custom-claims',
@@ -8,8 +11,8 @@ export const publicEntries: Readonly<Record<string, string>> = {
 }
 
 /**
- * The oldest Node that runs the published JavaScript: undici's own minimum, and the suite's servers run on it. The sources need more,
- * since they are run as TypeScript.
+ * The oldest Node that runs the published JavaScript: undici's own minimum, and the suite's servers run on it. The
+ * sources need more, since they are run as TypeScript.
  */
 const engines = { node: '>=22.19.0' }
 
@@ -30,12 +33,13 @@ export const sourceManifest = z.object({
 })
 
 /**
- * The package.json of the published package. `packages` are those that its files import; each must be a dependency of the sources.
- * Ranges are open to compatible versions, so that an application gets their fixes without waiting for us.
+ * The package.json of the published package. `packages` are those that its files import; each must be a dependency of
+ * the sources. Ranges are open to compatible versions, so that an application gets their fixes without waiting for us.
  *
- * PostgreSQL's binaries are optional peers: nobody downloads them who has a server, and strict package managers let only declared
- * packages be found. They are exact, because a data folder belongs to one major version. So is the viewer of the API's reference, which
- * few need where the issuer runs, and whose only dependency reports installations. Node is `engines`; OPA is a program.
+ * PostgreSQL's binaries are optional peers: nobody downloads them who has a server, and strict package managers let
+ * only declared packages be found. They are exact, because a data folder belongs to one major version. So is the viewer
+ * of the API's reference, which few need where the issuer runs, and whose only dependency reports installations. Node
+ * is `engines`; OPA is a program.
  */
 export const publishedManifest = (
   source: z.infer<typeof sourceManifest>,

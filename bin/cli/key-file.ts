@@ -8,8 +8,9 @@ const previousPath = (folder: string) => join(folder, 'key-encryption-key.previo
 const newKey = () => randomBytes(32).toString('base64')
 
 /**
- * The key-encryption key of an embedded database: made at the first start, kept beside the data it protects so that both come and
- * go together. Base64 of 32 bytes, readable by its owner only. With DATABASE_URL the operator supplies it (KEY_ENCRYPTION_KEY).
+ * The key-encryption key of an embedded database: made at the first start, kept beside the data it protects so that
+ * both come and go together. Base64 of 32 bytes, readable by its owner only. With DATABASE_URL the operator supplies it
+ * (KEY_ENCRYPTION_KEY).
  */
 export const ownKeyEncryptionKey = async (folder: string): Promise<string> => {
   const path = currentPath(folder)
@@ -43,8 +44,9 @@ const readKey = async (path: string): Promise<string | undefined> => {
 }
 
 /**
- * Puts a new key into the place of the present one, which stays readable beside it until `forgetPreviousOwnKey`. After an interruption it
- * goes on with the new key that there is. At every moment the two files hold every key that is in use.
+ * Puts a new key into the place of the present one, which stays readable beside it until `forgetPreviousOwnKey`. After
+ * an interruption it goes on with the new key that there is. At every moment the two files hold every key that is in
+ * use.
  */
 export const replaceOwnKey = async (folder: string): Promise<void> => {
   const present = await readOwnKey(folder)

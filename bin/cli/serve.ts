@@ -14,15 +14,19 @@ export interface Service {
   fail(error: unknown): void
 }
 
-/** A terminal's Ctrl-C reaches us, and npm passes its own on: what comes this soon after the first signal is the same one. In ms. */
+/**
+ * A terminal's Ctrl-C reaches us, and npm passes its own on: what comes this soon after the first signal is the same
+ * one. In ms.
+ */
 const sameSignalMs = 1_000
 
 /** After this long the process ends even if a part does not. In ms. */
 const stopTimeoutMs = 90_000
 
 /**
- * Runs a service from its start to SIGINT, SIGTERM or a failure, then drains it and releases everything in reverse order. A second
- * signal ends the process at once. Resolves to the exit code; rejects when `start` did, after what it had opened was released.
+ * Runs a service from its start to SIGINT, SIGTERM or a failure, then drains it and releases everything in reverse
+ * order. A second signal ends the process at once. Resolves to the exit code; rejects when `start` did, after what it
+ * had opened was released.
  */
 export const serve = async (
   { name, level }: { name: string; level: string },
@@ -81,7 +85,8 @@ const listenToTheEnd = (logger: Logger, end: (code: number) => void) => {
   process.on('SIGTERM', onSignal)
   process.on('uncaughtException', onFailure)
   process.on('unhandledRejection', onFailure)
-  // Signals are heard to the very end: the second of one Ctrl-C may come when everything is released, and must not end us by itself.
+  // Signals are heard to the very end: the second of one Ctrl-C may come when everything is released, and must not end
+  // us by itself.
   return () => {
     process.off('uncaughtException', onFailure)
     process.off('unhandledRejection', onFailure)

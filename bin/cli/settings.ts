@@ -3,8 +3,9 @@ import { setting } from '../../platform/config.ts'
 import { natsUrl } from '../../platform/nats-url.ts'
 
 /**
- * What each command reads from its environment. A setting of one part stands in that part's own `config.ts`; here stands what the
- * commands add: logging, addresses of listeners, the database, and where files are. `docs/configuration.md` is held against these.
+ * What each command reads from its environment. A setting of one part stands in that part's own `config.ts`; here
+ * stands what the commands add: logging, addresses of listeners, the database, and where files are.
+ * `docs/configuration.md` is held against these.
  */
 
 const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

@@ -2,7 +2,10 @@ import { asyncApiDocument, eventsJsonSchema } from '../../events/documents.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../cli/options.ts'
 
-/** `surrogate describe events | asyncapi`: the documents that a running issuer serves, for who generates code without one. */
+/**
+ * `surrogate describe events | asyncapi`: the documents that a running issuer serves, for who generates code without
+ * one.
+ */
 export const describeCommand = async ([name = '', ...args]: readonly string[]): Promise<number> => {
   const make = Object.hasOwn(documents, name) ? documents[name] : undefined
   if (!make) {

@@ -12,8 +12,8 @@ import { openAdmin } from '../parts/admin.ts'
 import { openGateway } from '../parts/gateway.ts'
 
 /**
- * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it names (0 or 1).
- * `schema` prints the JSON Schema of the file, for editors.
+ * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it
+ * names (0 or 1). `schema` prints the JSON Schema of the file, for editors.
  */
 export const gatewayCommand = async (args: readonly string[]): Promise<number> => {
   const { values, positionals } = parseOptions(args, { config: { type: 'string' } }, { positionals: true })

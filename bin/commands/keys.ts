@@ -17,8 +17,8 @@ import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
 
 /**
- * `surrogate keys list | rotate | reencrypt`, on the database of DATABASE_URL or the one in the data folder, beside a running issuer or
- * without one.
+ * `surrogate keys list | rotate | reencrypt`, on the database of DATABASE_URL or the one in the data folder, beside a
+ * running issuer or without one.
  */
 export const keysCommand = async ([name = '', ...args]: readonly string[]): Promise<number> => {
   const subcommand = Object.hasOwn(subcommands, name) ? subcommands[name] : undefined

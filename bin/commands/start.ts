@@ -21,8 +21,8 @@ type Environment = Record<string, string | undefined>
 type StartSettings = z.output<typeof settings.start>
 
 /**
- * `surrogate start [--demo]`: issuer, relay and gateway in one process, the same code as in three. Without DATABASE_URL with an
- * embedded PostgreSQL; with `--demo` also the demo API, its data, and a gateway in front of it.
+ * `surrogate start [--demo]`: issuer, relay and gateway in one process, the same code as in three. Without DATABASE_URL
+ * with an embedded PostgreSQL; with `--demo` also the demo API, its data, and a gateway in front of it.
  */
 export const startCommand = async (args: readonly string[]): Promise<number> => {
   const { values } = parseOptions(args, { demo: { type: 'boolean', default: false } })

@@ -1,8 +1,8 @@
 import type { DemoFile } from './demo-file.ts'
 
 /**
- * The impersonation flow for a terminal (POSIX sh, curl, sed). Each line works as printed, in this order: a line that obtains a
- * token keeps it in a variable for the next ones.
+ * The impersonation flow for a terminal (POSIX sh, curl, sed). Each line works as printed, in this order: a line that
+ * obtains a token keeps it in a variable for the next ones.
  */
 export const curlLines = ({ issuerUrl, gatewayUrl, data }: DemoFile): { about: string; line: string }[] => {
   if (data === undefined) return []

@@ -26,8 +26,8 @@ const orders = [
 ]
 
 /**
- * The API behind the demo's gateway. It trusts the gateway and only shows what the gateway tells it about the caller; it also plays
- * the receiver of the demo's webhook. State is in memory: it is a demonstration.
+ * The API behind the demo's gateway. It trusts the gateway and only shows what the gateway tells it about the caller;
+ * it also plays the receiver of the demo's webhook. State is in memory: it is a demonstration.
  */
 export const startDemoApi = async (options: { host: string; port: number }): Promise<DemoApi> => {
   const webhooks: ReceivedWebhook[] = []

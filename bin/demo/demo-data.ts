@@ -112,7 +112,10 @@ const idRow = z.object({ id: z.string() })
 const hookRow = idRow.extend({ webhookSecret: z.string() })
 const namedRows = z.array(idRow.extend({ name: z.string().nullish(), username: z.string().nullish() }))
 
-/** A start that was killed half-way, or other addresses than last time: the demo is made anew, and nothing else is touched. */
+/**
+ * A start that was killed half-way, or other addresses than last time: the demo is made anew, and nothing else is
+ * touched.
+ */
 const removeLeftovers = async (api: ManagementClient) => {
   const ours = new Set<string>([...Object.values(names), 'demo_customer', 'demo_agent'])
   for (const collection of [

@@ -9,10 +9,14 @@ import { type DemoApi, startDemoApi } from './demo-api.ts'
 import { createDemoData, isDemoDataThere } from './demo-data.ts'
 import { type DemoFile, demoFilePath, readDemoFile, writeDemoFile } from './demo-file.ts'
 
-/** The demo's API is open to whoever reaches it, and the receiver of its webhooks: loopback only, whatever HOST says. */
+/**
+ * The demo's API is open to whoever reaches it, and the receiver of its webhooks: loopback only, whatever HOST says.
+ */
 const loopback = '127.0.0.1'
 
-/** The demo makes accounts and prints their credentials. Throws `StartupError` where that could be anything but a trial. */
+/**
+ * The demo makes accounts and prints their credentials. Throws `StartupError` where that could be anything but a trial.
+ */
 export const refuseOutsideDevelopment = (environment: { [name: string]: string | undefined }) => {
   const reason = environment['DATABASE_URL']
     ? 'DATABASE_URL is set'

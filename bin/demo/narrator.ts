@@ -20,7 +20,10 @@ export interface Expectation<Body extends z.ZodType> {
   challenge?: RegExp
 }
 
-/** Makes calls in front of an audience: shows request, answer and decoded token, and stops at the first answer that is not as expected. */
+/**
+ * Makes calls in front of an audience: shows request, answer and decoded token, and stops at the first answer that is
+ * not as expected.
+ */
 export interface Narrator {
   step(title: string): void
   call<Body extends z.ZodType>(call: Call, expected: Expectation<Body>): Promise<z.output<Body>>

@@ -11,10 +11,16 @@ const tokenAnswer = z.object({ access_token: z.string(), token_type: z.literal('
 const exchangeAnswer = tokenAnswer.extend({ issued_token_type: z.literal(tokenType) })
 const refused = (code: string) => z.object({ code: z.literal(code) })
 
-/** How long a webhook may take to arrive, in ms. The first attempt is at once, but what a killed relay had under way goes on after some seconds, and a breaker may be open. */
+/**
+ * How long a webhook may take to arrive, in ms. The first attempt is at once, but what a killed relay had under way
+ * goes on after some seconds, and a breaker may be open.
+ */
 const webhookPatienceMs = 45_000
 
-/** The whole path on real input: token → gateway → policy → upstream, and change → webhook. Rejects at the first surprise. */
+/**
+ * The whole path on real input: token → gateway → policy → upstream, and change → webhook. Rejects at the first
+ * surprise.
+ */
 export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
   const { data, gatewayUrl, issuerUrl } = demo
   const { call, step } = narrator

@@ -5,8 +5,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 const toleranceSeconds = 300
 
 /**
- * A receiver's check as docs/webhooks.md gives it (Standard Webhooks): the signature covers id, timestamp and the bytes as they
- * arrived. `secret` is the hook's `webhookSecret` (`whsec_…`). While a secret rotates the header carries several signatures.
+ * A receiver's check as docs/webhooks.md gives it (Standard Webhooks): the signature covers id, timestamp and the bytes
+ * as they arrived. `secret` is the hook's `webhookSecret` (`whsec_…`). While a secret rotates the header carries
+ * several signatures.
  */
 export const verifyWebhook = (secret: string, headers: IncomingHttpHeaders, body: Buffer): boolean => {
   const id = headers['webhook-id']

@@ -4,7 +4,10 @@ import { impersonationEntrypoint } from '../../policies/impersonation.ts'
 import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'
 
-/** The rules that decide about impersonation, followed as they change; SIGHUP reads them at once. Throws `StartupError` when they cannot be used. */
+/**
+ * The rules that decide about impersonation, followed as they change; SIGHUP reads them at once. Throws `StartupError`
+ * when they cannot be used.
+ */
 export const openImpersonationPolicies = async (
   { lifecycle, logger, metrics }: Service,
   path: string,
@@ -26,7 +29,8 @@ export const openImpersonationPolicies = async (
       hint: 'Begin with policies/impersonation.rego; docs/policies.md says how.',
     })
   }
-  // Changed files are followed anyway; this is for who wants to say when, and for file systems whose times cannot be trusted.
+  // Changed files are followed anyway; this is for who wants to say when, and for file systems whose times cannot be
+  // trusted.
   onHangup(() => void policies.reload())
   return policies
 }

@@ -17,9 +17,9 @@ export interface Binaries {
 const ownServer = 'Set DATABASE_URL to a PostgreSQL server of your own.'
 
 /**
- * Finds the npm package for this platform and makes its programs run: the links between its libraries (its install script,
- * which we do not run, would create them), and for root a copy where the server's user can reach it.
- * Each step is judged by running `postgres --version` as that user.
+ * Finds the npm package for this platform and makes its programs run: the links between its libraries (its install
+ * script, which we do not run, would create them), and for root a copy where the server's user can reach it. Each step
+ * is judged by running `postgres --version` as that user.
  */
 export const prepareBinaries = async ({ folder, user }: { folder: string; user: ServerUser }): Promise<Binaries> => {
   const native = locatePackage()

@@ -15,7 +15,10 @@ export interface Cluster {
 }
 
 const roleName = 'surrogate'
-/** Lies inside the data folder, so that cluster and password come and go together. PostgreSQL ignores names it does not know. */
+/**
+ * Lies inside the data folder, so that cluster and password come and go together. PostgreSQL ignores names it does not
+ * know.
+ */
 const passwordFile = 'surrogate-password'
 
 /** The cluster of this folder: checked if there is one, created if not. */

@@ -16,7 +16,10 @@ export interface EmbeddedPostgres {
   pid: number
   /** Where the data really is: `dataDir`, or for root a folder under `/var/lib/surrogate`. */
   folder: string
-  /** Fast shutdown: ends sessions, writes a checkpoint, waits for the process. Immediate after 30 s; a minute at most. Idempotent. */
+  /**
+   * Fast shutdown: ends sessions, writes a checkpoint, waits for the process. Immediate after 30 s; a minute at most.
+   * Idempotent.
+   */
   stop(): Promise<void>
 }
 
@@ -31,9 +34,11 @@ export interface EmbeddedPostgresOptions {
 }
 
 /**
- * Runs a real PostgreSQL from the binaries that npm brought, on a Unix socket only we can open. It is a process of its own and
- * outlives a `kill -9` of ours, to be adopted by the next start. It does not share our terminal's Ctrl-C: we drain first.
- * @throws StartupError when the operator must act: binaries missing, folder not ours, in use, other major version, wrong password.
+ * Runs a real PostgreSQL from the binaries that npm brought, on a Unix socket only we can open. It is a process of its
+ * own and outlives a `kill -9` of ours, to be adopted by the next start. It does not share our terminal's Ctrl-C: we
+ * drain first.
+ * @throws StartupError when the operator must act: binaries missing, folder not ours, in use, other major version,
+ * wrong password.
  */
 export const startEmbeddedPostgres = async ({
   dataDir,
@@ -46,7 +51,8 @@ export const startEmbeddedPostgres = async ({
   const binaries = await prepareBinaries({ folder, user })
   const cluster = await prepareCluster({ folder, user, binaries, sync: settings['fsync'] !== 'off' })
 
-  // Twice, because a postmaster that is found may be ending, and another process of ours may launch one at the same moment.
+  // Twice, because a postmaster that is found may be ending, and another process of ours may launch one at the same
+  // moment.
   let lastWords = ''
   for (let attempt = 1; attempt <= 2; attempt += 1) {
     const found = await findPostmaster(cluster, logger)

@@ -22,7 +22,9 @@ export const connectionTo = (postmaster: Postmaster, cluster: Cluster): ClusterC
 })
 
 const wrongPassword = new Set(['28P01', '28000'])
-/** How long a living postmaster may take, in ms: to say anything, and to recover from a crash (some GB of log at most). */
+/**
+ * How long a living postmaster may take, in ms: to say anything, and to recover from a crash (some GB of log at most).
+ */
 const patience = { silent: 20_000, recovering: 300_000 }
 const startingOrEnding = '57P03'
 /** No socket yet, nobody listening yet, starting, recovering or ending, ended while we connected. */
@@ -69,7 +71,10 @@ export const connectWhenReady = async (postmaster: Postmaster, cluster: Cluster)
   return undefined
 }
 
-/** A session that holds a lock as long as this process lives: PostgreSQL itself says whether a found server is an orphan or in use. */
+/**
+ * A session that holds a lock as long as this process lives: PostgreSQL itself says whether a found server is an orphan
+ * or in use.
+ */
 export interface Lease {
   connection: ClusterConnection
   release(): Promise<void>

@@ -45,8 +45,8 @@ const defaultSettings = {
 }
 
 /**
- * Who runs in the cluster, by its `postmaster.pid`. Undefined when nobody does; a file left by a crash is then no obstacle, not
- * even when its process id has been given to another process since.
+ * Who runs in the cluster, by its `postmaster.pid`. Undefined when nobody does; a file left by a crash is then no
+ * obstacle, not even when its process id has been given to another process since.
  */
 export const findPostmaster = async (cluster: Cluster, logger: Logger): Promise<Postmaster | undefined> => {
   const file = join(cluster.path, 'postmaster.pid')
@@ -194,8 +194,9 @@ const alive = (pid: number) => {
 }
 
 /**
- * Whether the process lives and works in the folder, which is every PostgreSQL process's working directory. Where `/proc` tells,
- * neither a reused process id nor a zombie nobody waits for passes; elsewhere a living process has to do.
+ * Whether the process lives and works in the folder, which is every PostgreSQL process's working directory. Where
+ * `/proc` tells, neither a reused process id nor a zombie nobody waits for passes; elsewhere a living process has to
+ * do.
  */
 const runsIn = async (pid: number, folder: string): Promise<boolean> => {
   if (!alive(pid)) return false
@@ -213,16 +214,16 @@ const anybodyIn = async (folder: string) => {
 }
 
 /**
- * PostgreSQL itself would refuse to start while processes of a killed postmaster still use its shared memory, or while the process id in
- * its file lives, whoever that is, which is common after a container restarts.
+ * PostgreSQL itself would refuse to start while processes of a killed postmaster still use its shared memory, or while
+ * the process id in its file lives, whoever that is, which is common after a container restarts.
  */
 const forgetPostmaster = async (
   file: string,
   { pid, cluster, logger }: { pid: number; cluster: Cluster; logger: Logger },
 ) => {
   if (process.platform !== 'linux') return
-  // Session processes outlive a killed postmaster for a moment, on a busy machine for a longer one, still writing. Should they stay,
-  // PostgreSQL's own check of the shared memory needs the file.
+  // Session processes outlive a killed postmaster for a moment, on a busy machine for a longer one, still writing.
+  // Should they stay, PostgreSQL's own check of the shared memory needs the file.
   const until = Date.now() + 10_000
   while (await anybodyIn(cluster.path)) {
     if (Date.now() > until) return

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { StartupError } from '../startup-error.ts'
 
 /**
- * Who PostgreSQL runs as, and where that user can reach things. PostgreSQL refuses root, so root starts it as `nobody`'s number,
- * which needs no account; anybody else runs it as themselves. A checkout under root's own 0700 home is out of that user's reach,
- * so binaries and data then live under `/var/lib/surrogate`.
+ * Who PostgreSQL runs as, and where that user can reach things. PostgreSQL refuses root, so root starts it as
+ * `nobody`'s number, which needs no account; anybody else runs it as themselves. A checkout under root's own 0700 home
+ * is out of that user's reach, so binaries and data then live under `/var/lib/surrogate`.
  */
 export interface ServerUser {
   uid: number
@@ -27,13 +27,19 @@ export const serverUser = (): ServerUser => {
   return uid === 0 ? { uid: nobody, identity: { uid: nobody, gid: nobody } } : { uid, identity: {} }
 }
 
-/** What a program run as the server's user gave. `code` is its exit status, or the errno name when it could not be run at all. */
+/**
+ * What a program run as the server's user gave. `code` is its exit status, or the errno name when it could not be run
+ * at all.
+ */
 export interface Outcome {
   code: number | string
   output: string
 }
 
-/** Runs a program to its end as the server's user. It gets none of our environment: that holds our secrets and `PG*` settings. */
+/**
+ * Runs a program to its end as the server's user. It gets none of our environment: that holds our secrets and `PG*`
+ * settings.
+ */
 export const runAs = (
   user: ServerUser,
   program: string,
@@ -81,7 +87,10 @@ export const placeDataFolder = async (dataDir: string, user: ServerUser): Promis
   })
 }
 
-/** A folder others may pass through but not list: the server's user may be another than ours. What is secret inside is 0700 or 0600. */
+/**
+ * A folder others may pass through but not list: the server's user may be another than ours. What is secret inside is
+ * 0700 or 0600.
+ */
 const makeFolder = async (folder: string): Promise<string> => {
   try {
     await makeWithParents(folder)
@@ -101,7 +110,10 @@ const makeFolder = async (folder: string): Promise<string> => {
   }
 }
 
-/** Node's own `recursive` never returns where a file system answers ENOENT below a folder that is there, as `/proc` does. */
+/**
+ * Node's own `recursive` never returns where a file system answers ENOENT below a folder that is there, as `/proc`
+ * does.
+ */
 const makeWithParents = async (folder: string): Promise<void> => {
   const attempt = () =>
     mkdir(folder).then(

@@ -38,8 +38,8 @@ export const defaultAlgorithm = (kty: string, crv: string | undefined): string |
   Object.entries(algorithms).find(([, row]) => row.kty === kty && row.crv === (kty === 'RSA' ? undefined : crv))?.[0]
 
 /**
- * RFC 7518 §3.3: 2048 bits at least. RFC 8017 §3.1: the exponent is odd and at least 3; with 1 every message would be its own signature.
- * Upper bounds (FIPS 186-5 §5.1 for the exponent) keep one verification from taking milliseconds.
+ * RFC 7518 §3.3: 2048 bits at least. RFC 8017 §3.1: the exponent is odd and at least 3; with 1 every message would be
+ * its own signature. Upper bounds (FIPS 186-5 §5.1 for the exponent) keep one verification from taking milliseconds.
  */
 export const isStrong = (key: KeyObject): boolean => {
   if (key.asymmetricKeyType !== 'rsa') return true

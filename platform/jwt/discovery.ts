@@ -14,8 +14,8 @@ const documentUrls = (issuer: string): string[] => {
 }
 
 /**
- * Where an issuer publishes its keys. Throws when no document is found, when it is of another issuer (RFC 8414 §3.3: must be identical),
- * or when an `https` issuer names keys on plain `http`.
+ * Where an issuer publishes its keys. Throws when no document is found, when it is of another issuer (RFC 8414 §3.3:
+ * must be identical), or when an `https` issuer names keys on plain `http`.
  */
 export const discoverJwksUri = async (issuer: string, fetcher: JsonFetcher): Promise<string> => {
   let missing: unknown

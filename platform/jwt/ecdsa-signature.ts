@@ -1,6 +1,7 @@
 /**
- * ECDSA signatures between the two integers side by side that JWS uses (RFC 7518 §3.4) and the DER sequence that OpenSSL speaks. Node
- * converts too (`dsaEncoding`), but at a price: measured, signing ES256 takes 25 µs this way instead of 50, verifying 70 instead of 105.
+ * ECDSA signatures between the two integers side by side that JWS uses (RFC 7518 §3.4) and the DER sequence that
+ * OpenSSL speaks. Node converts too (`dsaEncoding`), but at a price: measured, signing ES256 takes 25 µs this way
+ * instead of 50, verifying 70 instead of 105.
  */
 
 const sequence = 0x30

@@ -8,9 +8,9 @@ const endOfString = (text: string, start: number): number => {
 }
 
 /**
- * Parses a JSON object strictly, as tokens need it (RFC 7515 §4, RFC 7519 §4 allow to reject repeated member names; parsers that differ
- * on which one wins are a known way around checks). Returns undefined for: anything but an object, a repeated member name at any depth
- * (compared after unescaping), an unpaired surrogate, nesting deeper than 16.
+ * Parses a JSON object strictly, as tokens need it (RFC 7515 §4, RFC 7519 §4 allow to reject repeated member names;
+ * parsers that differ on which one wins are a known way around checks). Returns undefined for: anything but an object,
+ * a repeated member name at any depth (compared after unescaping), an unpaired surrogate, nesting deeper than 16.
  */
 export const parseJsonObject = (text: string): Record<string, unknown> | undefined => {
   let value: unknown
@@ -23,7 +23,9 @@ export const parseJsonObject = (text: string): Record<string, unknown> | undefin
   return hasOneMeaning(text) ? (value as Record<string, unknown>) : undefined
 }
 
-/** `text` is valid JSON. One entry of `names` per open container: the member names so far, or undefined for an array. */
+/**
+ * `text` is valid JSON. One entry of `names` per open container: the member names so far, or undefined for an array.
+ */
 const hasOneMeaning = (text: string): boolean => {
   const names: (Set<string> | undefined)[] = []
   let expectName = false

@@ -10,9 +10,10 @@ import { importJwks, type VerificationKey } from './keys.ts'
 export interface JwksClient {
   readonly issuer: string
   /**
-   * The key, or undefined when the issuer was asked and has none with this `kid`. An unknown `kid` causes one fetch, shared by everybody
-   * who waits, at most every `cooldownMs`. Throws `KeysUnavailable` when there are no keys, or only too old ones; and for a `kid` that the
-   * issuer could not be asked about, or only before it was first seen here: it may be of a key that was made since.
+   * The key, or undefined when the issuer was asked and has none with this `kid`. An unknown `kid` causes one fetch,
+   * shared by everybody who waits, at most every `cooldownMs`. Throws `KeysUnavailable` when there are no keys, or only
+   * too old ones; and for a `kid` that the issuer could not be asked about, or only before it was first seen here: it
+   * may be of a key that was made since.
    */
   get(kid: string): Promise<VerificationKey | undefined>
   /** The same from memory only: undefined means "ask `get`". */
@@ -35,7 +36,8 @@ export class KeysUnavailable extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, { retryAfterMs }: { retryAfterMs?: number } = {}) {
-    // Made as often as somebody likes to send tokens of unknown keys, and never a surprise: a stack would be most of what it costs.
+    // Made as often as somebody likes to send tokens of unknown keys, and never a surprise: a stack would be most of
+    // what it costs.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)
@@ -66,8 +68,8 @@ export interface JwksClientOptions {
 const maxRetryMs = 30_000
 
 /**
- * Of unknown `kid`s that are remembered until the next fetch, and of those that the issuer is known not to have. Further ones, and in the
- * second case the oldest, are merely asked about again.
+ * Of unknown `kid`s that are remembered until the next fetch, and of those that the issuer is known not to have.
+ * Further ones, and in the second case the oldest, are merely asked about again.
  */
 const maxUnknown = 1_000
 

@@ -10,7 +10,10 @@ export type JwtErrorReason =
   | 'claims'
   | 'unknown_key'
 
-/** A token that is not accepted. `reason` is stable; the message is a sentence that may be shown to the caller and never quotes the token. */
+/**
+ * A token that is not accepted. `reason` is stable; the message is a sentence that may be shown to the caller and never
+ * quotes the token.
+ */
 export class JwtError extends Error {
   override readonly name = 'JwtError'
   readonly reason: JwtErrorReason

@@ -41,9 +41,9 @@ const importJwk = (jwk: unknown): VerificationKey | undefined => {
 }
 
 /**
- * The usable keys of a JWK Set (RFC 7517 §5), by `kid`. Left out, as RFC 7517 §5 asks for what is not understood: keys without `kid`,
- * of unknown type or algorithm, for encryption, with a private part, RSA under 2048 bits, and a `kid` that stands there twice.
- * Throws `TypeError` when it is no JWK Set at all.
+ * The usable keys of a JWK Set (RFC 7517 §5), by `kid`. Left out, as RFC 7517 §5 asks for what is not understood: keys
+ * without `kid`, of unknown type or algorithm, for encryption, with a private part, RSA under 2048 bits, and a `kid`
+ * that stands there twice. Throws `TypeError` when it is no JWK Set at all.
  */
 export const importJwks = (jwks: unknown): Map<string, VerificationKey> => {
   const parsed = jwkSet.safeParse(jwks)

@@ -24,7 +24,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const malformed = (message: string) => new JwtError('malformed', message)
 
-/** RFC 7515 §2: no padding, no white space; and exactly one spelling per value (unused bits zero), so that equal bytes are equal tokens. */
+/**
+ * RFC 7515 §2: no padding, no white space; and exactly one spelling per value (unused bits zero), so that equal bytes
+ * are equal tokens.
+ */
 const bytesOf = (part: string): Buffer => {
   const bytes = Buffer.from(part, 'base64url')
   if (bytes.toString('base64url') !== part) throw malformed('A part of the token is not base64url.')
@@ -49,8 +52,8 @@ const optionalText = (header: Record<string, unknown>, name: string) => {
 }
 
 /**
- * Takes a compact JWS apart, strictly (RFC 7515 §3.1, RFC 7519 §7.2): at most 16 kB, three parts, no `crit` (RFC 7515 §4.1.11: none is
- * understood), no unencoded payload. Throws `JwtError` `malformed`.
+ * Takes a compact JWS apart, strictly (RFC 7515 §3.1, RFC 7519 §7.2): at most 16 kB, three parts, no `crit` (RFC 7515
+ * §4.1.11: none is understood), no unencoded payload. Throws `JwtError` `malformed`.
  */
 export const parseJwt = (token: string): ParsedJwt => {
   if (token.length > maxTokenLength) throw malformed(`The token is longer than ${maxTokenLength} characters.`)

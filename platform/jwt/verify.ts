@@ -11,7 +11,10 @@ export interface VerifyOptions {
   /** Any one of them must be in `aud`. `undefined` leaves the audience to the caller. */
   audience: readonly string[] | undefined
   algorithms: readonly string[]
-  /** Header types accepted, e.g. `['at+jwt']` (RFC 9068 §4). With `JWT`, ID tokens (`nonce`, `at_hash`) are refused and `audience` must be given. */
+  /**
+   * Header types accepted, e.g. `['at+jwt']` (RFC 9068 §4). With `JWT`, ID tokens (`nonce`, `at_hash`) are refused and
+   * `audience` must be given.
+   */
   typ: readonly string[]
   clockSkewSeconds: number
   now: Date
@@ -62,7 +65,10 @@ const checkType = ({ header, claims }: ParsedJwt, options: VerifyOptions) => {
   if ('nonce' in claims || 'at_hash' in claims) throw new JwtError('type', 'An ID token is not an access token.')
 }
 
-/** Whether the signature holds with this key, by the key's own algorithm. Whether the header names that one is for the caller to check. */
+/**
+ * Whether the signature holds with this key, by the key's own algorithm. Whether the header names that one is for the
+ * caller to check.
+ */
 export const verifySignature = ({ signingInput, signature }: ParsedJwt, { alg, key }: VerificationKey): boolean => {
   const { digest, signatureLength, toOpenSsl, options } = algorithms[alg]!
   if (signatureLength !== undefined && signature.length !== signatureLength) return false
@@ -125,8 +131,9 @@ const checkClaims = (claims: Readonly<Record<string, unknown>>, options: VerifyO
 }
 
 /**
- * Verifies a parsed token with one key and returns its claims (RFC 7519 §7.2, RFC 9068 §4, RFC 8725). Synchronous: 70–120 µs for ES256.
- * `exp`, `iat`, `sub`, `aud` are required. Throws `JwtError`; the signature is checked before any claim is believed.
+ * Verifies a parsed token with one key and returns its claims (RFC 7519 §7.2, RFC 9068 §4, RFC 8725). Synchronous:
+ * 70–120 µs for ES256. `exp`, `iat`, `sub`, `aud` are required. Throws `JwtError`; the signature is checked before any
+ * claim is believed.
  */
 export const verifyJwt = (jwt: ParsedJwt, key: VerificationKey, options: VerifyOptions): VerifiedClaims => {
   if (!options.algorithms.includes(jwt.header.alg) || jwt.header.alg !== key.alg) {

@@ -22,7 +22,9 @@ import {
   startContainer,
 } from './image.ts'
 
-/** `deploy/` as far as it can be proven where no containers run: what it says, and the same commands on the same files. */
+/**
+ * `deploy/` as far as it can be proven where no containers run: what it says, and the same commands on the same files.
+ */
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const dockerfile = await readDockerfile()

@@ -13,7 +13,9 @@ import { runProcess, startProcess, type TestProcess } from '../support/process.t
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { cleanUp, createSettings, ready, type Settings } from './stack.ts'
 
-/** The published package, used as its users do: unpacked into an application that has only what the package declares. */
+/**
+ * The published package, used as its users do: unpacked into an application that has only what the package declares.
+ */
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
@@ -47,7 +49,10 @@ afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
 
 let applications = 0
 
-/** An empty application with the package and those of its dependencies that are named; a copy, so nothing else can be found from it. */
+/**
+ * An empty application with the package and those of its dependencies that are named; a copy, so nothing else can be
+ * found from it.
+ */
 const createApplication = async (dependencies: readonly string[]) => {
   applications += 1
   const path = join(folder, `application-${applications}`)

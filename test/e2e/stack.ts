@@ -10,7 +10,10 @@ import { isRunning, startProcess, type TestProcess } from '../support/process.ts
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const leftOut = new Set(['.git', 'node_modules', '.surrogate', 'dist', 'coverage'])
 
-/** A copy of this checkout in a path with a space, as somebody else would have it. `node_modules` shares the files' contents. */
+/**
+ * A copy of this checkout in a path with a space, as somebody else would have it. `node_modules` shares the files'
+ * contents.
+ */
 export const createCheckout = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'surrogate e2e '))
   // Others must get through: an ordinary user starts it too.

@@ -3,8 +3,8 @@ import { glob } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 
 /**
- * Advisory locks are numbers that the whole database shares: two purposes with one number would wait for, or skip, each other. A second
- * number tells locks of one purpose apart.
+ * Advisory locks are numbers that the whole database shares: two purposes with one number would wait for, or skip, each
+ * other. A second number tells locks of one purpose apart.
  */
 test('every advisory lock has a number of its own', async () => {
   const users = new Map<string, Set<string>>()

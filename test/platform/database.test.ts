@@ -85,7 +85,8 @@ test('a server that ends a connection with its very first word fails what wanted
     length.writeInt32BE(content.length + 4)
     return Buffer.concat([Buffer.from(type), length, content])
   }
-  // What a real one sends in three writes may arrive as one: that the connection stands, and that it ends (its postmaster was killed).
+  // What a real one sends in three writes may arrive as one: that the connection stands, and that it ends (its
+  // postmaster was killed).
   const authenticated = bytes('R', Buffer.alloc(4))
   const ready = bytes('Z', Buffer.from('I'))
   const fatal = bytes('E', Buffer.from('SFATAL\0VFATAL\0C57P01\0Mthe server goes\0\0'))

@@ -1,6 +1,7 @@
 /**
  * A process that owns an embedded PostgreSQL, for tests that kill it. Arguments: the module's URL, the data folder.
- * Prints one JSON line when ready or refused, another when it drains after SIGINT. Input: `stop`, or `exit` to end without stopping.
+ * Prints one JSON line when ready or refused, another when it drains after SIGINT. Input: `stop`, or `exit` to end
+ * without stopping.
  */
 import { createInterface } from 'node:readline'
 import pg from 'pg'

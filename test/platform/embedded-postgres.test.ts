@@ -91,7 +91,7 @@ const startOwner = (
 ): Owner => {
   const { uid, root = checkout, env = {} } = options
   const script = join(root, 'test', 'platform', 'embedded-postgres-process.ts')
-  const module = pathToFileURL(join(root, 'platform', 'embedded-postgres.ts')).href
+  const module = pathToFileURL(join(root, 'platform', 'embedded-postgres', 'index.ts')).href
   const child = spawn(process.execPath, [script, module, dataDir], {
     ...(uid === undefined ? {} : { uid, gid: uid }),
     env: { ...process.env, ...env },

@@ -7,7 +7,10 @@ export interface KeyClient {
   id: string
   privateKey: CryptoKey
   jwk: JWK
-  /** The form members that authenticate it; each call makes a new assertion. A claim or header member that is undefined is left out. */
+  /**
+   * The form members that authenticate it; each call makes a new assertion. A claim or header member that is undefined
+   * is left out.
+   */
   assertion(options?: AssertionOptions): Promise<{ client_assertion_type: string; client_assertion: string }>
 }
 

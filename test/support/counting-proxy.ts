@@ -11,14 +11,17 @@ export interface CountingProxy {
   connection: PostgresConnection
   /** In the order they were sent, over all connections. */
   roundTrips: readonly RoundTrip[]
-  /** The next time that it is asked, PostgreSQL does it and answers, and the connection breaks before the answer is here. Resolves then. */
+  /**
+   * The next time that it is asked, PostgreSQL does it and answers, and the connection breaks before the answer is
+   * here. Resolves then.
+   */
   loseAnswer(roundTrip: RoundTrip): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Stands between a client and PostgreSQL and notes each round trip as it goes over the wire: every message that the server answers with
- * ReadyForQuery, which are Sync and Query.
+ * Stands between a client and PostgreSQL and notes each round trip as it goes over the wire: every message that the
+ * server answers with ReadyForQuery, which are Sync and Query.
  */
 export const startCountingProxy = async (
   target: PostgresConnection,
@@ -30,7 +33,10 @@ export const startCountingProxy = async (
   let losing: { roundTrip: RoundTrip; lost: () => void } | undefined
   const server = createServer((client) => {
     const database = createConnection(join(target.host, `.s.PGSQL.${target.port}`))
-    /** Answers to come, the one to the start-up included, and what to do when the last of them is to be lost and has come. */
+    /**
+     * Answers to come, the one to the start-up included, and what to do when the last of them is to be lost and has
+     * come.
+     */
     let unanswered = 1
     let breakOff: { after: number; lost: () => void } | undefined
     const readRequests = readMessages({ isClient: true })
@@ -89,7 +95,10 @@ export const startCountingProxy = async (
   }
 }
 
-/** One direction of one connection. A client's first message has no type; each other is a type, a length that counts itself, and a body. */
+/**
+ * One direction of one connection. A client's first message has no type; each other is a type, a length that counts
+ * itself, and a body.
+ */
 const readMessages = ({ isClient }: { isClient: boolean }) => {
   let rest = Buffer.alloc(0)
   let typed = !isClient

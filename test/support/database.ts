@@ -21,13 +21,16 @@ export interface TestDatabase {
   /** For a second pool on the same database: `createDatabase({ connection, … })`. Close it before `close()`. */
   connection: PostgresConnection
   /**
-   * Closes `database`, drops the database, and throws when connections to it stay open: somebody leaked them. A session ends a moment
-   * after its socket is closed, on a busy machine a longer one.
+   * Closes `database`, drops the database, and throws when connections to it stay open: somebody leaked them. A session
+   * ends a moment after its socket is closed, on a busy machine a longer one.
    */
   close(): Promise<void>
 }
 
-/** A database of its own with the current schema. About 20 ms; make one per test file, or per test where data must not mix. */
+/**
+ * A database of its own with the current schema. About 20 ms; make one per test file, or per test where data must not
+ * mix.
+ */
 export const createTestDatabase = async ({
   poolSize,
   schema,

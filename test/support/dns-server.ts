@@ -9,7 +9,10 @@ const isAddress = (text: string) => /^[\d.]+$/.test(text)
 const typeA = 1
 const typeCname = 5
 
-/** A real name server for a zone, and what resolves by it. Answers questions for A with the whole chain of aliases, as resolvers do. */
+/**
+ * A real name server for a zone, and what resolves by it. Answers questions for A with the whole chain of aliases, as
+ * resolvers do.
+ */
 export const startDnsServer = async (zone: Zone) => {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => socket.send(answerTo(query, zone), port, address))
@@ -21,7 +24,9 @@ export const startDnsServer = async (zone: Zone) => {
   return { resolve, close: () => new Promise<void>((done) => socket.close(done)) }
 }
 
-/** RFC 1035 §4.1: the header, the question as it came, and the records; without any the name does not exist (NXDOMAIN). */
+/**
+ * RFC 1035 §4.1: the header, the question as it came, and the records; without any the name does not exist (NXDOMAIN).
+ */
 const answerTo = (query: Buffer, zone: Zone): Buffer => {
   const labels: string[] = []
   let at = 12

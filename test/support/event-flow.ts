@@ -14,7 +14,10 @@ import { createIngest } from '../../relay/ingest.ts'
 import type { TestDatabase } from './database.ts'
 import { userUpdated } from './event-factory.ts'
 
-/** Issuers and relays as far as events travel, over a bus of their own each: publishers on one side, ingests on the other. */
+/**
+ * Issuers and relays as far as events travel, over a bus of their own each: publishers on one side, ingests on the
+ * other.
+ */
 export const createTestFlow = (db: TestDatabase, nats?: { servers: NatsServers; patienceMs?: number }) => {
   const { database } = db
   const metrics = createMetrics()

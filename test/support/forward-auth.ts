@@ -10,7 +10,10 @@ export interface Ports {
   upstream: number
 }
 
-/** The configuration of a proxy that the page for operators shows, word for word but for its addresses, each of which stands there once. */
+/**
+ * The configuration of a proxy that the page for operators shows, word for word but for its addresses, each of which
+ * stands there once.
+ */
 export const documented = async (
   language: 'nginx' | 'caddyfile',
   addresses: readonly (readonly [shown: string, ours: string])[],
@@ -24,8 +27,8 @@ export const documented = async (
 }
 
 /**
- * An API behind a proxy that asks a gateway about every request: `read:orders` opens `/orders/**`, any token `/hidden`, whose API must not
- * have it, and nothing is needed for `/public/**`.
+ * An API behind a proxy that asks a gateway about every request: `read:orders` opens `/orders/**`, any token `/hidden`,
+ * whose API must not have it, and nothing is needed for `/public/**`.
  */
 export const startForwardAuth = async (
   dialect: 'nginx' | 'caddy',

@@ -2,8 +2,9 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that systems give to whoever listens on 0 or connects somewhere (Linux from 32768, macOS from 49152): nobody comes by
- * one of these by chance, neither before it is taken nor while its program is down. None that webhooks may not be sent to.
+ * Below the ports that systems give to whoever listens on 0 or connects somewhere (Linux from 32768, macOS from 49152):
+ * nobody comes by one of these by chance, neither before it is taken nor while its program is down. None that webhooks
+ * may not be sent to.
  */
 const range = { from: 11_000, to: 27_000 }
 

@@ -3,7 +3,10 @@ import { startRawReceiver } from './raw-receiver.ts'
 import { startTestLedger, type TestLedger } from './relay.ts'
 import { type Answer, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
-/** What every test of a file that says `eachWithLedger()` has to itself: a ledger, and receivers of webhooks. What a file itself opens it closes before. */
+/**
+ * What every test of a file that says `eachWithLedger()` has to itself: a ledger, and receivers of webhooks. What a
+ * file itself opens it closes before.
+ */
 export let ledger: TestLedger
 export let receiver: WebhookReceiver
 

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /**
- * A disk without room for more rows of this table: PostgreSQL refuses each insert as it does when it cannot extend the file, and undoes the
- * transaction. The count of refusals survives that.
+ * A disk without room for more rows of this table: PostgreSQL refuses each insert as it does when it cannot extend the
+ * file, and undoes the transaction. The count of refusals survives that.
  */
 export const fillDisk = async (pool: pg.Pool, table: string) => {
   await pool.query(`

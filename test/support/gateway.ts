@@ -96,7 +96,10 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
-/** A gateway before a real upstream, with a real issuer and the shipped policies. `config` replaces top-level members of its file. */
+/**
+ * A gateway before a real upstream, with a real issuer and the shipped policies. `config` replaces top-level members of
+ * its file.
+ */
 export const startTestGateway = async (
   options: {
     config?: (parts: { issuer: TokenIssuer; upstream: TestUpstream }) => Record<string, unknown>

@@ -18,8 +18,8 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL for the whole run, with a migrated template that `createTestDatabase` clones: the embedded one, or the installed one whose
- * programs are in `TEST_POSTGRES_BIN`.
+ * One PostgreSQL for the whole run, with a migrated template that `createTestDatabase` clones: the embedded one, or the
+ * installed one whose programs are in `TEST_POSTGRES_BIN`.
  */
 export const setup = async (project: TestProject) => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'surrogate-test-')))

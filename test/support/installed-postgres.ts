@@ -10,8 +10,8 @@ import type { PostgresConnection } from './database.ts'
 const startsWithinMs = 30_000
 
 /**
- * A PostgreSQL that is installed on this machine, as operators have one: of another version than ours, with the settings it comes with, and
- * with a sort order of a language (ICU, en-US).
+ * A PostgreSQL that is installed on this machine, as operators have one: of another version than ours, with the
+ * settings it comes with, and with a sort order of a language (ICU, en-US).
  */
 export const startInstalledPostgres = async ({
   programs,

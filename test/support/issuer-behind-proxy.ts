@@ -3,7 +3,9 @@ import type { PostgresConnection } from './database.ts'
 import { startTestIssuer, type TestIssuer } from './issuer.ts'
 
 export interface IssuerBehindProxy extends TestIssuer {
-  /** What the issuer asked PostgreSQL, in the order it was sent. Factories and `sql` go past the proxy and do not count. */
+  /**
+   * What the issuer asked PostgreSQL, in the order it was sent. Factories and `sql` go past the proxy and do not count.
+   */
   roundTrips: readonly RoundTrip[]
   /** The issuer cannot reach PostgreSQL meanwhile. Round trips after it are not counted. */
   withoutDatabase<Result>(meanwhile: () => Promise<Result>): Promise<Result>

@@ -52,7 +52,10 @@ export interface ManagementTest {
   routes: readonly Route[]
   /** A signed access token; `scope` default `all`. */
   token(claims?: { scope?: string; aud?: string; sub?: string }): string
-  /** Calls with a token of scope `all` unless told otherwise. The body of a success is held against the schema of its route. */
+  /**
+   * Calls with a token of scope `all` unless told otherwise. The body of a success is held against the schema of its
+   * route.
+   */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   /** Calls and expects this status; answers the body. */
   expect(status: number, method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer['body']>

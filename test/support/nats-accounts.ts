@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { nkeys } from '@nats-io/transport-node'
 
 /**
- * A server's configuration with an operator, an account and a user; and the credentials file of that user, in the format
- * that NATS tools make (JWTs signed by nkeys, algorithm `ed25519-nkey`).
+ * A server's configuration with an operator, an account and a user; and the credentials file of that user, in the
+ * format that NATS tools make (JWTs signed by nkeys, algorithm `ed25519-nkey`).
  */
 export const natsAccounts = () => {
   const operator = nkeys.createOperator()

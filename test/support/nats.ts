@@ -42,7 +42,10 @@ export const natsServers = (port: number, credentials: NatsServers['credentials'
   credentials,
 })
 
-/** A real nats-server on a free port of 127.0.0.1 with a store of its own. `config`: lines of its configuration, instead of JetStream alone. */
+/**
+ * A real nats-server on a free port of 127.0.0.1 with a store of its own. `config`: lines of its configuration, instead
+ * of JetStream alone.
+ */
 export const startTestNats = async ({ config = '', jetstream = true, running = true } = {}): Promise<TestNats> => {
   const folder = await mkdtemp(join(tmpdir(), 'surrogate-nats-'))
   const port = await freePort()

@@ -21,7 +21,8 @@ const find = (): string | undefined => {
 export const nginx: string | undefined = find()
 
 /**
- * A real nginx in the foreground, as the user who runs the tests, with everything that it writes in a folder of its own.
+ * A real nginx in the foreground, as the user who runs the tests, with everything that it writes in a folder of its
+ * own.
  * @param blocks what stands within `http { }`; listens on `port`.
  */
 export const startNginx = async (blocks: string, port: number) => {

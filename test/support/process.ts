@@ -6,7 +6,10 @@ export interface TestProcess {
   pid: number
   /** Everything printed so far, both streams in order of arrival. */
   output(): string
-  /** Resolves with the match once the output matches; rejects when the process ends first or after `timeoutMs` (default 60 000). */
+  /**
+   * Resolves with the match once the output matches; rejects when the process ends first or after `timeoutMs` (default
+   * 60 000).
+   */
   waitFor(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>
   /** To the whole process group, as a terminal's Ctrl-C does. */
   signalGroup(signal: NodeJS.Signals): void

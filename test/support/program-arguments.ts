@@ -2,7 +2,10 @@ import { parseArgs } from 'node:util'
 
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>
 
-/** What a program was called with. For an option that it does not know, and for `misuse`, it says how it is used: exit code 2. */
+/**
+ * What a program was called with. For an option that it does not know, and for `misuse`, it says how it is used: exit
+ * code 2.
+ */
 export const programArguments = <const Wanted extends Options>(
   usage: string,
   options: Wanted,

@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /**
- * A receiver that speaks TCP only: says and does what it is told when a request has arrived. `request` counts those of its connection,
- * from 1; each is taken to be whole when its body has the length that it announced.
+ * A receiver that speaks TCP only: says and does what it is told when a request has arrived. `request` counts those of
+ * its connection, from 1; each is taken to be whole when its body has the length that it announced.
  */
 export const startRawReceiver = async (answer: (socket: Socket, request: number) => void) => {
   const sockets = new Set<Socket>()

@@ -6,7 +6,10 @@ import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { startRelay } from '../../relay/main.ts'
 
-/** A relay as a process of its own, to be killed by tests: `node relay-process.ts '{"connection": …, "key": "<hex>", "config": …}'`. Logs JSON lines. */
+/**
+ * A relay as a process of its own, to be killed by tests: `node relay-process.ts '{"connection": …, "key": "<hex>",
+ * "config": …}'`. Logs JSON lines.
+ */
 const { connection, key, config } = JSON.parse(process.argv[2]!)
 const logger = createLogger({ name: 'relay', level: 'info' })
 const database = createDatabase({ connection, logger })

@@ -117,7 +117,10 @@ export const startTestLedger = async (options: Parameters<typeof createTestDatab
     async rows<Row extends object = Record<string, unknown>>(sql: string, ...values: unknown[]) {
       return (await database.pool.query<Row>(sql, values)).rows
     },
-    /** Resolves once the query's first row says `true`, however often the connection is cut; the test's time limit ends the wait. */
+    /**
+     * Resolves once the query's first row says `true`, however often the connection is cut; the test's time limit ends
+     * the wait.
+     */
     async untilTrue(sql: string, ...values: unknown[]) {
       for (;;) {
         const result = await database.pool.query<Record<string, unknown>>(sql, values).catch(() => undefined)

@@ -80,8 +80,8 @@ const takeChunks = (from: Buffer): { body: string; rest: Buffer } | undefined =>
 }
 
 /**
- * An API that reads raw bytes, with a parser that has nothing in common with Node's: whatever a gateway sends is one well-formed request
- * after the other, or a violation. Answers 200 with an empty body.
+ * An API that reads raw bytes, with a parser that has nothing in common with Node's: whatever a gateway sends is one
+ * well-formed request after the other, or a violation. Answers 200 with an empty body.
  */
 export const startStrictUpstream = async (): Promise<StrictUpstream> => {
   const seen: StrictRequest[] = []

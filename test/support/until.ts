@@ -1,8 +1,8 @@
 import { vi } from 'vitest'
 
 /**
- * Waits until a check passes, and answers what it answers: asked every 10 ms, because an idle machine is quick, and for 25 s, because
- * a loaded one is not. `expect.poll` has the same patience.
+ * Waits until a check passes, and answers what it answers: asked every 10 ms, because an idle machine is quick, and for
+ * 25 s, because a loaded one is not. `expect.poll` has the same patience.
  */
 export const until = <Result>(check: () => Result | Promise<Result>, timeout = 25_000): Promise<Result> =>
   vi.waitFor(check, { interval: 10, timeout })
