@@ -1,38 +1,39 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestAuth } from './express.ts'
 import { canonicalTarget } from './request/canonical-target.ts'
+import { eachField, type FieldList, filterFields, lowerCaseNames, valuesOf } from './request/field-list.ts'
 import { foldedName } from './request/headers.ts'
 import { nameRecord } from './request/name-record.ts'
-import type { Exchange } from './request/request-context.ts'
+import type { DecidedRequest } from './request/request-context.ts'
 
 /** A request on its way through a framework. */
 export type GuardedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string; auth?: RequestAuth }
 
 /**
- * The target that what is behind the guard will act on. Frameworks take the path that a guard is mounted at off `url`, and Express keeps it
- * in `baseUrl`; an earlier middleware may have rewritten `url`, and then it is no part of `originalUrl` any more.
+ * The target that what is behind the guard will act on. Frameworks take the path that a guard is mounted at off `url`,
+ * and Express keeps it in `baseUrl`; an earlier middleware may have rewritten `url`, and then it is no part of
+ * `originalUrl` any more.
  */
-export const targetOf = ({ originalUrl, baseUrl, url }: GuardedRequest): string => {
-  const rest = url!
+export const targetOf = ({ originalUrl, baseUrl, url: rest = '' }: GuardedRequest): string => {
   if (originalUrl === undefined) return rest
+  const whole = (baseUrl ?? '') + rest
   // Of a target without anything behind the mount path Express makes `/`.
-  const whole = [rest, rest.slice(1)].map((end) => (baseUrl ?? '') + end)
-  const mounted = baseUrl === undefined ? whole.some((end) => originalUrl.endsWith(end)) : whole.includes(originalUrl)
-  return mounted ? originalUrl : whole[0]!
+  const ends = [whole, (baseUrl ?? '') + rest.slice(1)]
+  const mounted = baseUrl === undefined ? ends.some((end) => originalUrl.endsWith(end)) : ends.includes(originalUrl)
+  return mounted ? originalUrl : whole
 }
 
 /** Gives the handlers behind the guard the request that was decided on, whichever way they look at it. */
-export const admit = (request: GuardedRequest, exchange: Exchange): void => {
-  const { path, query } = exchange.request!
-  const { principal, decision, response, answerFields } = exchange
-  for (const name in answerFields) response.setHeader(name, answerFields[name]!)
-  request.originalUrl = path + query
-  const rest = canonicalTarget(request.url!)
+export const rewriteRequest = (request: GuardedRequest, context: DecidedRequest): void => {
+  const { request: canonical, principal, decision, response, answerFields = {} } = context
+  for (const [name, value] of Object.entries(answerFields)) response.setHeader(name, value)
+  request.originalUrl = canonical.path + canonical.query
+  const rest = canonicalTarget(request.url ?? '')
   request.url = rest.path + rest.query
-  if (principal && decision) {
+  if (principal) {
     request.auth = { ...(principal.input as Required<typeof principal.input>), claims: principal.claims, decision }
   }
-  replaceFields(request, exchange)
+  replaceFields(request, context)
 }
 
 /** Fields that stay although the gateway would make them anew: frameworks and handlers need those of this very request. */
@@ -41,27 +42,26 @@ const kept = new Set([
   ...['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port'],
 ])
 
-const replaceFields = (request: IncomingMessage, { headers, route, principal, decision }: Exchange): void => {
-  const ours = new Map(Object.entries(decision?.headers ?? {}))
-  const identity = principal?.identityHeaders ?? []
-  for (let index = 0; index < identity.length; index += 2) ours.set(identity[index]!, identity[index + 1]!)
-  const cookies = headers!.forwardable.filter((_, index, flat) => flat[index - 1] === 'cookie' && index % 2 === 1)
-  if (headers!.issuerCookies && cookies.length > 0) ours.set('cookie', cookies.join('; '))
+const replaceFields = (request: IncomingMessage, { headers, route, principal, decision }: DecidedRequest): void => {
+  const ours = new Map(Object.entries(decision.headers))
+  eachField(principal?.identityHeaders ?? [], (name, value) => void ours.set(name, value))
+  const { forwardable, issuerCookies, authorization } = headers
+  const cookies = issuerCookies ? valuesOf(forwardable, 'cookie') : []
+  if (cookies.length > 0) ours.set('cookie', cookies.join('; '))
   // The access token in place of a personal one; nothing where it is to be kept from the handlers.
-  const { authorization } = headers!
-  if (authorization !== undefined && route!.forwardAuthorization) ours.set('authorization', authorization)
+  if (authorization !== undefined && route.forwardAuthorization) ours.set('authorization', authorization)
 
   const { rawHeaders, headers: fields } = request
   const connection = ownOptions(fields.connection ?? '')
   if (connection !== '') ours.set('connection', connection)
-  const forwardable = new Set(headers!.forwardable.filter((_, index) => index % 2 === 0))
-  const raw: string[] = []
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!.toLowerCase()
-    if ((forwardable.has(name) || kept.has(name)) && !ours.has(name) && !ours.has(foldedName(name)))
-      raw.push(rawHeaders[index]!, rawHeaders[index + 1]!)
-    else delete fields[name]
-  }
+  const names = new Set(kept)
+  eachField(forwardable, (name) => void names.add(name))
+  const raw = filterFields(rawHeaders, (received) => {
+    const name = received.toLowerCase()
+    const stays = names.has(name) && !ours.has(name) && !ours.has(foldedName(name))
+    if (!stays) delete fields[name]
+    return stays
+  })
   for (const [name, value] of ours) {
     fields[name] = value
     raw.push(name, value)
@@ -72,7 +72,10 @@ const replaceFields = (request: IncomingMessage, { headers, route, principal, de
 
 const options = new Set(['close', 'keep-alive', 'upgrade'])
 
-/** Without the fields that `Connection` lists: a proxy behind the guard would drop them, even those that say who is asking. */
+/**
+ * Without the fields that `Connection` lists: a proxy behind the guard would drop them, even those that say who is
+ * asking.
+ */
 const ownOptions = (connection: string): string =>
   connection
     .split(',')
@@ -81,13 +84,12 @@ const ownOptions = (connection: string): string =>
     .join(', ')
 
 /** Node would make it of as many fields as it received, or has made it before. */
-const distinct = (raw: readonly string[]): Record<string, string[]> => {
+const distinct = (raw: FieldList): Record<string, string[]> => {
   const fields = nameRecord<string[]>()
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index]!.toLowerCase()
+  eachField(lowerCaseNames(raw), (name, value) => {
     const values = fields[name]
-    if (values) values.push(raw[index + 1]!)
-    else fields[name] = [raw[index + 1]!]
-  }
+    if (values) values.push(value)
+    else fields[name] = [value]
+  })
   return fields
 }

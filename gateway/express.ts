@@ -10,11 +10,11 @@ import { isAddress } from '../policies/origin.ts'
 import { parseGatewayConfig } from './config/load.ts'
 import type { gatewayFile } from './config/settings/file.ts'
 import type { access } from './config/settings/route.ts'
-import { admit, type GuardedRequest, targetOf } from './express-request.ts'
+import { type GuardedRequest, rewriteRequest, targetOf } from './express-request.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 import { createFail, guardStages } from './pipeline.ts'
 import { problem } from './refusals/problems.ts'
-import { newExchange } from './request/request-context.ts'
+import { newRequestContext } from './request/request-context.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 type ConfigurationFile = z.input<typeof gatewayFile>
@@ -30,7 +30,10 @@ type ReadOnlyLists<Members> = {
 /** An entry of `issuers:` in `gateway.yaml`. */
 export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
 
-/** What may differ from one guard to another of the same application. Members mean what they mean for a route of `gateway.yaml`. */
+/**
+ * What may differ from one guard to another of the same application. Members mean what they mean for a route of
+ * `gateway.yaml`.
+ */
 export interface RouteOptions extends Omit<ReadOnlyLists<AccessMembers>, 'audience'> {
   /** For logs, metrics and policies. Default `protected`. */
   id?: string
@@ -42,9 +45,15 @@ export interface RouteOptions extends Omit<ReadOnlyLists<AccessMembers>, 'audien
 
 /** Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working directory. */
 export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions, 'issuer'>> {
-  /** The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each of a list. */
+  /**
+   * The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each of
+   * a list.
+   */
   issuer: string | readonly (string | IssuerOptions)[]
-  /** A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come with the package. */
+  /**
+   * A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come with
+   * the package.
+   */
   policies?: string | ConfigurationFile['policies']
   decisionLog?: ConfigurationFile['decisionLog']
   accessLog?: ConfigurationFile['accessLog']
@@ -80,7 +89,10 @@ declare global {
 
 export interface Guard {
   (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void
-  /** Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then requests wait, 5 s at most. */
+  /**
+   * Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then
+   * requests wait, 5 s at most.
+   */
   ready: Promise<void>
   /** Another guard for the same issuers: keys, revocations and policies are shared. Closed with this one. */
   with(options: Partial<RouteOptions>): Guard
@@ -95,10 +107,10 @@ export interface Guard {
 const longestWait = 5_000
 
 /**
- * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler in the place of the
- * upstream. A refused request is answered as the gateway answers it. What gets through has `request.auth`, the canonical URL, `x-auth-*`
- * fields that can be believed, and no others of that kind; `x-forwarded-*` are left to the framework's own trust setting. Throws
- * `StartupError` for options that cannot be right.
+ * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler
+ * in the place of the upstream. A refused request is answered as the gateway answers it. What gets through has
+ * `request.auth`, the canonical URL, `x-auth-*` fields that can be believed, and no others of that kind;
+ * `x-forwarded-*` are left to the framework's own trust setting. Throws `StartupError` for options that cannot be right.
  */
 export const protect = (options: ProtectOptions): Guard => {
   const { logger = createLogger({ name: 'surrogate', level: 'warn' }), metrics = createMetrics() } = options
@@ -108,7 +120,8 @@ export const protect = (options: ProtectOptions): Guard => {
   const guardWith = (wanted: ProtectOptions): Guard => {
     const derived: Guard[] = []
     let gateway: Gateway | undefined
-    let serving = false
+    /** Once it need not be waited for. */
+    let serving: Gateway | undefined
     const opening = createGateway({ config: configOf(wanted), logger, metrics, shared, stages: guardStages })
     const ready = opening.then((made) => {
       gateway = made
@@ -118,20 +131,21 @@ export const protect = (options: ProtectOptions): Guard => {
     ready.catch((error: unknown) => logger.error({ err: error }, 'the guard cannot start'))
     const begun = opening.then(async (made) => {
       await Promise.race([made.ready.catch(() => {}), delay(longestWait, undefined, { ref: false })])
-      serving = true
+      serving = made
+      return made
     })
     begun.catch(() => {})
 
     const guard = (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void => {
-      const exchange = newExchange(request, response, targetOf(request), (passed) => {
-        admit(request, passed)
+      const context = newRequestContext(request, response, targetOf(request), (passed) => {
+        rewriteRequest(request, passed)
         next()
       })
-      if (serving) gateway!.start(exchange)
+      if (serving) serving.start(context)
       else {
         begun.then(
-          () => gateway!.start(exchange),
-          (cause: unknown) => fail(exchange, problem('server.unavailable', { cause })),
+          (made) => made.start(context),
+          (cause: unknown) => fail(context, problem('server.unavailable', { cause })),
         )
       }
     }

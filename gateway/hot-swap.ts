@@ -7,7 +7,7 @@ import type { Gateway } from './gateway.ts'
  * One gateway for each configuration: the one that serves now, and those before it that still have requests or WebSockets, which end as
  * they began.
  */
-export interface Succession {
+export interface HotSwap {
   readonly current: Gateway
   /** Of `current`. */
   readonly config: GatewayConfig
@@ -23,12 +23,12 @@ export interface Succession {
 }
 
 /** Rejects when the first one cannot be built. */
-export const createSuccession = async (options: {
+export const createHotSwap = async (options: {
   config: GatewayConfig
   build: (config: GatewayConfig) => Promise<Gateway>
   /** Shows the checks of the current one. */
   health: Health
-}): Promise<Succession> => {
+}): Promise<HotSwap> => {
   const { build, health } = options
   let { config } = options
   let current = await build(config)

@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig, GatewaySource } from './config/load.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
-import { createSuccession } from './hot-swap.ts'
+import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
@@ -49,7 +49,7 @@ export const startGateway = async (
   const { config, health, metrics, logger, source, portSetting = 'listen.port' } = options
   const shared = createSharedParts()
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
-  const gateways = await createSuccession({ config, build, health })
+  const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
   const listener = await openListener({ config, gateway, portSetting }).catch(async (error: unknown) => {
     await gateways.close()
@@ -82,7 +82,7 @@ export const startGateway = async (
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      listener.sayGoodbye()
+      listener.endKeepAlive()
       const reloadsEnded = reloads?.close()
       const { delay: pause, timeout } = gateways.config.drain
       if (pause > 0) await delay(pause)

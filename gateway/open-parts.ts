@@ -5,7 +5,7 @@ import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { LimitRateParts, RateLimit } from './authorize/rate-limit.ts'
-import { createRefusalPace } from './authorize/refusal-throttle.ts'
+import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
 import { createTokenBuckets } from './authorize/token-buckets.ts'
 import type { TrustedIssuer } from './caller/authenticate.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './caller/personal-access-tokens.ts'
@@ -98,7 +98,7 @@ export const openParts = (options: {
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
     ...rateLimits(),
-    refusals: use('refusals', { perSecond }, () => createRefusalPace({ perSecond, metrics }), noClosing),
+    refusals: use('refusals', { perSecond }, () => createRefusalThrottle({ perSecond, metrics }), noClosing),
     count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
   }
 }
@@ -129,7 +129,7 @@ const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
 
 const counted = (upstream: Upstream, metrics: Metrics) => {
   const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
-  const stop = metrics.onCollect(() => gauge.set({ upstream: upstream.name }, upstream.running.size))
+  const stop = metrics.onCollect(() => gauge.set({ upstream: upstream.name }, upstream.activeRequests.size))
   return {
     upstream,
     async close() {

@@ -18,7 +18,7 @@ export interface Reloads {
  * file systems. What has changed is read when it has not changed since the last look: half a file can be a good configuration, with half
  * of the routes.
  */
-const lookEvery = 250
+const checkInterval = 250
 
 export const createReloads = (options: {
   /** Looked at for changes, like the key file; undefined: only `reload` does something. */
@@ -93,7 +93,7 @@ export const createReloads = (options: {
     let seen = await statesOf(filesBeside(running))
     let before = ''
     while (!stop.signal.aborted) {
-      await delay(lookEvery, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      await delay(checkInterval, undefined, { signal: stop.signal, ref: false }).catch(() => {})
       const states = await statesOf([path, ...filesBeside(running)])
       const settling = before !== textOf(states)
       before = textOf(states)

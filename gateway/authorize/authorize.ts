@@ -14,9 +14,10 @@ import type { Route } from '../config/route.ts'
 import { insufficientScope } from '../refusals/challenges.ts'
 import { type ProblemCode, problem } from '../refusals/problems.ts'
 import { queryParameters } from '../request/canonical-target.ts'
+import { eachField, type FieldList } from '../request/field-list.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import { nameRecord } from '../request/name-record.ts'
-import type { Exchange, Stage } from '../request/request-context.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }
@@ -27,16 +28,15 @@ export interface AuthorizeParts {
 }
 
 /**
- * Asks the policy of the route, on this thread or (`isolation: worker`) in one of its own. Whatever is not a clear yes is a no: 401 for a
- * missing scope, 403 for everything else, and 503 when no thread came free to decide.
+ * Asks the policy of the route, on this thread or (`isolation: worker`) in one of its own. Whatever is not a clear yes
+ * is a no: 401 for a missing scope, 403 for everything else, and 503 when no thread came free to decide.
  */
-export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage => {
-  const settle = (exchange: Exchange, decision: Decision): void => {
-    const { id: requestId, input } = exchange
-    const route = exchange.route!
+export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage<RoutedRequest> => {
+  const apply = (context: RoutedRequest, input: PolicyInput, decision: Decision): void => {
+    const { id: requestId, route } = context
     const { entrypoint, id } = route
-    exchange.decision = decision
-    shadow?.compare({ requestId, route: id, entrypoint, input: input!, decision })
+    context.decision = decision
+    shadow?.compare({ requestId, route: id, entrypoint, input, decision })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
       logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
@@ -44,13 +44,13 @@ export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizePart
     throw denial(decision, route)
   }
 
-  return (exchange) => {
-    const { entrypoint, isolation } = exchange.route!
-    const input = policyInput(exchange, toSeconds(now()))
-    exchange.input = input
-    if (isolation === 'main') return settle(exchange, decide(policies.current(), entrypoint, input))
+  return (context) => {
+    const { entrypoint, isolation } = context.route
+    const input = policyInput(context, toSeconds(now()))
+    context.input = input
+    if (isolation === 'main') return apply(context, input, decide(policies.current(), entrypoint, input))
     return decideIsolated(policies.current(), entrypoint, input).then(
-      (decision) => settle(exchange, decision),
+      (decision) => apply(context, input, decision),
       (cause: unknown) => {
         if (!(cause instanceof PolicyBusy)) throw cause
         throw problem('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
@@ -59,7 +59,10 @@ export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizePart
   }
 }
 
-/** Denials that have a row of their own in the problem table; other reasons are the policy author's, carried beside `policy_denied`. */
+/**
+ * Denials that have a row of their own in the problem table; other reasons are the policy author's, carried beside
+ * `policy_denied`.
+ */
 const ownCodes: ReadonlySet<string> = new Set<ProblemCode>(['impersonation_denied', 'policy_error'])
 
 const denial = (
@@ -75,38 +78,37 @@ const denial = (
 
 const noHeaders: Record<string, string[]> = Object.freeze(nameRecord<string[]>())
 
-const selectedHeaders = (flat: readonly string[], wanted: readonly string[]): Record<string, string[]> => {
+const selectedHeaders = (fields: FieldList, wanted: readonly string[]): Record<string, string[]> => {
   if (wanted.length === 0) return noHeaders
   const selected = nameRecord<string[]>()
-  for (let index = 0; index < flat.length; index += 2) {
-    const name = flat[index]!
-    if (!wanted.includes(name)) continue
+  eachField(fields, (name, value) => {
+    if (!wanted.includes(name)) return
     const values = selected[name]
-    if (values) values.push(flat[index + 1]!)
-    else selected[name] = [flat[index + 1]!]
-  }
+    if (values) values.push(value)
+    else selected[name] = [value]
+  })
   return selected
 }
 
-const policyInput = (exchange: Exchange, now: number): PolicyInput => {
-  const { method, scheme, host, path, segments, query, clientIp } = exchange.request!
-  const { id, scopes, audience, impersonation, context, policyHeaders } = exchange.route!
+const policyInput = ({ id, request, headers, route, params, principal }: RoutedRequest, now: number): PolicyInput => {
+  const { method, scheme, host, path, segments, query, clientIp } = request
+  const { scopes, audience, impersonation, context } = route
   return {
     version: 1,
     request: {
-      id: exchange.id,
+      id,
       method,
       scheme,
       host,
       path,
       segments,
-      folded: foldedTarget(exchange.route!, exchange.request!),
+      folded: foldedTarget(route, request),
       query: queryParameters(query),
-      headers: selectedHeaders(exchange.headers!.forwardable, policyHeaders),
+      headers: selectedHeaders(headers.forwardable, route.policyHeaders),
       clientIp,
     },
-    route: { id, params: exchange.params!, scopes, audience, impersonation, context },
-    ...exchange.principal?.input,
+    route: { id: route.id, params, scopes, audience, impersonation, context },
+    ...principal?.input,
     now,
   }
 }

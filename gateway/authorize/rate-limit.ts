@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { RateLimitSettings } from '../config/settings/route.ts'
 import { problem } from '../refusals/problems.ts'
-import type { Exchange, Stage } from '../request/request-context.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import type { TokenBuckets } from './token-buckets.ts'
 
 /** One limit of one route. */
@@ -23,7 +23,8 @@ export interface LimitRateParts {
  */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('%', 1)[0]!.split('::') as [string, string?]
+  const [plain = ''] = address.split('%', 1)
+  const [head = '', tail] = plain.split('::')
   const start = head === '' ? [] : head.split(':')
   const end = tail ? tail.split(':') : []
   const gap = tail === undefined ? 0 : 8 - start.length - end.length - (end.at(-1)?.includes('.') ? 1 : 0)
@@ -35,15 +36,18 @@ export const networkOf = (address: string): string => {
 }
 
 /** Ids are unique within an issuer only. */
-const parties: Record<RateLimitSettings['by'], (exchange: Exchange) => string | undefined> = {
+const parties: Record<RateLimitSettings['by'], (context: RoutedRequest) => string | undefined> = {
   subject: ({ principal }) => principal && `${principal.claims.iss} ${principal.input.subject?.id ?? ''}`,
   // Tokens that name no client share one bucket: to be unnamed is no way around a limit.
   client: ({ principal }) => principal && `${principal.claims.iss} ${principal.input.client?.id ?? ''}`,
   actor: ({ principal }) => principal?.input.actor && `${principal.claims.iss} ${principal.input.actor.id}`,
-  address: ({ request }) => networkOf(request!.clientIp),
+  address: ({ request }) => networkOf(request.clientIp),
 }
 
-/** draft-ietf-httpapi-ratelimit-headers §3 and §4: quota and window of each limit, and what is left until when. In whole seconds. */
+/**
+ * draft-ietf-httpapi-ratelimit-headers §3 and §4: quota and window of each limit, and what is left until when. In whole
+ * seconds.
+ */
 const policyItem = ({ name, requests, per }: RateLimitSettings) =>
   `"${name}";q=${requests};w=${Math.max(1, Math.round(per / 1000))}`
 const stateItem = (name: string, left: number, ms: number) => `"${name}";r=${left};t=${Math.ceil(ms / 1000)}`
@@ -51,10 +55,13 @@ const stateItem = (name: string, left: number, ms: number) => `"${name}";r=${lef
 const appended = (list: string | undefined, item: string) => (list === undefined ? item : `${list}, ${item}`)
 
 /**
- * Two stages of this kind: limits by address come before any token is looked at, so that guessing tokens counts; the others when it is
- * known who asks. A request that one limit refuses takes nothing from the others.
+ * Two stages of this kind: limits by address come before any token is looked at, so that guessing tokens counts; the
+ * others when it is known who asks. A request that one limit refuses takes nothing from the others.
  */
-export const createLimitRate = ({ rateLimits, onLimited, now }: LimitRateParts, when: 'early' | 'late'): Stage => {
+export const createLimitRate = (
+  { rateLimits, onLimited, now }: LimitRateParts,
+  when: 'early' | 'late',
+): Stage<RoutedRequest> => {
   const here = new Map(
     [...rateLimits].flatMap(([id, limits]) => {
       const concerned = limits.filter(({ by }) => (by === 'address') === (when === 'early'))
@@ -63,17 +70,17 @@ export const createLimitRate = ({ rateLimits, onLimited, now }: LimitRateParts, 
   )
   if (here.size === 0) return () => {}
 
-  return (exchange) => {
-    const routeId = exchange.route!.id
+  return (context) => {
+    const routeId = context.route.id
     const limits = here.get(routeId)
     if (!limits) return
     const time = now().getTime()
-    let policies = exchange.answerFields?.['ratelimit-policy']
-    let states = exchange.answerFields?.['ratelimit']
+    let policies = context.answerFields?.['ratelimit-policy']
+    let states = context.answerFields?.['ratelimit']
     let longestWait = 0
     const taken: (() => void)[] = []
     for (const limit of limits) {
-      const party = parties[limit.by](exchange)
+      const party = parties[limit.by](context)
       if (party === undefined) continue
       const { wait, left, fullIn } = limit.buckets.ask(party, time)
       if (wait > 0) onLimited(routeId, limit.name)
@@ -83,7 +90,7 @@ export const createLimitRate = ({ rateLimits, onLimited, now }: LimitRateParts, 
       taken.push(() => limit.buckets.take(party, time))
     }
     if (policies === undefined || states === undefined) return
-    exchange.answerFields = { ...exchange.answerFields, 'ratelimit-policy': policies, ratelimit: states }
+    context.answerFields = { ...context.answerFields, 'ratelimit-policy': policies, ratelimit: states }
     if (longestWait > 0) {
       throw problem('rate_limited', { headers: { 'retry-after': String(Math.ceil(longestWait / 1000)) } })
     }

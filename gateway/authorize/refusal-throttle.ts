@@ -1,21 +1,21 @@
 import type { Metrics } from '../../platform/metrics.ts'
 import type { ProblemCode } from '../refusals/problems.ts'
-import type { Exchange } from '../request/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import { networkOf } from './rate-limit.ts'
 import { createTokenBuckets } from './token-buckets.ts'
 
 /**
- * When refusals of tokens are answered. Anybody can cause them, as fast as answers come back; each costs about as much as a good request.
- * Beyond so many a second the answers to an address wait, and with them whoever sends its next request after the answer to the last. Good
- * requests never wait, not even those of the same address.
+ * When refusals of tokens are answered. Anybody can cause them, as fast as answers come back; each costs about as much
+ * as a good request. Beyond so many a second the answers to an address wait, and with them whoever sends its next
+ * request after the answer to the last. Good requests never wait, not even those of the same address.
  */
-export interface RefusalPace {
-  /** Calls `answer` at once, or when its turn comes: after `longestWaitMs` at most. */
-  inTurn(exchange: Exchange, code: string, answer: () => void): void
+export interface RefusalThrottle {
+  /** Calls `answer` at once, or when the limit allows it: after `longestWaitMs` at most. */
+  throttle(context: RequestContext, code: string, answer: () => void): void
 }
 
 /** Of everybody who has not shown a good token. A refusal by policy or for a missing scope is an answer to somebody known. */
-const paced: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
+const throttled: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */
 const maxHeld = 1_000
@@ -24,14 +24,14 @@ const maxHeld = 1_000
 const longestWaitMs = 500
 
 /** @param perSecond refusals of an address that are answered at once, half of them in a row. */
-export const createRefusalPace = ({ perSecond, metrics }: { perSecond: number; metrics: Metrics }) => {
+export const createRefusalThrottle = ({ perSecond, metrics }: { perSecond: number; metrics: Metrics }) => {
   const burst = Math.max(1, perSecond / 2)
   const buckets = createTokenBuckets({ requests: perSecond, per: 1_000, burst })
   const heldNow = metrics.gauge('surrogate_gateway_refusals_held', 'Refusals of tokens whose answers wait now')
   const heldTotal = metrics.counter('surrogate_gateway_refusals_held_total', 'Refusals of tokens whose answers waited')
   let held = 0
 
-  /** In ms; 0 = at once. What waits has taken its turn, so that the next one waits longer. */
+  /** In ms; 0 = at once. What waits has taken its token, so that the next one waits longer. */
   const waitOf = (address: string): number => {
     const now = performance.now()
     const { wait } = buckets.ask(address, now)
@@ -43,10 +43,10 @@ export const createRefusalPace = ({ perSecond, metrics }: { perSecond: number; m
     return longestWaitMs * (1 - Math.random() / 2)
   }
 
-  const pace: RefusalPace = {
-    inTurn(exchange, code, answer) {
-      const { request } = exchange
-      const wait = request && paced.has(code) ? waitOf(networkOf(request.clientIp)) : 0
+  const refusals: RefusalThrottle = {
+    throttle(context, code, answer) {
+      const { request } = context
+      const wait = request && throttled.has(code) ? waitOf(networkOf(request.clientIp)) : 0
       if (wait === 0 || held >= maxHeld) return answer()
       held++
       heldNow.inc()
@@ -58,5 +58,5 @@ export const createRefusalPace = ({ perSecond, metrics }: { perSecond: number; m
       }, wait).unref()
     },
   }
-  return pace
+  return refusals
 }

@@ -9,8 +9,8 @@ import { PolicyError } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
 import { invalidToken, tokenMissing } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
-import type { Exchange, Stage } from '../request/request-context.ts'
-import { principalOf } from './principal.ts'
+import { principalOf } from '../request/principal.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
 /** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
@@ -46,12 +46,12 @@ const bearerToken = (authorization: string | undefined): string => {
  * verified before costs a hash and a look-up; its issuer and audience are compared on every request, since routes
  * differ in theirs.
  */
-export const createAuthenticate = (options: AuthenticateParts): Stage => {
+export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequest> => {
   const { cache, now } = options
   const issuers = new Map(options.issuers.map((issuer) => [issuer.issuer, issuer]))
 
   /** Reads what the token says of itself, as far as that decides which key it must be signed with. */
-  const readCold = (token: string, route: Route): { jwt: ParsedJwt; issuer: TrustedIssuer; kid: string } => {
+  const readUnverified = (token: string, route: Route): { jwt: ParsedJwt; issuer: TrustedIssuer; kid: string } => {
     const jwt = parseJwt(token)
     const issuer = issuers.get(jwt.claims['iss'] as string)
     // Another one that is trusted elsewhere does not vouch for this route, and is not asked for keys.
@@ -66,20 +66,20 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
   }
 
   /** At once when the key is in memory, which it is but for the first token of a new one. */
-  const verifyCold = (exchange: Exchange, token: string, cacheKey: string): void | Promise<void> => {
+  const verifyUncached = (context: RoutedRequest, token: string, cacheKey: string): void | Promise<void> => {
     const accept = (jwt: ParsedJwt, issuer: TrustedIssuer, key: VerificationKey | undefined): void => {
       if (!key) throw new JwtError('unknown_key', 'The token is signed with a key that its issuer does not publish.')
       const { issuer: iss, keys, algorithms, typ, clockSkewSeconds } = issuer
-      const { audience } = exchange.route!
+      const { audience } = context.route
       const principal = principalOf(
         verifyJwt(jwt, key, { issuer: iss, audience, algorithms, typ, clockSkewSeconds, now: now() }),
       )
       const expiresAt = principal.claims.exp * 1000
       cache.set(cacheKey, { principal, keys, generation: keys.generation, expiresAt, size: token.length })
-      exchange.principal = principal
+      context.principal = principal
     }
     try {
-      const { jwt, issuer, kid } = readCold(token, exchange.route!)
+      const { jwt, issuer, kid } = readUnverified(token, context.route)
       const key = issuer.keys.peek(kid)
       if (key) return accept(jwt, issuer, key)
       return issuer.keys
@@ -93,18 +93,18 @@ export const createAuthenticate = (options: AuthenticateParts): Stage => {
     }
   }
 
-  return (exchange) => {
-    const route = exchange.route!
+  return (context) => {
+    const route = context.route
     if (route.auth === 'none') return
-    const token = bearerToken(exchange.headers!.authorization)
+    const token = bearerToken(context.headers.authorization)
     const key = tokenKey(token)
     const principal = cache.get(key, now().getTime())
-    if (!principal) return verifyCold(exchange, token, key)
+    if (!principal) return verifyUncached(context, token, key)
     if (!route.issuers.includes(principal.claims.iss)) throw invalidToken(notAccepted)
     if (!principal.audience.some((one) => route.audience.includes(one))) {
       throw invalidToken('The token is for another audience.')
     }
-    exchange.principal = principal
+    context.principal = principal
   }
 }
 

@@ -9,14 +9,14 @@ import { readWhole } from '../../platform/read-whole.ts'
 import type { Secret } from '../../platform/secret.ts'
 import { invalidToken } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
-import type { Stage } from '../request/request-context.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { basicAuthorization } from './basic-authorization.ts'
 
 /** Turns a personal access token into an access token for a resource. */
 export interface PersonalAccessTokens {
   /**
-   * The JWT, at once when it is known. Throws 401 `invalid_token` for a token that the issuer refuses, 503 `issuer_unavailable` when it
-   * cannot be asked or does not let this gateway ask.
+   * The JWT, at once when it is known. Throws 401 `invalid_token` for a token that the issuer refuses, 503
+   * `issuer_unavailable` when it cannot be asked or does not let this gateway ask.
    */
   exchange(token: string, resource: string, scope: string): string | Promise<string>
   close(): Promise<void>
@@ -139,7 +139,8 @@ const tokenOf = ({ token }: Outcome): string => {
 
 const keep = (outcomes: Map<string, Outcome>, key: string, outcome: Outcome): void => {
   // The oldest goes first: maps keep the order of insertion.
-  if (outcomes.size >= maxEntries) outcomes.delete(outcomes.keys().next().value!)
+  const [oldest] = outcomes.size >= maxEntries ? outcomes.keys() : []
+  if (oldest !== undefined) outcomes.delete(oldest)
   outcomes.set(key, outcome)
 }
 
@@ -157,18 +158,19 @@ export interface ExchangePersonalAccessTokensParts {
  * that has a client is asked, and no other.
  */
 export const createExchangePersonalAccessTokens =
-  ({ personalAccessTokens }: ExchangePersonalAccessTokensParts): Stage =>
-  (exchange) => {
-    const { acceptPersonalAccessTokens, audience, scopes, issuers } = exchange.route!
+  ({ personalAccessTokens }: ExchangePersonalAccessTokensParts): Stage<RoutedRequest> =>
+  ({ route, headers }) => {
+    const { acceptPersonalAccessTokens, audience, scopes, issuers } = route
     if (!acceptPersonalAccessTokens) return
-    const headers = exchange.headers!
     const token = personalAccessToken.exec(headers.authorization ?? '')?.[1]
     if (token === undefined) return
     const replace = (jwt: string) => {
       headers.authorization = `Bearer ${jwt}`
     }
-    const issuer = issuers.find((one) => personalAccessTokens.has(one))!
-    const jwt = personalAccessTokens.get(issuer)!.exchange(token, audience[0]!, scopes.join(' '))
+    const [issuer] = issuers.flatMap((one) => personalAccessTokens.get(one) ?? [])
+    const [resource] = audience
+    if (!issuer || resource === undefined) throw new Error(`the route ${route.id} has nobody to exchange tokens with`)
+    const jwt = issuer.exchange(token, resource, scopes.join(' '))
     if (typeof jwt === 'string') return replace(jwt)
     return jwt.then(replace)
   }

@@ -30,7 +30,7 @@ export interface RevocationReaderOptions {
 
 /** Above this an answer is no page of a feed. In bytes. */
 const maxBytes = 8_388_608
-/** Beside the wait, for the exchange as a whole, in ms. */
+/** Beside the wait, for the call as a whole, in ms. */
 const graceMs = 10_000
 const retry = { first: 200, longest: 5_000, jitter: 0.25 }
 /** An issuer that answers at once although it was told to wait is not asked more often than this, in ms. */

@@ -17,8 +17,11 @@ export interface Revocations {
   /** Resolves when the feed has been read once from its beginning. */
   readonly ready: Promise<void>
   /** Runs when revocations arrive, after they count. Returns what ends that. */
-  onNews(listener: () => void): () => void
-  /** For `/readyz`: not ok before the first full read; afterwards ok, since other issuers' tokens are served whatever becomes of this feed. */
+  onUpdate(listener: () => void): () => void
+  /**
+   * For `/readyz`: not ok before the first full read; afterwards ok, since other issuers' tokens are served whatever
+   * becomes of this feed.
+   */
   status(): { ok: boolean; detail?: string }
   close(): Promise<void>
 }
@@ -108,7 +111,7 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
       if (complete && (whenStale === 'serve' || !isStale())) return
       throw problem('revocations_unavailable', { headers: { 'retry-after': '5' } })
     },
-    onNews(listener) {
+    onUpdate(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
@@ -135,7 +138,10 @@ export interface CheckRevokedParts {
   revocations: readonly Revocations[]
 }
 
-/** Whether the token was taken back since it was signed. Asked on every request: being cached as verified does not outlive a revocation. */
+/**
+ * Whether the token was taken back since it was signed. Asked on every request: being cached as verified does not
+ * outlive a revocation.
+ */
 export const createCheckRevoked = ({ revocations }: CheckRevokedParts): Stage => {
   const followed = new Map(revocations.map((one) => [one.issuer, one]))
   return ({ principal }) => {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Principal } from './principal.ts'
+import type { Principal } from '../request/principal.ts'
 
 /** What a token was verified under; it counts only while all of it still holds. */
 export interface VerifiedToken {

@@ -1,15 +1,15 @@
 import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
 import { type PathPattern, parsePattern } from '../routing/path-pattern.ts'
-import { type Cors, createCors } from './cors.ts'
+import { type CorsRules, createCorsRules } from './cors-rules.ts'
 import { resourceMetadataUrl } from './resource-metadata.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RateLimitSettings, RouteEntry } from './settings/route.ts'
 
 /** Settings whose meaning depends on other members of the file, or that are prepared for every request. */
-type WorkedOut = 'path' | 'issuers' | 'entrypoint' | 'bodySize' | 'stripPrefix' | 'cors' | 'rateLimit'
+type Resolved = 'path' | 'issuers' | 'entrypoint' | 'bodySize' | 'stripPrefix' | 'cors' | 'rateLimit'
 
 /** Where a request goes and what is asked of it: an entry of `routes:` as `settings/route.ts` describes it. */
-export interface Route extends Omit<RouteEntry, WorkedOut> {
+export interface Route extends Omit<RouteEntry, Resolved> {
   readonly pattern: PathPattern
   /** Whose tokens are taken; empty = nobody's. */
   readonly issuers: readonly string[]
@@ -18,7 +18,7 @@ export interface Route extends Omit<RouteEntry, WorkedOut> {
   readonly bodySize: number
   /** How many leading segments are left out upstream. */
   readonly stripSegments: number
-  readonly cors: Cors | undefined
+  readonly cors: CorsRules | undefined
   readonly rateLimits: readonly RateLimitSettings[]
   /** Which spellings of a path the upstream takes for the same. */
   readonly pathEquality: PathEquality
@@ -44,7 +44,7 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
     entrypoint,
     bodySize,
     stripSegments,
-    cors: cors && createCors(cors, entry.methods),
+    cors: cors && createCorsRules(cors, entry.methods),
     rateLimits,
     pathEquality: pathEqualityOf(entry, file),
     toIssuer: file.upstreams[entry.upstream]?.issuer ?? false,

@@ -1,14 +1,14 @@
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { LogSettings } from '../config/settings/logs.ts'
-import type { Exchange } from '../request/request-context.ts'
-import type { UnreadRequest } from '../request/unreadable.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { UnparsedRequest } from '../request/unparsed.ts'
 import { type LogOutput, openLog } from './output.ts'
 
 /** One short JSON line a request: who asked for what and what came of it. No query, no header that could hold a credential. */
 export interface AccessLog extends Pick<LogOutput, 'reopen' | 'close'> {
-  write(exchange: Exchange): void
-  writeUnread(unread: UnreadRequest): void
+  write(context: RequestContext): void
+  writeUnparsed(unparsed: UnparsedRequest): void
 }
 
 export const createAccessLog = (options: { settings: LogSettings; logger: Logger; metrics: Metrics }): AccessLog => {
@@ -16,8 +16,8 @@ export const createAccessLog = (options: { settings: LogSettings; logger: Logger
   return {
     reopen,
     close,
-    write: (exchange) => write(JSON.stringify(entryOf(exchange))),
-    writeUnread: ({ id, status, code, address }) =>
+    write: (context) => write(JSON.stringify(entryOf(context))),
+    writeUnparsed: ({ id, status, code, address }) =>
       write(JSON.stringify({ time: new Date().toISOString(), request_id: id, client_ip: address, status, code })),
   }
 }
@@ -25,7 +25,7 @@ export const createAccessLog = (options: { settings: LogSettings; logger: Logger
 /** In characters: clients choose it. */
 const longestUserAgent = 256
 
-const entryOf = ({ id, incoming, request, route, principal, response, error, startedAt }: Exchange) => ({
+const entryOf = ({ id, incoming, request, route, principal, response, error, startedAt }: RequestContext) => ({
   time: new Date().toISOString(),
   request_id: id,
   client_ip: request?.clientIp,

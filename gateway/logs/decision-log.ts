@@ -3,13 +3,13 @@ import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { Decision } from '../../policies/decide.ts'
 import type { DecisionLogSettings } from '../config/settings/logs.ts'
-import type { Exchange } from '../request/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import { createMasks, withoutCredentials } from './mask.ts'
 import { openLog } from './output.ts'
 
 /** One line a request in the event format of OPA's decision logs, so that tools for those read ours. */
 export interface DecisionLog {
-  write(exchange: Exchange): void
+  write(context: RequestContext): void
   reopen(): void
   close(): Promise<void>
 }
@@ -28,8 +28,8 @@ export const createDecisionLog = (options: {
   return {
     reopen,
     close,
-    write(exchange) {
-      const line = lineOf({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(exchange) })
+    write(context) {
+      const line = lineOf({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(context) })
       if (!applyMasks) return write(line)
       // A copy: the parts of the event that come from a token are shared by all requests with it.
       const copy = JSON.parse(line)
@@ -63,14 +63,14 @@ const isWritable = (value: unknown): boolean => {
   }
 }
 
-const eventOf = (exchange: Exchange) => {
-  const { id, route, request, response, startedAt } = exchange
+const eventOf = (context: RequestContext) => {
+  const { id, route, request, response, startedAt } = context
   return {
     decision_id: id,
     timestamp: new Date().toISOString(),
     ...(route && { path: route.entrypoint }),
-    ...inputOf(exchange),
-    ...resultOf(exchange),
+    ...inputOf(context),
+    ...resultOf(context),
     ...(request && { requested_by: request.clientIp }),
     http: { status: response.headersSent ? response.statusCode : 0, ...(route && { route: route.id }) },
     metrics: { timer_server_handler_ns: Math.round((performance.now() - startedAt) * 1e6) },
@@ -78,7 +78,7 @@ const eventOf = (exchange: Exchange) => {
 }
 
 /** Requests that ended before the policy was asked still say what they were. */
-const inputOf = ({ id, input, request }: Exchange): { input: unknown; masked?: string[] } => {
+const inputOf = ({ id, input, request }: RequestContext): { input: unknown; masked?: string[] } => {
   if (!input) return { input: { request: { id, method: request?.method, host: request?.host, path: request?.path } } }
   const { query, headers } = input.request
   const cleanQuery = withoutCredentials(query, '/input/request/query')
@@ -91,7 +91,7 @@ const inputOf = ({ id, input, request }: Exchange): { input: unknown; masked?: s
   }
 }
 
-const resultOf = ({ decision, error, response }: Exchange): { result: unknown; error?: { message: string } } => {
+const resultOf = ({ decision, error, response }: RequestContext): { result: unknown; error?: { message: string } } => {
   if (decision) {
     const { error: message, ...result } = decision as Decision & { error?: string }
     return { result, ...(message !== undefined && { error: { message } }) }

@@ -1,8 +1,8 @@
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { GatewayConfig } from '../config/load.ts'
-import type { Exchange } from '../request/request-context.ts'
-import type { UnreadRequest } from '../request/unreadable.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { UnparsedRequest } from '../request/unparsed.ts'
 import { createAccessLog } from './access-log.ts'
 import { createDecisionLog } from './decision-log.ts'
 import { requireLog } from './output.ts'
@@ -10,9 +10,9 @@ import { requireLog } from './output.ts'
 /** The logs of requests that the configuration asks for. */
 export interface RequestLogs {
   /** For every finished request. */
-  write(exchange: Exchange): void
+  write(context: RequestContext): void
   /** For every one that could not be read: in the access log only, since nothing was decided about it. */
-  writeUnread(unread: UnreadRequest): void
+  writeUnparsed(unparsed: UnparsedRequest): void
   /** Opens files anew, after logrotate or the like has moved the old ones away. */
   reopen(): void
   close(): Promise<void>
@@ -42,10 +42,10 @@ export const createRequestLogs = (options: {
     ...(access ? [access] : []),
   ]
   return {
-    write(exchange) {
-      for (const log of logs) log.write(exchange)
+    write(context) {
+      for (const log of logs) log.write(context)
     },
-    writeUnread: (unread) => access?.writeUnread(unread),
+    writeUnparsed: (unparsed) => access?.writeUnparsed(unparsed),
     reopen() {
       for (const log of logs) log.reopen()
     },

@@ -1,5 +1,5 @@
 import type { Metrics } from '../../platform/metrics.ts'
-import type { Exchange } from '../request/request-context.ts'
+import type { RequestContext } from '../request/request-context.ts'
 
 /** In seconds. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -8,14 +8,14 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const clientLeft = 499
 
 export interface RequestMetrics {
-  finished(exchange: Exchange): void
+  finished(context: RequestContext): void
   /** Of a request that could not be read: it has no route, and took no time that could be told. */
-  unread(status: number): void
+  unparsed(status: number): void
 }
 
 /**
- * Counts finished requests by route and status. The counts are plain numbers until a scrape asks: a labelled counter of prom-client
- * costs more than the rest of the bookkeeping together.
+ * Counts finished requests by route and status. The counts are plain numbers until a scrape asks: a labelled counter of
+ * prom-client costs more than the rest of the bookkeeping together.
  */
 export const createRequestMetrics = (metrics: Metrics): RequestMetrics => {
   const total = metrics.counter('surrogate_gateway_requests_total', 'Finished requests', ['route', 'status'])
@@ -46,6 +46,6 @@ export const createRequestMetrics = (metrics: Metrics): RequestMetrics => {
       // How long a WebSocket was open says nothing about how fast anything is.
       if (status !== 101) observe((performance.now() - startedAt) / 1000)
     },
-    unread: (status) => void count('', status === 0 ? clientLeft : status),
+    unparsed: (status) => void count('', status === 0 ? clientLeft : status),
   }
 }

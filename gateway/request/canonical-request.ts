@@ -5,7 +5,7 @@ import { parseHost } from '../routing/host.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
 import { type ProxyTrust, plainAddress, sourceOf } from './client-address.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
-import type { CanonicalRequest, Exchange, Stage } from './request-context.ts'
+import type { CanonicalRequest, RequestContext, Stage } from './request-context.ts'
 
 export interface RequestLimits {
   /** Characters of the request target. */
@@ -22,35 +22,35 @@ export interface ReadRequestParts {
 }
 
 /**
- * The first stage: takes a request in exactly one way or not at all. Node's parser lets more through than RFC 9112 does (absolute-form
- * and asterisk-form targets, fragments, backslashes, several Host fields, HTTP/2.0 on the request line, Transfer-Encoding on HTTP/1.0);
- * all of it ends here.
+ * The first stage: takes a request in exactly one way or not at all. Node's parser lets more through than RFC 9112 does
+ * (absolute-form and asterisk-form targets, fragments, backslashes, several Host fields, HTTP/2.0 on the request line,
+ * Transfer-Encoding on HTTP/1.0); all of it ends here.
  */
 export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLine = ownRequestLine): Stage => {
-  return (exchange) => {
-    const { incoming } = exchange
+  return (context) => {
+    const { incoming } = context
     const peer = plainAddress(incoming.socket.remoteAddress)
     const trusted = trust.trusts(peer)
-    exchange.id = uuidv7()
+    context.id = uuidv7()
     const headers = readHeaders(incoming.rawHeaders)
     if (trusted && headers.requestId !== undefined && /^[\w.:-]{1,128}$/.test(headers.requestId)) {
-      exchange.id = headers.requestId
+      context.id = headers.requestId
     }
-    exchange.headers = headers
+    context.headers = headers
     const source = sourceOf(peer, headers, trust)
     headers.forwardedProto = source.proto
     headers.forwardedHost = source.host
     // Node's parser reads no further request from a connection after one that asks for another protocol.
-    if (headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
-    const { method, target, host } = requestLine(exchange, headers, trusted)
+    if (headers.upgrade !== undefined) context.response.shouldKeepAlive = false
+    const { method, target, host } = requestLine(context, headers, trusted)
     checkLimits(target, headers, limits)
     const bodyLength = framing(incoming, headers)
-    if (headers.expect !== undefined) readExpectation(incoming, headers)
+    readExpectation(incoming, headers)
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
     const scheme = trusted ? forwardedScheme(headers) : 'http'
     const { path, segments, query, accessToken, encodedSlash, semicolon } = canonicalTarget(target)
     if (accessToken && holdsToken(headers.authorization)) throw refuse('The request has an access token twice.')
-    exchange.request = {
+    context.request = {
       method,
       scheme,
       host: canonicalHost(host, scheme),
@@ -91,9 +91,13 @@ const framing = (incoming: IncomingMessage, headers: RequestHeaders): number | u
   return Number(contentLength)
 }
 
-/** RFC 9110 §10.1.1: there is one expectation, and HTTP/1.0 has none: such a client would take an interim answer for the answer. */
+/**
+ * RFC 9110 §10.1.1: there is one expectation, and HTTP/1.0 has none: such a client would take an interim answer for
+ * the answer.
+ */
 const readExpectation = ({ httpVersionMinor }: IncomingMessage, headers: RequestHeaders): void => {
-  if (headers.expect!.toLowerCase() !== '100-continue') throw refuse('The only expectation served is 100-continue.')
+  if (headers.expect === undefined) return
+  if (headers.expect.toLowerCase() !== '100-continue') throw refuse('The only expectation served is 100-continue.')
   if (httpVersionMinor === 0) headers.expect = undefined
 }
 
@@ -112,13 +116,13 @@ const holdsToken = (authorization: string | undefined): boolean => /^(?:bearer|d
 
 /** What is asked for, and of whom: by the request itself, unless a proxy asks about another one. */
 type RequestLine = (
-  exchange: Exchange,
+  context: RequestContext,
   headers: RequestHeaders,
   trusted: boolean,
 ) => { method: string; target: string; host: string | undefined }
 
 const ownRequestLine: RequestLine = ({ incoming, target }, { host, forwardedHost: forwarded }, trusted) => ({
-  method: incoming.method!,
+  method: incoming.method ?? '',
   target,
   host: trusted && host !== undefined && forwarded !== undefined ? forwarded : host,
 })

@@ -1,10 +1,11 @@
-import { problem } from '../refusals/problems.ts'
 import { refuse } from './canonical-target.ts'
-import { setsIssuerCookie, withoutIssuerCookies } from './issuer-cookies.ts'
+import { eachField, type FieldList, filterFields } from './field-list.ts'
+import { withoutIssuerCookies } from './issuer-cookies.ts'
 
 /**
- * Header fields, read once from the raw list. What is left in `forwardable` may go upstream: everything that frames the message, belongs
- * to one connection, or could pass for what only this gateway says (who the caller is, where it comes from, what it asks for) is gone.
+ * Header fields, read once from the raw list. What is left in `forwardable` may go upstream: everything that frames the
+ * message, belongs to one connection, or could pass for what only this gateway says (who the caller is, where it comes
+ * from, what it asks for) is gone.
  */
 export interface RequestHeaders {
   /** Lower-case name, value, name, value, … */
@@ -119,7 +120,7 @@ const namedAs = (name: string): HeaderName => {
 }
 
 /** Throws `AppError` `invalid_request` (400) when a field that must be unique is not. */
-export const readHeaders = (raw: readonly string[]): RequestHeaders => {
+export const readHeaders = (raw: FieldList): RequestHeaders => {
   const headers: RequestHeaders = {
     forwardable: [],
     host: undefined,
@@ -140,9 +141,8 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
   }
   let connection: string | undefined
   let seenOnce: Set<string> | undefined
-  for (let index = 0; index < raw.length; index += 2) {
-    const { lower, treatment } = namedAs(raw[index]!)
-    const value = raw[index + 1]!
+  eachField(raw, (name, value) => {
+    const { lower, treatment } = namedAs(name)
     headers.size += lower.length + value.length
     switch (treatment.do) {
       case 'forward':
@@ -168,25 +168,29 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
       case 'connection':
         connection = connection === undefined ? value : `${connection}, ${value}`
     }
-  }
-  if (connection !== undefined && connection !== 'keep-alive' && connection !== 'close') {
-    headers.forwardable = without(headers.forwardable, listedIn(connection))
-  }
+  })
+  const options = connectionOptions(connection)
+  if (options) headers.forwardable = filterFields(headers.forwardable, (name) => !options.has(name))
   return headers
 }
 
-/** The names that a `Connection` field lists, lower-case (RFC 9110 §7.6.1: not to be forwarded). */
-const listedIn = (connection: string): Set<string> =>
-  new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
-
-const without = (flat: readonly string[], removed: ReadonlySet<string>): string[] =>
-  flat.filter((_, index) => !removed.has(flat[index - (index % 2)]!))
+/**
+ * The names that a `Connection` field lists, lower-case (RFC 9110 §7.6.1: not to be forwarded). Undefined for the usual
+ * fields, which list none.
+ */
+export const connectionOptions = (connection: string | undefined): Set<string> | undefined => {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined
+  return new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
+}
 
 /** Replaces fields of a flat list in place, in whatever spelling they stand there, or adds them. */
 export const setFields = (flat: string[], fields: Readonly<Record<string, string>>): void => {
-  for (const name in fields) {
-    for (let index = flat.length - 2; index >= 0; index -= 2) if (isSpelling(flat[index]!, name)) flat.splice(index, 2)
-    flat.push(name, fields[name]!)
+  for (const [name, value] of Object.entries(fields)) {
+    for (let index = flat.length - 2; index >= 0; index -= 2) {
+      const lower = flat[index]
+      if (lower !== undefined && isSpelling(lower, name)) flat.splice(index, 2)
+    }
+    flat.push(name, value)
   }
 }
 
@@ -194,61 +198,15 @@ const isSpelling = (lower: string, name: string): boolean =>
   lower === name || (lower.length === name.length && foldedName(lower) === name)
 
 /** Without other spellings of these names: what the policy sees of a field is all that an upstream gets of it. */
-export const withoutOtherSpellings = (flat: readonly string[], names: readonly string[]): string[] =>
-  flat.filter((_, index) => {
-    const lower = flat[index - (index % 2)]!
-    return names.includes(lower) || !names.some((name) => isSpelling(lower, name))
-  })
+export const withoutOtherSpellings = (flat: FieldList, names: readonly string[]): string[] =>
+  filterFields(flat, (lower) => names.includes(lower) || !names.some((name) => isSpelling(lower, name)))
 
 /** For upstreams that are not the issuer. */
-export const withoutIssuerCookieFields = (flat: readonly string[]): string[] => {
+export const withoutIssuerCookieFields = (flat: FieldList): string[] => {
   const kept: string[] = []
-  for (let index = 0; index < flat.length; index += 2) {
-    const name = flat[index]!
-    const value = name === 'cookie' ? withoutIssuerCookies(flat[index + 1]!) : flat[index + 1]!
-    if (value !== undefined) kept.push(name, value)
-  }
+  eachField(flat, (name, value) => {
+    const left = name === 'cookie' ? withoutIssuerCookies(value) : value
+    if (left !== undefined) kept.push(name, left)
+  })
   return kept
-}
-
-/** Of an upstream's answer: of that connection only. `content-length` stays, `transfer-encoding` is made anew. */
-const droppedFromAnswers = new Set([
-  ...[
-    'connection',
-    'keep-alive',
-    'proxy-connection',
-    'proxy-authenticate',
-    'te',
-    'trailer',
-    'transfer-encoding',
-    'upgrade',
-  ],
-  // This gateway's own.
-  'x-request-id',
-])
-
-/**
- * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets its cookies. Throws
- * `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away (RFC 9112 §7).
- */
-export const answerHeaders = (
-  status: number,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  { toIssuer }: { toIssuer: boolean },
-): string[] => {
-  const { connection, 'transfer-encoding': coding } = headers
-  if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw problem('upstream_protocol_error')
-  const listed = connection === undefined || connection === 'keep-alive' ? undefined : listedIn(String(connection))
-  const flat: string[] = []
-  for (const name in headers) {
-    const value = headers[name]
-    if (value === undefined || droppedFromAnswers.has(name) || listed?.has(name)) continue
-    // RFC 9110 §8.6: such an answer has no content, and so no length of it.
-    if (name === 'content-length' && (status === 204 || status < 200)) continue
-    if (name === 'set-cookie' && !toIssuer) {
-      for (const one of [value].flat()) if (!setsIssuerCookie(one)) flat.push(name, one)
-    } else if (typeof value === 'string') flat.push(name, value)
-    else for (const one of value) flat.push(name, one)
-  }
-  return flat
 }

@@ -1,12 +1,12 @@
 import { foldedPath, type SpeltPath, withoutMatrixParameters } from '../../policies/path-equality.ts'
-import { originOf, preflightMethod } from '../config/cors.ts'
 import type { Route } from '../config/route.ts'
 import { problem } from '../refusals/problems.ts'
 import type { Router } from '../routing/router.ts'
 import { type CanonicalTarget, refuse } from './canonical-target.ts'
+import { originOf } from './cors.ts'
 import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
 import { nameRecord } from './name-record.ts'
-import { answered, type Stage } from './request-context.ts'
+import type { ReadRequest, Stage } from './request-context.ts'
 
 const noParams: Record<string, string> = Object.freeze(nameRecord<string>())
 
@@ -35,39 +35,24 @@ export const refuseSpelling = (route: Route, { encodedSlash, semicolon }: Target
 
 /** Finds the route (404 before any token is looked at) and applies what it says about path and header fields. */
 export const createMatchRoute =
-  ({ router }: MatchRouteParts): Stage =>
-  (exchange) => {
-    const { host, method, segments } = exchange.request!
-    const route = matchTarget(router, host, method, exchange.request!)
+  ({ router }: MatchRouteParts): Stage<ReadRequest> =>
+  (context) => {
+    const { request, headers } = context
+    const route = matchTarget(router, request.host, request.method, request)
     if (!route) throw problem('not_found')
-    exchange.route = route
-    if (route.cors) exchange.answerFields = route.cors.answerFields(originOf(exchange))
-    refuseSpelling(route, exchange.request!)
-    const headers = exchange.headers!
+    context.route = route
+    if (route.cors) context.answerFields = route.cors.answerFields(originOf(context))
+    refuseSpelling(route, request)
     if (route.policyHeaders.length > 0) {
       headers.forwardable = withoutOtherSpellings(headers.forwardable, route.policyHeaders)
     }
     if (headers.issuerCookies && !route.toIssuer) headers.forwardable = withoutIssuerCookieFields(headers.forwardable)
-    exchange.params = noParams
-    const { parameters } = route.pattern
-    if (parameters.length === 0) return
-    const params = nameRecord<string>()
-    for (const { name, index } of parameters) params[name] = segments[index]!
-    exchange.params = params
+    context.params = parametersOf(route, request.segments)
   }
 
-/**
- * Answers CORS preflights, which carry no token: the route is that of the method they ask about. Where it has no `cors`, a preflight is an
- * OPTIONS request like any other.
- */
-export const createAnswerPreflight =
-  ({ router }: MatchRouteParts): Stage =>
-  (exchange) => {
-    const method = preflightMethod(exchange)
-    if (method === undefined) return
-    const route = matchTarget(router, exchange.request!.host, method, exchange.request!)
-    if (!route?.cors) return
-    exchange.route = route
-    route.cors.preflight(exchange.response, originOf(exchange)!, exchange.id)
-    return answered
-  }
+const parametersOf = ({ pattern: { parameters } }: Route, segments: readonly string[]): Record<string, string> => {
+  if (parameters.length === 0) return noParams
+  const params = nameRecord<string>()
+  for (const { name, index } of parameters) params[name] = segments[index]!
+  return params
+}

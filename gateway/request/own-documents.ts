@@ -1,4 +1,4 @@
-import { answered, type Stage } from './request-context.ts'
+import { answered, type ReadRequest, type Stage } from './request-context.ts'
 
 /** A public JSON document that the gateway itself answers with. */
 export interface OwnDocument {
@@ -30,11 +30,11 @@ const preflightHeaders = {
  * Answers for the documents of the gateway itself, before any route. The host decides only between several on one path: a proxy in front
  * may have changed it.
  */
-export const createServeOwnDocuments = ({ documents }: ServeOwnDocumentsParts): Stage => {
+export const createServeOwnDocuments = ({ documents }: ServeOwnDocumentsParts): Stage<ReadRequest> => {
   const byPath = Map.groupBy(documents, ({ path }) => path)
   if (byPath.size === 0) return () => {}
   return ({ request, response, id }) => {
-    const { method, path, host, bodyLength } = request!
+    const { method, path, host, bodyLength } = request
     if (!path.startsWith('/.well-known/') || bodyLength !== 0) return
     const candidates = byPath.get(path) ?? []
     const document = candidates.length === 1 ? candidates[0] : candidates.find((one) => one.host === host)

@@ -2,18 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
-import type { Principal } from '../caller/principal.ts'
 import type { Route } from '../config/route.ts'
 import type { RequestHeaders } from './headers.ts'
+import type { Principal } from './principal.ts'
 
-/** One request on its way through the pipeline. Every member is written by the stage named beside it and read by later ones. */
-export interface Exchange {
+/**
+ * One request on its way through the pipeline. Every member is written by the stage named beside it and read by later
+ * ones, which see it as a `ReadRequest`, `RoutedRequest` or `DecidedRequest`. Logs may get it at any point.
+ */
+export interface RequestContext {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   /** The request target as received, also where a framework has cut off the part it mounted us under. */
   readonly target: string
   /** For use as middleware: goes on with what is behind the guard. */
-  readonly next: ((exchange: Exchange) => void) | undefined
+  readonly next: ((request: DecidedRequest) => void) | undefined
   /** For requests that ask for a WebSocket: what Node hands over with them. */
   readonly upgrade: { socket: Socket; head: Buffer } | undefined
   /** `performance.now()` at the start. */
@@ -27,17 +30,35 @@ export interface Exchange {
   params: Record<string, string> | undefined
   /** authenticate; stays undefined on routes without authentication */
   principal: Principal | undefined
-  /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
-  assertion: string | undefined
   /** authorize */
   input: PolicyInput | undefined
   decision: Decision | undefined
+  /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
+  assertion: string | undefined
   /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
   answerFields: Record<string, string> | undefined
   /** forward, upgrade */
   answer: UpstreamAnswer | undefined
   /** why it was refused or failed */
   error: AppError | undefined
+}
+
+/** After the first stage. */
+export interface ReadRequest extends RequestContext {
+  request: CanonicalRequest
+  headers: RequestHeaders
+}
+
+/** With its route. */
+export interface RoutedRequest extends ReadRequest {
+  route: Route
+  params: Record<string, string>
+}
+
+/** Let through by the policy of its route. */
+export interface DecidedRequest extends RoutedRequest {
+  input: PolicyInput
+  decision: Decision
 }
 
 /** The one reading of a request that every later stage and the upstream share. */
@@ -72,17 +93,39 @@ export interface UpstreamAnswer {
 /** Returned by a stage that has answered the request itself: no later stage runs. */
 export const answered = 'answered'
 
-/** Throws `AppError` to end the exchange. Returns nothing when it is done, a promise of either outcome when it must wait. */
-// biome-ignore lint/suspicious/noConfusingVoidType: most stages return nothing
-export type Stage = (exchange: Exchange) => void | typeof answered | Promise<unknown>
+/**
+ * Throws `AppError` to end the request. Returns nothing when it is done, a promise of either outcome when it must wait.
+ */
+export type Stage<Request extends RequestContext = RequestContext> = (
+  request: Request,
+  // biome-ignore lint/suspicious/noConfusingVoidType: most stages return nothing
+) => void | typeof answered | Promise<unknown>
 
-export const newExchange = (
+/** Stages that count on what earlier ones have written: in a list without those, every request ends with 500. */
+const after =
+  <Request extends RequestContext>(isReady: (request: RequestContext) => request is Request) =>
+  (...stages: readonly Stage<Request>[]): readonly Stage[] => [
+    (request) => {
+      if (!isReady(request)) throw new Error('a stage stands before those that it counts on')
+    },
+    ...(stages as readonly Stage[]),
+  ]
+
+export const afterReading = after(
+  (request): request is ReadRequest => request.request !== undefined && request.headers !== undefined,
+)
+export const afterRouting = after(
+  (request): request is RoutedRequest => request.route !== undefined && request.params !== undefined,
+)
+export const afterDeciding = after((request): request is DecidedRequest => request.decision?.allow === true)
+
+export const newRequestContext = (
   incoming: IncomingMessage,
   response: ServerResponse,
-  target: string = incoming.url!,
-  next?: (exchange: Exchange) => void,
-  upgrade?: Exchange['upgrade'],
-): Exchange => ({
+  target: string = incoming.url ?? '',
+  next?: RequestContext['next'],
+  upgrade?: RequestContext['upgrade'],
+): RequestContext => ({
   incoming,
   response,
   target,

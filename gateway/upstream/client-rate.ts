@@ -2,12 +2,12 @@
 const bytesPerMs = 1
 
 /**
- * Whether a client that is waited for sends or reads fast enough to keep the slot of its request. It is too slow when nothing moves for
- * longer than `patience`, or when less than 1 kB/s does over as long. All times are in ms; `isTooSlow` is asked at every look at the
- * requests that are under way.
+ * Whether a client that is waited for sends or reads fast enough to keep the slot of its request. It is too slow when
+ * nothing moves for longer than `timeout`, or when less than 1 kB/s does over as long. All times are in ms;
+ * `isTooSlow` is asked at every look at the active requests.
  */
-export class ClientPace {
-  readonly #patience: number
+export class ClientRate {
+  readonly #timeout: number
   /** When the client was first found waited for, in the window that is being measured; undefined = it is not waited for. */
   #from: number | undefined
   #movedAt = 0
@@ -15,8 +15,8 @@ export class ClientPace {
   #bytes = 0
   #moved = 0
 
-  constructor(patience: number) {
-    this.#patience = patience
+  constructor(timeout: number) {
+    this.#timeout = timeout
   }
 
   /** The client sent or took so many bytes. */
@@ -29,8 +29,11 @@ export class ClientPace {
     this.#from = undefined
   }
 
-  /** @param blur how long ago the last look may have been: added to `patience`, so that nobody is found too slow too early. */
+  /**
+   * @param blur how long ago the last look may have been: added to `timeout`, so that nobody is found too slow too early.
+   */
   isTooSlow(now: number, blur: number): boolean {
+    const from = this.#from ?? now
     if (this.#from === undefined) {
       this.#begin(now)
       this.#movedAt = now
@@ -39,9 +42,9 @@ export class ClientPace {
     if (this.#moved > 0) this.#movedAt = now
     this.#bytes += this.#moved
     this.#moved = 0
-    if (now - this.#movedAt >= this.#patience + blur) return true
-    const length = now - this.#from!
-    if (length < this.#patience + blur) return false
+    if (now - this.#movedAt >= this.#timeout + blur) return true
+    const length = now - from
+    if (length < this.#timeout + blur) return false
     const tooFew = this.#bytes < length * bytesPerMs
     this.#begin(now)
     return tooFew

@@ -2,101 +2,89 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Dispatcher, errors } from 'undici'
 import { AppError } from '../../platform/problem.ts'
 import { type ProblemCode, problem } from '../refusals/problems.ts'
-import { answerHeaders, setFields } from '../request/headers.ts'
-import type { Exchange, Stage } from '../request/request-context.ts'
-import type { Waiting } from './active-requests.ts'
-import { addAnswerFields } from './answer-fields.ts'
-import { ClientPace } from './client-rate.ts'
+import type { DecidedRequest, RequestContext, Stage } from '../request/request-context.ts'
+import type { ActiveRequest } from './active-requests.ts'
+import { addAnswerFields, answerHeaders } from './answer-headers.ts'
+import { ClientRate } from './client-rate.ts'
+import { type Upstreams, upstreamOf } from './require-upstream.ts'
 import { answerTrailers } from './trailers.ts'
 import type { Upstream } from './upstream.ts'
+import { upstreamHeaders, upstreamPath } from './upstream-request.ts'
 
-/** Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no upstream connection. */
+/**
+ * Bodies up to this many bytes are read before the upstream is asked: one write there, and a slow client holds no
+ * upstream connection.
+ */
 const readAheadBytes = 16_384
 
 /** Longer bodies are not worth copying. */
 const asTextBytes = 16_384
 
 export interface ForwardParts {
-  upstreams: ReadonlyMap<string, Upstream>
-  /** Ends an exchange whose upstream failed after the stage had returned. */
-  fail: (exchange: Exchange, error: unknown) => void
+  upstreams: Upstreams
+  /** Ends a request whose upstream failed after the stage had returned. */
+  fail: (context: RequestContext, error: unknown) => void
 }
 
 /**
- * The last stage: one request upstream, re-framed, streaming both ways with back-pressure. The path is the canonical one, the header
- * fields are those that the first stage let through plus our own. A request takes its slot here, before its body has come.
+ * The last stage: one request upstream, re-framed, streaming both ways with back-pressure. The path is the canonical
+ * one, the header fields are those that the first stage let through plus our own. A request takes its slot here, before
+ * its body has come.
  */
 export const createForward =
-  ({ upstreams, fail }: ForwardParts): Stage =>
-  (exchange) => {
-    const { bodyLength } = exchange.request!
-    const route = exchange.route!
-    const upstream = upstreams.get(route.upstream)!
+  ({ upstreams, fail }: ForwardParts): Stage<DecidedRequest> =>
+  (context) => {
+    const { request, route } = context
+    const { bodyLength } = request
+    const upstream = upstreamOf(upstreams, route)
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
-    if (upstream.running.size >= upstream.maxRequests) throw problem('server.unavailable')
-    const answer = new Answer(exchange, upstream, fail)
-    exchange.answer = answer
-    if (exchange.headers!.expect !== undefined) exchange.response.writeContinue()
+    if (upstream.activeRequests.size >= upstream.maxRequests) throw problem('server.unavailable')
+    const answer = new Answer(context, upstream, fail)
+    context.answer = answer
+    if (context.headers.expect !== undefined) context.response.writeContinue()
     if (bodyLength === 0) answer.dispatch(null)
-    else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(exchange.incoming, answer)
-    else answer.dispatch(chunksOf(exchange.incoming, route.bodySize, answer))
+    else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(context.incoming, answer)
+    else answer.dispatch(chunksOf(context.incoming, route.bodySize, answer))
   }
 
 const readAhead = (incoming: IncomingMessage, answer: Answer): void => {
   const chunks: Buffer[] = []
   answer.waitsForClient = true
   incoming.on('data', (chunk: Buffer) => {
-    answer.pace.moved(chunk.length)
+    answer.clientRate.moved(chunk.length)
     chunks.push(chunk)
   })
   incoming.once('end', () => {
     answer.waitsForClient = false
     // The client may have left in between, or have been too slow.
-    if (!answer.ended) answer.dispatch(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    if (!answer.ended) answer.dispatch(wholeOf(chunks))
   })
+}
+
+/** Without a copy of the only one. */
+const wholeOf = (chunks: readonly Buffer[]): Buffer => {
+  const [first, ...others] = chunks
+  return first && others.length === 0 ? first : Buffer.concat(chunks)
 }
 
 const tooLarge = () => problem('content_too_large')
 
-/** The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must still get there. */
+/**
+ * The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must
+ * still get there.
+ */
 async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answer): AsyncGenerator<Buffer> {
   let size = 0
   answer.waitsForClient = true
   for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
-    answer.pace.moved(chunk.length)
+    answer.clientRate.moved(chunk.length)
     if (size > limit) throw tooLarge()
     answer.waitsForClient = false
     yield chunk
     answer.waitsForClient = true
   }
   answer.waitsForClient = false
-}
-
-export const upstreamPath = (exchange: Exchange, { basePath }: Upstream): string => {
-  const { path, query } = exchange.request!
-  return basePath + withoutSegments(path, exchange.route!.stripSegments) + query
-}
-
-const withoutSegments = (path: string, count: number): string => {
-  if (count === 0) return path
-  let end = 0
-  for (let left = count; left > 0 && end >= 0; left--) end = path.indexOf('/', end + 1)
-  return end < 0 ? '/' : path.slice(end)
-}
-
-export const upstreamHeaders = (exchange: Exchange): string[] => {
-  const { forwardable: flat, authorization, via } = exchange.headers!
-  const { scheme, host, bodyLength, forwardedFor } = exchange.request!
-  if (exchange.decision) setFields(flat, exchange.decision.headers)
-  if (exchange.principal) for (const text of exchange.principal.identityHeaders) flat.push(text)
-  if (exchange.assertion !== undefined) flat.push('x-auth-assertion', exchange.assertion)
-  if (authorization !== undefined && exchange.route!.forwardAuthorization) flat.push('authorization', authorization)
-  if (bodyLength) flat.push('content-length', String(bodyLength))
-  flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)
-  // RFC 9110 §7.6.3
-  flat.push('via', via === undefined ? '1.1 surrogate' : `${via}, 1.1 surrogate`, 'x-request-id', exchange.id)
-  return flat
 }
 
 /** What an error of undici or of the network means for the caller. */
@@ -122,20 +110,20 @@ const flushHead = (answer: Answer): void => answer.flushHead()
 const clientGone = new Error('the client went away')
 
 /**
- * A request that holds a slot of its upstream, from its admission to the end of the upstream's answer.
- * A class, unlike elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request.
+ * A request that holds a slot of its upstream, from its admission to the end of the upstream's answer. A class, unlike
+ * elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request.
  */
-class Answer implements Dispatcher.DispatchHandler, Waiting {
+class Answer implements Dispatcher.DispatchHandler, ActiveRequest {
   place = -1
   /** For its body; how its reading goes shows in whether the controller is paused. */
   waitsForClient = false
-  #pace: ClientPace | undefined
+  #clientRate: ClientRate | undefined
   /** When the upstream last did something. */
   #since: number
-  readonly #exchange: Exchange
+  readonly #context: DecidedRequest
   readonly #response: ServerResponse
   readonly #upstream: Upstream
-  readonly #fail: (exchange: Exchange, error: unknown) => void
+  readonly #fail: (context: RequestContext, error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #dispatched = false
   #cancelled = false
@@ -146,19 +134,19 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
   /** Given to the client since it last had taken everything. */
   #given = 0
 
-  constructor(exchange: Exchange, upstream: Upstream, fail: (exchange: Exchange, error: unknown) => void) {
-    this.#exchange = exchange
-    this.#response = exchange.response
+  constructor(context: DecidedRequest, upstream: Upstream, fail: (context: RequestContext, error: unknown) => void) {
+    this.#context = context
+    this.#response = context.response
     this.#upstream = upstream
     this.#fail = fail
     this.#since = upstream.now
-    upstream.running.add(this)
+    upstream.activeRequests.add(this)
   }
 
-  /** Most requests never wait for their client. */
-  get pace(): ClientPace {
-    this.#pace ??= new ClientPace(this.#upstream.clientPatience)
-    return this.#pace
+  /** Made when it is needed: most requests never wait for their client. */
+  get clientRate(): ClientRate {
+    this.#clientRate ??= new ClientRate(this.#upstream.clientTimeout)
+    return this.#clientRate
   }
 
   /** Whether it has given its slot back. */
@@ -171,9 +159,9 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     this.#dispatched = true
     this.#upstream.pool.dispatch(
       {
-        path: upstreamPath(this.#exchange, this.#upstream),
-        method: this.#exchange.request!.method as Dispatcher.HttpMethod,
-        headers: upstreamHeaders(this.#exchange),
+        path: upstreamPath(this.#context, this.#upstream),
+        method: this.#context.request.method as Dispatcher.HttpMethod,
+        headers: upstreamHeaders(this.#context),
         // undici takes any iterable of chunks, which its type does not say.
         body: body as Buffer | null,
       },
@@ -187,26 +175,27 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     this.#end(clientGone)
   }
 
-  look(): void {
-    const { now, lookEvery, headersTimeout, idleTimeout } = this.#upstream
+  check(): void {
+    const { now, checkInterval, headersTimeout, idleTimeout } = this.#upstream
     if (this.waitsForClient || this.#controller?.paused) {
       this.#since = now
-      if (this.pace.isTooSlow(now, lookEvery)) this.#end(problem(this.#begun ? 'client_too_slow' : 'request_timeout'))
+      if (this.clientRate.isTooSlow(now, checkInterval))
+        this.#end(problem(this.#begun ? 'client_too_slow' : 'request_timeout'))
       return
     }
-    this.#pace?.rest()
+    this.#clientRate?.rest()
     // undici has its own timer for connections.
     if (this.#controller === undefined) this.#since = now
-    const patience = this.#begun ? idleTimeout : headersTimeout
-    if (patience > 0 && now - this.#since >= patience + lookEvery) this.#end(problem('upstream_timeout'))
+    const timeout = this.#begun ? idleTimeout : headersTimeout
+    if (timeout > 0 && now - this.#since >= timeout + checkInterval) this.#end(problem('upstream_timeout'))
   }
 
   #end(reason: Error): void {
     if (this.ended) return
     // Before undici has a connection for it there is no controller; `onRequestStart` looks again.
     if (this.#dispatched) return void this.#controller?.abort(reason)
-    this.#upstream.running.remove(this)
-    if (!this.#cancelled) this.#fail(this.#exchange, reason)
+    this.#upstream.activeRequests.remove(this)
+    if (!this.#cancelled) this.#fail(this.#context, reason)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -228,10 +217,10 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     if (status < 200) return
     this.#since = this.#upstream.now
     this.#begun = true
-    const flat = addAnswerFields(answerHeaders(status, headers, this.#exchange.route!), this.#exchange)
-    flat.push('x-request-id', this.#exchange.id)
+    const flat = addAnswerFields(answerHeaders(status, headers, this.#context.route), this.#context)
+    flat.push('x-request-id', this.#context.id)
     // What is still to come of the request will not be read, so nothing can follow it on this connection.
-    if (this.#exchange.request!.bodyLength !== 0 && !this.#exchange.incoming.complete) flat.push('connection', 'close')
+    if (this.#context.request.bodyLength !== 0 && !this.#context.incoming.complete) flat.push('connection', 'close')
     this.#length = Number(headers['content-length'])
     this.#response.writeHead(status, flat)
     // Node keeps the head for the first piece of the body, which of a stream of events may come much later.
@@ -250,13 +239,16 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     if (this.#response.write(chunk)) return
     controller.pause()
     this.#response.once('drain', () => {
-      this.pace.moved(this.#given)
+      this.clientRate.moved(this.#given)
       this.#given = 0
       controller.resume()
     })
   }
 
-  /** The whole body at once. As text of bytes it goes into one string with the head: one plain write, ~6 % of a request cheaper than two buffers. */
+  /**
+   * The whole body at once. As text of bytes it goes into one string with the head: one plain write, ~6 % of a request
+   * cheaper than two buffers.
+   */
   #endWith(body: Buffer): void {
     if (body.length > asTextBytes) this.#response.end(body)
     else this.#response.end(body.toString('latin1'), 'latin1')
@@ -266,15 +258,15 @@ class Answer implements Dispatcher.DispatchHandler, Waiting {
     _controller: Dispatcher.DispatchController,
     trailers: Readonly<Record<string, string | string[] | undefined>> | undefined,
   ): void {
-    this.#upstream.running.remove(this)
+    this.#upstream.activeRequests.remove(this)
     this.#bodyBegun = true
-    const passed = trailers && answerTrailers(this.#exchange, trailers)
+    const passed = trailers && answerTrailers(this.#context, trailers)
     if (passed) this.#response.addTrailers(passed)
     if (!this.#response.writableEnded) this.#response.end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#upstream.running.remove(this)
-    if (!this.#cancelled) this.#fail(this.#exchange, upstreamError(error))
+    this.#upstream.activeRequests.remove(this)
+    if (!this.#cancelled) this.#fail(this.#context, upstreamError(error))
   }
 }

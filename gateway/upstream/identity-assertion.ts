@@ -5,12 +5,13 @@ import { type Clock, toSeconds } from '../../platform/clock.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { derToRaw } from '../../platform/jwt/ecdsa-signature.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import type { Principal } from '../caller/principal.ts'
-import type { Stage } from '../request/request-context.ts'
+import type { Principal } from '../request/principal.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
 
 /**
- * The identity JWT for upstreams: who asks, signed by this gateway for one upstream and one minute, so that an API can tell a request that
- * came through the gateway from one that did not. It is no access token: another type, another issuer, another audience.
+ * The identity JWT for upstreams: who asks, signed by this gateway for one upstream and one minute, so that an API can
+ * tell a request that came through the gateway from one that did not. It is no access token: another type, another
+ * issuer, another audience.
  */
 export interface IdentityAssertions {
   /** Compact JWS, ES256, `typ: surrogate-identity+jwt`. ~30 µs: made anew for every request, with a `jti` of its own. */
@@ -93,8 +94,8 @@ const keyDocument = z.union([
 ])
 
 /**
- * Reads the key file: one private JWK (EC, P-256), or a JWK Set of which the first key signs and all are published, for rotation. Keys
- * without `kid` get their RFC 7638 thumbprint. Throws `StartupError`, which never quotes the file.
+ * Reads the key file: one private JWK (EC, P-256), or a JWK Set of which the first key signs and all are published, for
+ * rotation. Keys without `kid` get their RFC 7638 thumbprint. Throws `StartupError`, which never quotes the file.
  */
 export const readIdentityKeys = async (file: string): Promise<[IdentityKey, ...IdentityKey[]]> => {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
@@ -108,7 +109,8 @@ export const readIdentityKeys = async (file: string): Promise<[IdentityKey, ...I
       const privateKey = createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' })
       return { kid: jwk.kid ?? thumbprint(privateKey), privateKey }
     })
-    const keys: [IdentityKey, ...IdentityKey[]] = [first!, ...others]
+    if (!first) throw new TypeError('there is no key')
+    const keys: [IdentityKey, ...IdentityKey[]] = [first, ...others]
     if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new TypeError('two keys have the same kid')
     return keys
   } catch {
@@ -124,12 +126,12 @@ export interface AssertIdentityParts {
 }
 
 /** Signs who is asking for the upstreams that want it; requests without authentication have nobody to name. */
-export const createAssertIdentity = ({ identity, upstreams }: AssertIdentityParts): Stage => {
+export const createAssertIdentity = ({ identity, upstreams }: AssertIdentityParts): Stage<RoutedRequest> => {
   if (!identity) return () => {}
-  return (exchange) => {
-    const { principal, route } = exchange
-    const audience = upstreams.get(route!.upstream)?.identityAudience
+  return (context) => {
+    const { principal, route } = context
+    const audience = upstreams.get(route.upstream)?.identityAudience
     if (!principal || audience === undefined) return
-    exchange.assertion = identity.assertion(principal, { audience, route: route!.id })
+    context.assertion = identity.assertion(principal, { audience, route: route.id })
   }
 }

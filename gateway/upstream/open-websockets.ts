@@ -4,7 +4,7 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { TrustedIssuer } from '../caller/authenticate.ts'
 import type { Revocations } from '../caller/revocations.ts'
-import type { Exchange } from '../request/request-context.ts'
+import type { ReadRequest } from '../request/request-context.ts'
 import type { Upstream } from './upstream.ts'
 import type { WebSocketBridge } from './websocket-bridge.ts'
 import type { CloseReason } from './websocket-frames.ts'
@@ -14,7 +14,7 @@ export interface OpenWebSockets {
   /** Counts it with its upstream until the bridge closes; false when that has its most. */
   reserve(bridge: WebSocketBridge, upstream: Upstream): boolean
   /** Watches over one that is open now, until the bridge closes. */
-  add(bridge: WebSocketBridge, exchange: Exchange, upstream: Upstream): void
+  add(bridge: WebSocketBridge, context: ReadRequest, upstream: Upstream): void
   /** Ends all of them, and every later one at once. */
   drain(): void
   close(): void
@@ -23,14 +23,14 @@ export interface OpenWebSockets {
 interface Open {
   bridge: WebSocketBridge
   upstream: Upstream
-  exchange: Exchange
+  context: ReadRequest
   /** The key that its token was verified with; undefined = it has no token. */
   key: VerificationKey | undefined
   kid: string
 }
 
 /** How often tokens, revocations and silence are looked at. A revocation is also looked at when it arrives. In ms. */
-const lookEvery = 1_000
+const checkInterval = 1_000
 
 const reasons = {
   drain: { code: 1001, reason: 'the gateway is going away' },
@@ -65,10 +65,10 @@ export const createOpenWebSockets = (parts: {
   }
 
   /** Undefined: it may stay open. */
-  const overdue = ({ bridge, exchange, upstream, key, kid }: Open): keyof typeof reasons | undefined => {
+  const overdue = ({ bridge, context, upstream, key, kid }: Open): keyof typeof reasons | undefined => {
     const { webSocketIdleTimeout: idle } = upstream
     if (idle > 0 && performance.now() - bridge.lastMoved >= idle) return 'idle'
-    const { principal } = exchange
+    const { principal } = context
     if (!principal) return undefined
     const { exp, iss } = principal.claims
     if (now().getTime() >= exp * 1000) return 'expired'
@@ -91,7 +91,7 @@ export const createOpenWebSockets = (parts: {
       end(open, reason)
     }
   }
-  const removeListeners = parts.revocations.map((one) => one.onNews(look))
+  const removeListeners = parts.revocations.map((one) => one.onUpdate(look))
 
   // Several configurations may have some: each adds its own to what the one before it set.
   let shown = 0
@@ -105,13 +105,13 @@ export const createOpenWebSockets = (parts: {
       const count = counts.get(upstream) ?? 0
       if (draining || count >= upstream.maxWebSockets) return false
       counts.set(upstream, count + 1)
-      bridge.once('close', () => counts.set(upstream, counts.get(upstream)! - 1))
+      bridge.once('close', () => counts.set(upstream, (counts.get(upstream) ?? 1) - 1))
       return true
     },
-    add(bridge, exchange, upstream) {
-      const kid = exchange.principal ? kidOf(exchange) : ''
-      const key = exchange.principal && issuers.get(exchange.principal.claims.iss)?.keys.peek(kid)
-      const open = { bridge, exchange, upstream, key, kid }
+    add(bridge, context, upstream) {
+      const kid = context.principal ? kidOf(context) : ''
+      const key = context.principal && issuers.get(context.principal.claims.iss)?.keys.peek(kid)
+      const open = { bridge, context, upstream, key, kid }
       bridge.once('close', () => {
         all.delete(open)
         if (all.size === 0) {
@@ -121,7 +121,7 @@ export const createOpenWebSockets = (parts: {
       })
       if (draining) return end(open, 'drain')
       all.add(open)
-      timer ??= setInterval(look, lookEvery).unref()
+      timer ??= setInterval(look, checkInterval).unref()
     },
     drain() {
       draining = true
@@ -138,8 +138,8 @@ export const createOpenWebSockets = (parts: {
 }
 
 /** Of the token that was verified a moment ago. */
-const kidOf = ({ headers }: Exchange): string => {
-  const authorization = headers!.authorization!
+const kidOf = ({ headers }: ReadRequest): string => {
+  const { authorization = '' } = headers
   const token = authorization.slice(authorization.indexOf(' ')).trim()
   const header = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()) as { kid: string }
   return header.kid

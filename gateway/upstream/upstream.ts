@@ -1,6 +1,6 @@
 import { Pool } from 'undici'
 import type { UpstreamSettings } from '../config/settings/upstream.ts'
-import { createRunning, type Running } from './active-requests.ts'
+import { type ActiveRequests, createActiveRequests } from './active-requests.ts'
 import { connectForHttp1 } from './status-line.ts'
 
 /** An API behind the gateway: its connections, and the requests that are with it now. */
@@ -18,10 +18,10 @@ export interface Upstream {
   readonly headersTimeout: number
   readonly idleTimeout: number
   /** How long a client may be waited for, ms. */
-  readonly clientPatience: number
-  readonly running: Running
-  /** How often each of `running` is looked at, ms. */
-  readonly lookEvery: number
+  readonly clientTimeout: number
+  readonly activeRequests: ActiveRequests
+  /** How often each of `activeRequests` is looked at, ms. */
+  readonly checkInterval: number
   /** `performance.now()` as of the last look, so that the clock need not be asked for every chunk. */
   now: number
   close(): Promise<void>
@@ -31,22 +31,23 @@ const longestLook = 500
 const shortestLook = 20
 
 /**
- * undici's own timers for heads and bodies are off: with two different lengths it makes new ones for every request and lets go of the
- * old ones only a second later, which keeps what they refer to alive into the old generation (measured: a third of a request's CPU).
- * Here all requests of an upstream share one timer; it gives up at most a quarter of the timeout late, never early.
+ * undici's own timers for heads and bodies are off: with two different lengths it makes new ones for every request and
+ * lets go of the old ones only a second later, which keeps what they refer to alive into the old generation (measured: a
+ * third of a request's CPU). Here all requests of an upstream share one timer; it gives up at most a quarter of the
+ * timeout late, never early.
  */
 const watch = (upstream: Upstream): NodeJS.Timeout =>
   setInterval(() => {
     upstream.now = performance.now()
-    upstream.running.forEach((waiting) => void waiting.look())
-  }, upstream.lookEvery).unref()
+    upstream.activeRequests.forEach((request) => void request.check())
+  }, upstream.checkInterval).unref()
 
-const defaultClientPatience = 60_000
+const defaultClientTimeout = 60_000
 
 export const createUpstream = (name: string, settings: UpstreamSettings): Upstream => {
   const { origin, pathname } = new URL(settings.url)
-  const clientPatience = settings.idleTimeout || defaultClientPatience
-  const shortest = Math.min(settings.headersTimeout, clientPatience)
+  const clientTimeout = settings.idleTimeout || defaultClientTimeout
+  const shortest = Math.min(settings.headersTimeout, clientTimeout)
   const pool = new Pool(origin, {
     // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
     pipelining: 1,
@@ -68,9 +69,9 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     identityAudience: settings.identityAudience,
     headersTimeout: settings.headersTimeout,
     idleTimeout: settings.idleTimeout,
-    clientPatience,
-    running: createRunning(),
-    lookEvery: Math.min(Math.max(shortest / 4, shortestLook), longestLook),
+    clientTimeout,
+    activeRequests: createActiveRequests(),
+    checkInterval: Math.min(Math.max(shortest / 4, shortestLook), longestLook),
     now: performance.now(),
     async close() {
       clearInterval(timer)

@@ -2,10 +2,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createRefusalPace } from '../../../gateway/authorize/refusal-throttle.ts'
+import { createRefusalThrottle } from '../../../gateway/authorize/refusal-throttle.ts'
 import { createPipeline } from '../../../gateway/pipeline.ts'
 import type { ProblemCode } from '../../../gateway/refusals/problems.ts'
-import { answered, type Exchange, newExchange, type Stage } from '../../../gateway/request/request-context.ts'
+import {
+  answered,
+  newRequestContext,
+  type RequestContext,
+  type Stage,
+} from '../../../gateway/request/request-context.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
 import { sendRaw, startTestGateway, type TestGateway } from '../../support/gateway.ts'
@@ -112,18 +117,18 @@ describe('a client that sends tokens of unknown keys', () => {
   })
 })
 
-describe('the pace of refusals', () => {
-  const from = (clientIp: string) => ({ request: { clientIp } }) as Exchange
+describe('the throttle of refusals', () => {
+  const from = (clientIp: string) => ({ request: { clientIp } }) as RequestContext
 
   /** Whether each is answered at once. */
-  const paceOf = (perSecond: number) => {
-    const pace = createRefusalPace({ perSecond, metrics: createMetrics() })
+  const throttleOf = (perSecond: number) => {
+    const throttle = createRefusalThrottle({ perSecond, metrics: createMetrics() })
     let late = 0
     return {
       asks(address: string, code: ProblemCode = 'invalid_token'): boolean {
         let returned = false
         let atOnce = false
-        pace.inTurn(from(address), code, () => {
+        throttle.throttle(from(address), code, () => {
           if (returned) late++
           else atOnce = true
         })
@@ -136,21 +141,21 @@ describe('the pace of refusals', () => {
   const times = (count: number, ask: () => boolean) => Array.from({ length: count }, ask)
 
   test('half of what is allowed in a second is answered at once, the rest in turn', async () => {
-    const { asks, late } = paceOf(4)
+    const { asks, late } = throttleOf(4)
     expect(times(4, () => asks('192.0.2.1'))).toEqual([true, true, false, false])
     expect(asks('192.0.2.2')).toBe(true)
     await until(() => expect(late()).toBe(2))
   })
 
   test('an IPv6 network is one client', () => {
-    const { asks } = paceOf(1)
+    const { asks } = throttleOf(1)
     expect(asks('2001:db8::1')).toBe(true)
     expect(asks('2001:db8::2')).toBe(false)
     expect(asks('2001:db8:0:1::1')).toBe(true)
   })
 
   test('refusals of somebody known do not wait', () => {
-    const { asks } = paceOf(1)
+    const { asks } = throttleOf(1)
     const codes = ['insufficient_scope', 'policy_denied', 'rate_limited', 'not_found', 'upstream_unavailable'] as const
     for (const code of [...codes, ...codes]) expect(asks('192.0.2.1', code)).toBe(true)
     expect(
@@ -159,7 +164,7 @@ describe('the pace of refusals', () => {
   })
 
   test('no more than a thousand wait, whoever they are from', async () => {
-    const { asks, late } = paceOf(1)
+    const { asks, late } = throttleOf(1)
     times(1, () => asks('192.0.2.1'))
     expect(times(1_000, () => asks('192.0.2.1'))).not.toContain(true)
     expect(asks('192.0.2.1')).toBe(true)
@@ -170,13 +175,13 @@ describe('the pace of refusals', () => {
 /** A server whose handler gets each request with the pipeline that has these stages, on a connection of its own. */
 const serve = async (options: {
   stages: readonly Stage[]
-  handler: (exchange: Exchange, pass: () => void) => void
+  handler: (context: RequestContext, pass: () => void) => void
 }) => {
-  const finished: Exchange[] = []
-  const pass = createPipeline(options.stages, { logger: silentLogger, onFinish: (exchange) => finished.push(exchange) })
+  const finished: RequestContext[] = []
+  const pass = createPipeline(options.stages, { logger: silentLogger, onFinish: (context) => finished.push(context) })
   const server = createServer((incoming, response) => {
-    const exchange = newExchange(incoming, response)
-    options.handler(exchange, () => pass(exchange))
+    const context = newRequestContext(incoming, response)
+    options.handler(context, () => pass(context))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Principal } from '../../../gateway/caller/principal.ts'
 import { createVerifiedTokenCache, tokenKey } from '../../../gateway/caller/verified-token-cache.ts'
+import type { Principal } from '../../../gateway/request/principal.ts'
 
 const keys = { generation: 0, usable: () => true }
 const entry = (size = 500, expiresAt = 1_000) => ({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { createDecisionLog } from '../../../gateway/logs/decision-log.ts'
-import { type Exchange, newExchange } from '../../../gateway/request/request-context.ts'
+import { newRequestContext, type RequestContext } from '../../../gateway/request/request-context.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
 import { sendRaw, startTestGateway } from '../../support/gateway.ts'
@@ -116,10 +116,16 @@ test('a claim nested too deep to be written costs the line its input, not the li
     metrics: createMetrics(),
   })
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
-  const exchange = newExchange({ url: '/' } as Exchange['incoming'], { headersSent: false } as Exchange['response'])
-  const input = { request: { query: {}, headers: {} }, token: { claims: { deep } } } as unknown as Exchange['input']
-  log.write({ ...exchange, id: 'deep', input })
-  log.write({ ...exchange, id: 'next' })
+  const context = newRequestContext(
+    { url: '/' } as RequestContext['incoming'],
+    { headersSent: false } as RequestContext['response'],
+  )
+  const input = {
+    request: { query: {}, headers: {} },
+    token: { claims: { deep } },
+  } as unknown as RequestContext['input']
+  log.write({ ...context, id: 'deep', input })
+  log.write({ ...context, id: 'next' })
   await log.close()
   const lines = (await readFile(to, 'utf8')).trim().split('\n')
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createCors } from '../../../gateway/config/cors.ts'
+import { createCorsRules } from '../../../gateway/config/cors-rules.ts'
 import { isOriginPattern } from '../../../gateway/config/settings/values.ts'
 import { orders, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
@@ -24,7 +24,7 @@ describe('which pages may ask', () => {
     ['https://*.app.test', 'null', false],
   ])('%s and %s: %s', (pattern, origin, expected) => {
     const settings = { origins: [pattern], methods: [], headers: [], exposeHeaders: [], maxAge: 0, credentials: false }
-    expect(createCors(settings, []).allowed(origin) === origin).toBe(expected)
+    expect(createCorsRules(settings, []).allowed(origin) === origin).toBe(expected)
   })
 
   test('patterns are whole origins', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerHeaders, readHeaders } from '../../../gateway/request/headers.ts'
+import { readHeaders } from '../../../gateway/request/headers.ts'
+import { answerHeaders } from '../../../gateway/upstream/answer-headers.ts'
 import { sendRaw, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
 /** Which of the fields would go upstream. */

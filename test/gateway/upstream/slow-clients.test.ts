@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setInterval as every } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { upstream as upstreamSettings } from '../../../gateway/config/settings/upstream.ts'
-import { ClientPace } from '../../../gateway/upstream/client-rate.ts'
+import { ClientRate } from '../../../gateway/upstream/client-rate.ts'
 import { createUpstream } from '../../../gateway/upstream/upstream.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
@@ -184,13 +184,13 @@ test('bodies that are held back and sent together do not pass the limit together
   expect(most).toBe(2)
 })
 
-describe('a pace', () => {
+describe('the rate of a client', () => {
   /** Looked at once a second, moving so many bytes before each look: when it was found too slow, in s. */
   const tooSlowAfter = (bytesBefore: (second: number) => number, seconds = 600): number | undefined => {
-    const pace = new ClientPace(60_000)
+    const rate = new ClientRate(60_000)
     for (let second = 0; second < seconds; second++) {
-      pace.moved(bytesBefore(second))
-      if (pace.isTooSlow(second * 1_000, 0)) return second
+      rate.moved(bytesBefore(second))
+      if (rate.isTooSlow(second * 1_000, 0)) return second
     }
     return undefined
   }
@@ -206,17 +206,17 @@ describe('a pace', () => {
   })
 
   test('counts only while the client is waited for', () => {
-    const pace = new ClientPace(60_000)
+    const rate = new ClientRate(60_000)
     for (let minute = 0; minute < 10; minute++) {
-      expect(pace.isTooSlow(minute * 60_000, 0)).toBe(false)
-      pace.rest()
+      expect(rate.isTooSlow(minute * 60_000, 0)).toBe(false)
+      rate.rest()
     }
   })
 
   test('with idleTimeout: 0s is that of a minute', async () => {
     const settings = upstreamSettings.parse({ url: 'http://localhost', idleTimeout: '0s' })
     const upstream = createUpstream('a', settings)
-    expect([upstream.clientPatience, upstream.idleTimeout]).toEqual([60_000, 0])
+    expect([upstream.clientTimeout, upstream.idleTimeout]).toEqual([60_000, 0])
     await upstream.close()
   })
 })

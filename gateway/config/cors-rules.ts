@@ -1,14 +1,11 @@
-import type { ServerResponse } from 'node:http'
-import { refuse } from '../request/canonical-target.ts'
-import type { Exchange } from '../request/request-context.ts'
 import type { CorsSettings } from './settings/route.ts'
 
 /** The rules of one route, ready to use. */
-export interface Cors {
+export interface CorsRules {
   /** What `access-control-allow-origin` says to this origin; undefined: it is refused. */
   allowed(origin: string | undefined): string | undefined
-  /** Answers a preflight: 204, with permissions only for an origin that has some. */
-  preflight(response: ServerResponse, origin: string, requestId: string): void
+  /** What stands on the answer to a preflight: permissions only for an origin that has some. */
+  preflightFields(origin: string): Record<string, string>
   /** What stands on the actual answer, whoever gives it. */
   answerFields(origin: string | undefined): Record<string, string>
 }
@@ -35,7 +32,7 @@ const matcher = (origins: readonly string[]): ((origin: string) => boolean) => {
     )
 }
 
-export const createCors = (settings: CorsSettings, routeMethods: readonly string[]): Cors => {
+export const createCorsRules = (settings: CorsSettings, routeMethods: readonly string[]): CorsRules => {
   const { origins, credentials } = settings
   const any = origins.includes('*')
   const matches = matcher(origins)
@@ -65,27 +62,7 @@ export const createCors = (settings: CorsSettings, routeMethods: readonly string
 
   return {
     allowed,
-    preflight: (response, origin, requestId) =>
-      void response.writeHead(204, { ...granted(origin, onPreflight), 'x-request-id': requestId }).end(),
+    preflightFields: (origin) => granted(origin, onPreflight),
     answerFields: (origin) => granted(origin, onAnswer),
   }
-}
-
-/** The value of a field that a request has at most once. Throws `AppError` `invalid_request`. */
-const onlyField = (flat: readonly string[], name: string): string | undefined => {
-  let value: string | undefined
-  for (let index = 0; index < flat.length; index += 2) {
-    if (flat[index] !== name) continue
-    if (value !== undefined) throw refuse(`The request has more than one ${name} field.`)
-    value = flat[index + 1]!
-  }
-  return value
-}
-
-export const originOf = ({ headers }: Exchange): string | undefined => onlyField(headers!.forwardable, 'origin')
-
-/** The method that a preflight asks about; undefined: the request is none (Fetch standard, CORS-preflight request). */
-export const preflightMethod = (exchange: Exchange): string | undefined => {
-  if (exchange.request!.method !== 'OPTIONS' || originOf(exchange) === undefined) return undefined
-  return onlyField(exchange.headers!.forwardable, 'access-control-request-method')
 }

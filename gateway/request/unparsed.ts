@@ -8,7 +8,7 @@ import { refuse } from './canonical-target.ts'
 import { plainAddress } from './client-address.ts'
 
 /** What is left to tell of a request that never became one. */
-export interface UnreadRequest {
+export interface UnparsedRequest {
   /** As the client was told. */
   id: string
   /** 0: the client was told nothing. */
@@ -26,19 +26,19 @@ const problems: Record<string, AppError> = {
 }
 
 /** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody else tells of. */
-export const refuseUnreadable = (error: NodeJS.ErrnoException, socket: Socket): UnreadRequest | undefined => {
+export const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Socket): UnparsedRequest | undefined => {
   if (error.code === 'ECONNRESET') return void socket.destroy()
   return refuseOn(socket, problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.'))
 }
 
 /** Node hands CONNECT over as a bare socket, and takes its own listeners away: an error that nobody listens to would end the process. */
-export const refuseConnect = (socket: Socket): UnreadRequest | undefined => {
+export const refuseConnect = (socket: Socket): UnparsedRequest | undefined => {
   socket.on('error', () => socket.destroy())
   return refuseOn(socket, refuse('The method CONNECT is not served.'))
 }
 
 /** The same for an upgrade that cannot be a request of ours. */
-export const refuseUpgrade = (socket: Socket): UnreadRequest | undefined => {
+export const refuseUpgrade = (socket: Socket): UnparsedRequest | undefined => {
   socket.on('error', () => socket.destroy())
   return refuseOn(socket, refuse('Another protocol cannot be spoken from here on.'))
 }
@@ -51,7 +51,7 @@ export const isAnswering = (socket: Socket): boolean =>
 const lingerMs = 1_000
 
 /** The last answer on this connection. */
-const refuseOn = (socket: Socket, error: AppError): UnreadRequest | undefined => {
+const refuseOn = (socket: Socket, error: AppError): UnparsedRequest | undefined => {
   // Refused before; what comes behind is of no interest.
   if (socket.writableEnded) return
   const unread = { id: uuidv7(), status: 0, code: error.code, address: plainAddress(socket.remoteAddress) }
