@@ -11,9 +11,9 @@ import { createSharedParts } from './shared-parts.ts'
 import { readIdentityKeys } from './upstream/identity-assertion.ts'
 
 /**
- * What is wrong with the files that a configuration names, every mistake of them: policies and shadow policies that do not compile,
- * entrypoints that policies lack, keys that cannot be used, logs that cannot be opened. Asks nothing across the network: bundles behind an
- * address are left out. Makes nothing.
+ * What is wrong with the files that a configuration names, every mistake of them: policies and shadow policies that do
+ * not compile, entrypoints that policies lack, keys that cannot be used, logs that cannot be opened. Asks nothing
+ * across the network: bundles behind an address are left out. Makes nothing.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<StartupError[]> => {
   const { identity, policies } = config

@@ -36,7 +36,9 @@ export const rewriteRequest = (request: GuardedRequest, context: DecidedRequest)
   replaceFields(request, context)
 }
 
-/** Fields that stay although the gateway would make them anew: frameworks and handlers need those of this very request. */
+/**
+ * Fields that stay although the gateway would make them anew: frameworks and handlers need those of this very request.
+ */
 const kept = new Set([
   ...['host', 'content-length', 'transfer-encoding', 'expect', 'upgrade', 'via', 'x-request-id'],
   ...['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port'],

@@ -43,16 +43,19 @@ export interface RouteOptions extends Omit<ReadOnlyLists<AccessMembers>, 'audien
   pathEquality?: UpstreamMembers['pathEquality']
 }
 
-/** Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working directory. */
+/**
+ * Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working
+ * directory.
+ */
 export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions, 'issuer'>> {
   /**
-   * The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each of
-   * a list.
+   * The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each
+   * of a list.
    */
   issuer: string | readonly (string | IssuerOptions)[]
   /**
-   * A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come with
-   * the package.
+   * A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come
+   * with the package.
    */
   policies?: string | ConfigurationFile['policies']
   decisionLog?: ConfigurationFile['decisionLog']
@@ -68,7 +71,10 @@ export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions
   metrics?: Metrics
 }
 
-/** Who is asking, for the handlers behind a guard: the members of the policy input that come from the token, and the decision. */
+/**
+ * Who is asking, for the handlers behind a guard: the members of the policy input that come from the token, and the
+ * decision.
+ */
 export interface RequestAuth extends Required<Pick<PolicyInput, 'token' | 'subject'>> {
   /** Who acts for the subject; absent when nobody does. */
   actor?: PolicyInput['actor']
@@ -110,7 +116,8 @@ const longestWait = 5_000
  * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler
  * in the place of the upstream. A refused request is answered as the gateway answers it. What gets through has
  * `request.auth`, the canonical URL, `x-auth-*` fields that can be believed, and no others of that kind;
- * `x-forwarded-*` are left to the framework's own trust setting. Throws `StartupError` for options that cannot be right.
+ * `x-forwarded-*` are left to the framework's own trust setting. Throws `StartupError` for options that cannot be
+ * right.
  */
 export const protect = (options: ProtectOptions): Guard => {
   const { logger = createLogger({ name: 'surrogate', level: 'warn' }), metrics = createMetrics() } = options

@@ -115,7 +115,9 @@ export const createAnswerDecision = (): Stage<DecidedRequest> => (context) => {
   return answered
 }
 
-/** How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason. */
+/**
+ * How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason.
+ */
 export const sendRefusal = ({ dialect }: ForwardAuthSettings): typeof sendProblem => {
   if (!dialects[dialect].knowsOnlyDenials) return sendProblem
   return (response: ServerResponse, error: AppError, id: string, closing: boolean, fields = error.headers) => {

@@ -68,7 +68,9 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint. */
+/**
+ * Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint.
+ */
 export const createGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const lifecycle = createLifecycle({ logger: options.logger })
   try {

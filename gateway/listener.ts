@@ -68,8 +68,8 @@ export const openListener = async (options: {
   server.on('connect', (_request, socket) => record(refuseConnect(socket as Socket)))
   server.on('upgrade', (incoming: IncomingMessage, duplex, head) => {
     const socket = duplex as Socket
-    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to that.
-    // And Node before 24.9 hands over whatever names Upgrade, its body unread.
+    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to
+    // that. And Node before 24.9 hands over whatever names Upgrade, its body unread.
     if (isAnswering(socket) || !opensWebSocket(incoming)) return record(refuseUpgrade(socket))
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))

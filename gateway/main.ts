@@ -32,9 +32,9 @@ export interface RunningGateway {
 }
 
 /**
- * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an issuer's keys are
- * there, and is not ready in `health` until then. `close` lets `drain.delay` pass, stops accepting, ends WebSockets with 1001, gives
- * running requests `drain.timeout`, and then releases everything.
+ * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an
+ * issuer's keys are there, and is not ready in `health` until then. `close` lets `drain.delay` pass, stops accepting,
+ * ends WebSockets with 1001, gives running requests `drain.timeout`, and then releases everything.
  */
 export const startGateway = async (
   options: GatewayOptions & {

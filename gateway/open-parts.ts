@@ -16,7 +16,10 @@ import { createRequestMetrics } from './logs/request-metrics.ts'
 import type { SharedParts } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 
-/** What a configuration needs that holds connections, memory or timers: taken over from the one before where nothing changed. */
+/**
+ * What a configuration needs that holds connections, memory or timers: taken over from the one before where nothing
+ * changed.
+ */
 export const openParts = (options: {
   config: GatewayConfig
   shared: SharedParts

@@ -114,7 +114,10 @@ const closeOpened = (opening: Promise<{ close(): Promise<void> }>) =>
     () => {},
   )
 
-/** The keys are read at the start; a changed one needs a new file name or a restart. Throws `StartupError` for one that cannot be used. */
+/**
+ * The keys are read at the start; a changed one needs a new file name or a restart. Throws `StartupError` for one that
+ * cannot be used.
+ */
 export const readVerification = async ({
   keys,
   scope,

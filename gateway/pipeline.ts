@@ -16,9 +16,9 @@ import { challengeFields } from './refusals/challenges.ts'
 import { sendProblem } from './refusals/problem-response.ts'
 import { problem } from './refusals/problems.ts'
 import { createReadRequest, type ReadRequestParts } from './request/canonical-request.ts'
-import { createAnswerPreflight } from './request/cors.ts'
 import { createMatchRoute, type MatchRouteParts } from './request/match-route.ts'
 import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './request/own-documents.ts'
+import { createAnswerPreflight } from './request/preflight.ts'
 import {
   afterDeciding,
   afterReading,
@@ -114,8 +114,8 @@ export interface PipelineParts {
 const worthDraining = 65_536
 
 /**
- * Ends a request with a problem document, or, when the answer has begun, by breaking the connection so that nobody takes
- * it for whole.
+ * Ends a request with a problem document, or, when the answer has begun, by breaking the connection so that nobody
+ * takes it for whole.
  */
 export const createFail =
   ({ logger, send = sendProblem, refusals }: Pick<PipelineParts, 'logger' | 'send' | 'refusals'>) =>

@@ -14,9 +14,9 @@ export interface Reloads {
 }
 
 /**
- * How often the file is looked at, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes ConfigMaps) and network
- * file systems. What has changed is read when it has not changed since the last look: half a file can be a good configuration, with half
- * of the routes.
+ * How often the file is looked at, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes
+ * ConfigMaps) and network file systems. What has changed is read when it has not changed since the last look: half a
+ * file can be a good configuration, with half of the routes.
  */
 const checkInterval = 250
 
@@ -27,7 +27,10 @@ export const createReloads = (options: {
   running: GatewayConfig
   /** Reads and checks it; rejects with an error whose message says what is wrong, with line and column. */
   load: () => Promise<GatewayConfig>
-  /** Puts it in the place of the running one, whole or not at all; resolves to whether it did. `signal`: something later has come, forget it. */
+  /**
+   * Puts it in the place of the running one, whole or not at all; resolves to whether it did. `signal`: something later
+   * has come, forget it.
+   */
   apply: (config: GatewayConfig, signal: AbortSignal) => Promise<boolean>
   logger: Logger
   metrics: Metrics

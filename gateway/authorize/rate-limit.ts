@@ -18,8 +18,8 @@ export interface LimitRateParts {
 }
 
 /**
- * Whom an address stands for: an IPv6 customer has a /64 at least, and would otherwise have as many buckets as it likes.
- * Takes canonical addresses (`isIP`), without a mapped IPv4 one.
+ * Whom an address stands for: an IPv6 customer has a /64 at least, and would otherwise have as many buckets as it
+ * likes. Takes canonical addresses (`isIP`), without a mapped IPv4 one.
  */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address

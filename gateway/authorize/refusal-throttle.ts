@@ -14,7 +14,10 @@ export interface RefusalThrottle {
   throttle(context: RequestContext, code: string, answer: () => void): void
 }
 
-/** Of everybody who has not shown a good token. A refusal by policy or for a missing scope is an answer to somebody known. */
+/**
+ * Of everybody who has not shown a good token. A refusal by policy or for a missing scope is an answer to somebody
+ * known.
+ */
 const throttled: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */

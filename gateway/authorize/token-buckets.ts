@@ -2,7 +2,9 @@
 export interface TokenBuckets {
   /** What taking one token would mean; takes nothing yet. `now` in ms. */
   ask(key: string, now: number): BucketAnswer
-  /** Takes it, also one that there will only be after the `wait` of an `ask` at the same time: for whoever then waits. */
+  /**
+   * Takes it, also one that there will only be after the `wait` of an `ask` at the same time: for whoever then waits.
+   */
   take(key: string, now: number): void
   readonly size: number
   /** Buckets that were forgotten, before they were full again, for lack of room. */
@@ -19,9 +21,10 @@ export interface BucketAnswer {
 }
 
 /**
- * The generic cell rate algorithm: a bucket is the time at which it will be full again, so that nothing has to be refilled. A bucket that
- * nobody touched until then is as good as new and can be forgotten. They live in two maps: what is touched moves into the young one; when
- * that has grown to half of `maxBuckets`, or is as old as filling takes, it becomes the old one and the old one is let go.
+ * The generic cell rate algorithm: a bucket is the time at which it will be full again, so that nothing has to be
+ * refilled. A bucket that nobody touched until then is as good as new and can be forgotten. They live in two maps: what
+ * is touched moves into the young one; when that has grown to half of `maxBuckets`, or is as old as filling takes, it
+ * becomes the old one and the old one is let go.
  */
 export const createTokenBuckets = (options: {
   /** Tokens in `per` ms, evenly. */

@@ -31,7 +31,9 @@ export interface PersonalAccessTokensOptions {
   now: Clock
 }
 
-/** How long an exchanged token serves without asking again: by then a deleted personal access token is refused. In ms. */
+/**
+ * How long an exchanged token serves without asking again: by then a deleted personal access token is refused. In ms.
+ */
 const keepMs = 60_000
 /** How long a refusal is remembered, so that whoever keeps trying asks the issuer no more than this often. In ms. */
 const keepRefusalMs = 5_000

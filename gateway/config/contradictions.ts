@@ -12,7 +12,9 @@ export interface Contradiction {
   message: string
 }
 
-/** What no single member shows: members that need or exclude each other, routes that tie, settings that are insecure. */
+/**
+ * What no single member shows: members that need or exclude each other, routes that tie, settings that are insecure.
+ */
 export const contradictions = (file: GatewayFile): Contradiction[] => {
   const found: Contradiction[] = []
   const report = (path: PropertyKey[], message: string) => void found.push({ path, message })

@@ -3,8 +3,8 @@ import { type GatewayFile, insecureNames } from './settings/file.ts'
 import { isUrl } from './settings/values.ts'
 
 /**
- * Settings that weaken what the gateway promises. Each is refused unless `allowInsecure` names it, so that nobody gets one by accident
- * and a reviewer of the file sees what was decided. A row finds the places where its setting is used.
+ * Settings that weaken what the gateway promises. Each is refused unless `allowInsecure` names it, so that nobody gets
+ * one by accident and a reviewer of the file sees what was decided. A row finds the places where its setting is used.
  */
 interface InsecureSetting {
   /** For whoever is refused: what it would mean. */
@@ -72,7 +72,10 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   },
 }
 
-/** Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of IPv4) are IPv4. */
+/**
+ * Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of
+ * IPv4) are IPv4.
+ */
 const extentOf = (network: string): { version: 4 | 6; bits: number } => {
   const [address, prefix] = network.split('/') as [string, string?]
   if (isIP(address) === 4) return { version: 4, bits: 32 - Number(prefix ?? 32) }

@@ -37,8 +37,8 @@ export interface PolicySettings {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws `StartupError` with every
- * problem as `file:line:column: message`.
+ * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws
+ * `StartupError` with every problem as `file:line:column: message`.
  */
 export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> => {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {

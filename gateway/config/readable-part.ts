@@ -1,7 +1,10 @@
 import type { z } from 'zod'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
 
-/** What can be understood of a file with mistakes, so that those which only show between its members are told together with the others. */
+/**
+ * What can be understood of a file with mistakes, so that those which only show between its members are told together
+ * with the others.
+ */
 export interface ReadablePart {
   file: GatewayFile
   /** A path in `file` as a path in the whole file: left-out entries count there. */

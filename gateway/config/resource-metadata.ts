@@ -2,8 +2,8 @@ import type { Route } from './route.ts'
 import type { RouteEntry } from './settings/route.ts'
 
 /**
- * Protected-resource metadata (RFC 9728): where a client that got a 401 learns which issuers to ask for a token, and for which scopes.
- * A resource is an audience of a route that is an http(s) URL.
+ * Protected-resource metadata (RFC 9728): where a client that got a 401 learns which issuers to ask for a token, and
+ * for which scopes. A resource is an audience of a route that is an http(s) URL.
  */
 
 const wellKnown = '/.well-known/oauth-protected-resource'

@@ -43,14 +43,17 @@ const headRequests = (routes: readonly Route[]): string[] => {
 }
 
 const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
-  [...Map.groupBy(Object.entries(upstreams), ([, { url }]) => new URL(url).origin).values()].flatMap(
-    ([first, ...others]) =>
-      others.flatMap(([name, { pathEquality }]) =>
-        JSON.stringify(pathEquality) === JSON.stringify(first![1].pathEquality)
-          ? []
-          : [`the upstreams ${first![0]} and ${name} are one server, and differ in pathEquality`],
-      ),
-  )
+  [...Map.groupBy(Object.entries(upstreams), ([, { url }]) => new URL(url).origin).values()].flatMap((group) => {
+    const [first, ...others] = group.map(([name, { pathEquality }]) => ({
+      name,
+      equality: JSON.stringify(pathEquality),
+    }))
+    return others.flatMap(({ name, equality }) =>
+      first === undefined || equality === first.equality
+        ? []
+        : [`the upstreams ${first.name} and ${name} are one server, and differ in pathEquality`],
+    )
+  })
 
 /** An upstream at an address of an issuer, of which nobody has said whether it is that. */
 const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {

@@ -85,8 +85,8 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
 }
 
 /**
- * Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member is at fault. Of a
- * name, what is wrong with it.
+ * Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member
+ * is at fault. Of a name, what is wrong with it.
  */
 const mostTelling = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }))

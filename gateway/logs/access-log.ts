@@ -5,7 +5,10 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { UnparsedRequest } from '../request/unparsed.ts'
 import { type LogOutput, openLog } from './output.ts'
 
-/** One short JSON line a request: who asked for what and what came of it. No query, no header that could hold a credential. */
+/**
+ * One short JSON line a request: who asked for what and what came of it. No query, no header that could hold a
+ * credential.
+ */
 export interface AccessLog extends Pick<LogOutput, 'reopen' | 'close'> {
   write(context: RequestContext): void
   writeUnparsed(unparsed: UnparsedRequest): void

@@ -1,7 +1,10 @@
 import type { Mask } from '../config/settings/logs.ts'
 import { nameRecord } from '../request/name-record.ts'
 
-/** Changes `event`. Returns the pointers that were there, as OPA's events list them: left out, or with another value in their place. */
+/**
+ * Changes `event`. Returns the pointers that were there, as OPA's events list them: left out, or with another value in
+ * their place.
+ */
 export type ApplyMasks = (event: object) => { erased?: string[]; masked?: string[] }
 
 export const createMasks = (masks: readonly Mask[]): ApplyMasks => {

@@ -9,7 +9,10 @@ import { createLogUpload } from './upload.ts'
 /** Where lines of a log go. `write` never waits and never throws: what cannot be kept is dropped and counted. */
 export interface LogOutput {
   write(line: string): void
-  /** Opens the file of that name anew, after somebody has moved the old one away; the old one stays in use when that fails. */
+  /**
+   * Opens the file of that name anew, after somebody has moved the old one away; the old one stays in use when that
+   * fails.
+   */
   reopen(): void
   /** Writes what is waiting, as far as that is possible within a few seconds. */
   close(): Promise<void>

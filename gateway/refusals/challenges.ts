@@ -12,7 +12,9 @@ export const challengeFields = (
   return { ...headers, 'www-authenticate': `${challenge}${separator}resource_metadata="${resourceMetadata}"` }
 }
 
-/** The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping. */
+/**
+ * The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping.
+ */
 
 /** No token, or another scheme: RFC 6750 §3.1 wants no error code then. */
 export const tokenMissing = (): AppError => problem('token_missing', { headers: { 'www-authenticate': 'Bearer' } })

@@ -8,7 +8,8 @@ const body = (error: AppError, id: string): string => {
 }
 
 /**
- * @param closing no further request is read from this connection. @param fields in place of the error's own header fields.
+ * @param closing no further request is read from this connection. @param fields in place of the error's own header
+ * fields.
  * @param status in place of the error's own, on the wire only.
  */
 export const sendProblem = (

@@ -1,6 +1,9 @@
 import { type ProblemTable, problemsOf } from '../../platform/problem.ts'
 
-/** Every error that a caller of the gateway may see: `code → status, title`. `docs/errors.md` has them too; a test keeps the two in step. */
+/**
+ * Every error that a caller of the gateway may see: `code → status, title`. `docs/errors.md` has them too; a test keeps
+ * the two in step.
+ */
 export const problems = {
   invalid_request: [400, 'The request cannot be read in exactly one way.'],
   not_found: [404, 'No route matches this request.'],

@@ -48,9 +48,9 @@ const checkEscape = (target: string, index: number): void => {
 }
 
 /**
- * Reads an origin-form target (RFC 9112 §3.2.1) and refuses everything that two readers could take for two things: other forms,
- * characters outside RFC 3986, invalid UTF-8, dot segments in any encoding, backslashes, control characters, empty segments.
- * Throws `AppError` `invalid_request` (400).
+ * Reads an origin-form target (RFC 9112 §3.2.1) and refuses everything that two readers could take for two things:
+ * other forms, characters outside RFC 3986, invalid UTF-8, dot segments in any encoding, backslashes, control
+ * characters, empty segments. Throws `AppError` `invalid_request` (400).
  */
 export const canonicalTarget = (target: string): CanonicalTarget => {
   if (target.charCodeAt(0) !== slash) throw refuse('The request target must start with a slash.')

@@ -38,8 +38,9 @@ const hopAddress = (hop: string): string | undefined => {
 }
 
 /**
- * Whom the trusted proxies vouch for, client first, the peer last: read from the right, up to the first hop that is not trusted. What
- * stands left of that hop was written by the client or somebody unknown; what stands left of an unreadable one likewise.
+ * Whom the trusted proxies vouch for, client first, the peer last: read from the right, up to the first hop that is not
+ * trusted. What stands left of that hop was written by the client or somebody unknown; what stands left of an
+ * unreadable one likewise.
  */
 const vouchedFor = (peer: string, hops: readonly (string | undefined)[], trust: ProxyTrust): string[] => {
   const chain = [peer]
@@ -52,7 +53,10 @@ const vouchedFor = (peer: string, hops: readonly (string | undefined)[], trust: 
   return chain
 }
 
-/** Where a request came from, as the trusted proxies tell it. Of everybody else only the address of the connection counts. */
+/**
+ * Where a request came from, as the trusted proxies tell it. Of everybody else only the address of the connection
+ * counts.
+ */
 export interface RequestSource {
   clientIp: string
   /** What `x-forwarded-for` says upstream: the client, then the proxies. Nothing in it was written by the client. */

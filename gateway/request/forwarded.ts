@@ -10,7 +10,10 @@ export interface ForwardedElement {
 const pair =
   /(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([!#$%&'*+.^_`|~0-9A-Za-z-]+|"(?:[^"\\]|\\.)*"))?[ \t]*(?:([;,])[ \t]*|$)/y
 
-/** Leftmost first: the order in which the request passed them. Undefined: not as RFC 7239 has it, so that nobody can say whose words are whose. */
+/**
+ * Leftmost first: the order in which the request passed them. Undefined: not as RFC 7239 has it, so that nobody can say
+ * whose words are whose.
+ */
 export const parseForwarded = (field: string): ForwardedElement[] | undefined => {
   const text = field.trim()
   const elements: ForwardedElement[] = []

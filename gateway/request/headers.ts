@@ -1,5 +1,5 @@
 import { refuse } from './canonical-target.ts'
-import { eachField, type FieldList, filterFields } from './field-list.ts'
+import { eachField, type FieldList, filterFields, valuesOf } from './field-list.ts'
 import { withoutIssuerCookies } from './issuer-cookies.ts'
 
 /**
@@ -173,6 +173,16 @@ export const readHeaders = (raw: FieldList): RequestHeaders => {
   if (options) headers.forwardable = filterFields(headers.forwardable, (name) => !options.has(name))
   return headers
 }
+
+/** The value of a field that a request has at most once. Throws `AppError` `invalid_request`. */
+export const onlyField = ({ forwardable }: RequestHeaders, name: string): string | undefined => {
+  const [value, ...others] = valuesOf(forwardable, name)
+  if (others.length > 0) throw refuse(`The request has more than one ${name} field.`)
+  return value
+}
+
+/** Of the page that a browser asks for. */
+export const originOf = (headers: RequestHeaders): string | undefined => onlyField(headers, 'origin')
 
 /**
  * The names that a `Connection` field lists, lower-case (RFC 9110 §7.6.1: not to be forwarded). Undefined for the usual

@@ -3,8 +3,7 @@ import type { Route } from '../config/route.ts'
 import { problem } from '../refusals/problems.ts'
 import type { Router } from '../routing/router.ts'
 import { type CanonicalTarget, refuse } from './canonical-target.ts'
-import { originOf } from './cors.ts'
-import { withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
+import { originOf, withoutIssuerCookieFields, withoutOtherSpellings } from './headers.ts'
 import { nameRecord } from './name-record.ts'
 import type { ReadRequest, Stage } from './request-context.ts'
 
@@ -41,7 +40,7 @@ export const createMatchRoute =
     const route = matchTarget(router, request.host, request.method, request)
     if (!route) throw problem('not_found')
     context.route = route
-    if (route.cors) context.answerFields = route.cors.answerFields(originOf(context))
+    if (route.cors) context.answerFields = route.cors.answerFields(originOf(headers))
     refuseSpelling(route, request)
     if (route.policyHeaders.length > 0) {
       headers.forwardable = withoutOtherSpellings(headers.forwardable, route.policyHeaders)

@@ -27,8 +27,8 @@ const preflightHeaders = {
 }
 
 /**
- * Answers for the documents of the gateway itself, before any route. The host decides only between several on one path: a proxy in front
- * may have changed it.
+ * Answers for the documents of the gateway itself, before any route. The host decides only between several on one path:
+ * a proxy in front may have changed it.
  */
 export const createServeOwnDocuments = ({ documents }: ServeOwnDocumentsParts): Stage<ReadRequest> => {
   const byPath = Map.groupBy(documents, ({ path }) => path)

@@ -12,13 +12,17 @@ export interface Principal {
   readonly identityHeaders: readonly string[]
 }
 
-/** Visible ASCII without `%` and `,` stands as it is; everything else is percent-encoded UTF-8. One spelling for every value. */
+/**
+ * Visible ASCII without `%` and `,` stands as it is; everything else is percent-encoded UTF-8. One spelling for every
+ * value.
+ */
 const encode = (value: string): string =>
   value.replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]+/g, (characters) => encodeURIComponent(characters))
 
 /**
- * A member without a value has no header. `x-auth-scope` is separated by spaces, `x-auth-act-chain` by commas (present actor first);
- * after splitting, each item is read with any percent-decoder. Throws `PolicyError` for claims that cannot be read.
+ * A member without a value has no header. `x-auth-scope` is separated by spaces, `x-auth-act-chain` by commas (present
+ * actor first); after splitting, each item is read with any percent-decoder. Throws `PolicyError` for claims that
+ * cannot be read.
  */
 export const principalOf = (claims: VerifiedClaims): Principal => {
   const input = principalInput(claims)

@@ -25,13 +25,19 @@ const problems: Record<string, AppError> = {
   ERR_HTTP_REQUEST_TIMEOUT: problem('request_timeout'),
 }
 
-/** Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody else tells of. */
+/**
+ * Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody
+ * else tells of.
+ */
 export const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Socket): UnparsedRequest | undefined => {
   if (error.code === 'ECONNRESET') return void socket.destroy()
   return refuseOn(socket, problems[error.code ?? ''] ?? refuse('The request is not HTTP as RFC 9112 has it.'))
 }
 
-/** Node hands CONNECT over as a bare socket, and takes its own listeners away: an error that nobody listens to would end the process. */
+/**
+ * Node hands CONNECT over as a bare socket, and takes its own listeners away: an error that nobody listens to would end
+ * the process.
+ */
 export const refuseConnect = (socket: Socket): UnparsedRequest | undefined => {
   socket.on('error', () => socket.destroy())
   return refuseOn(socket, refuse('The method CONNECT is not served.'))
@@ -67,12 +73,16 @@ const refuseOn = (socket: Socket, error: AppError): UnparsedRequest | undefined 
   // A second head within a body would be smuggling by ourselves.
   if (answer?.headersSent) return void socket.destroy()
   endSoon(socket, rawProblem(error, unread.id))
-  // Nothing was asked on a connection that was only opened; and a request whose body did not come is told of as what it was.
+  // Nothing was asked on a connection that was only opened; and a request whose body did not come is told of as what it
+  // was.
   if (answer || socket.bytesRead === 0) return
   return { ...unread, status: error.status }
 }
 
-/** Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but not for long. */
+/**
+ * Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but
+ * not for long.
+ */
 const endSoon = (socket: Socket, text = ''): void => {
   socket.end(text)
   socket.resume()

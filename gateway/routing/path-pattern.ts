@@ -8,7 +8,9 @@ export interface PathPattern {
   readonly rest: boolean
 }
 
-/** Returns what is wrong, in words, instead of throwing: the reader of a configuration file wants all problems at once. */
+/**
+ * Returns what is wrong, in words, instead of throwing: the reader of a configuration file wants all problems at once.
+ */
 export const parsePattern = (text: string): PathPattern | string => {
   if (!text.startsWith('/')) return 'must start with a slash'
   const parts = text === '/' ? [] : text.slice(1).split('/')

@@ -102,8 +102,8 @@ const childOf = <Route>(node: Node<Route>, segment: string | null): Node<Route> 
 }
 
 /**
- * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as with
- * 10. When an upstream folds case, all literals stand there in lower case, and the routes to other upstreams are
+ * A trie by segments, one for each host and one for all others; finding a route takes as long with 10 000 routes as
+ * with 10. When an upstream folds case, all literals stand there in lower case, and the routes to other upstreams are
  * compared with the request once more.
  */
 const buildTries = <Route extends Routable>(

@@ -4,14 +4,16 @@ const bytesPerMs = 1
 /**
  * Whether a client that is waited for sends or reads fast enough to keep the slot of its request. It is too slow when
  * nothing moves for longer than `timeout`, or when less than 1 kB/s does over as long. All times are in ms;
- * `isTooSlow` is asked at every look at the active requests.
+ * `isTooSlow` is asked at every check of the active requests.
  */
 export class ClientRate {
   readonly #timeout: number
-  /** When the client was first found waited for, in the window that is being measured; undefined = it is not waited for. */
+  /**
+   * When the client was first found waited for, in the window that is being measured; undefined = it is not waited for.
+   */
   #from: number | undefined
   #movedAt = 0
-  /** In the window, and since the last look. */
+  /** In the window, and since the last check. */
   #bytes = 0
   #moved = 0
 
@@ -30,7 +32,8 @@ export class ClientRate {
   }
 
   /**
-   * @param blur how long ago the last look may have been: added to `timeout`, so that nobody is found too slow too early.
+   * @param blur how long ago the last check may have been: added to `timeout`, so that nobody is found too slow too
+   * early.
    */
   isTooSlow(now: number, blur: number): boolean {
     const from = this.#from ?? now

@@ -14,7 +14,9 @@ import type { RoutedRequest, Stage } from '../request/request-context.ts'
  * issuer, another audience.
  */
 export interface IdentityAssertions {
-  /** Compact JWS, ES256, `typ: surrogate-identity+jwt`. ~30 µs: made anew for every request, with a `jti` of its own. */
+  /**
+   * Compact JWS, ES256, `typ: surrogate-identity+jwt`. ~30 µs: made anew for every request, with a `jti` of its own.
+   */
   assertion(principal: Principal, to: { audience: string; route: string }): string
   /** The JWK Set document that upstreams verify with. */
   readonly jwks: string

@@ -83,7 +83,7 @@ export const createOpenWebSockets = (parts: {
     return undefined
   }
 
-  const look = () => {
+  const check = () => {
     for (const open of all) {
       const reason = overdue(open)
       if (!reason) continue
@@ -91,7 +91,7 @@ export const createOpenWebSockets = (parts: {
       end(open, reason)
     }
   }
-  const removeListeners = parts.revocations.map((one) => one.onUpdate(look))
+  const removeListeners = parts.revocations.map((one) => one.onUpdate(check))
 
   // Several configurations may have some: each adds its own to what the one before it set.
   let shown = 0
@@ -121,7 +121,7 @@ export const createOpenWebSockets = (parts: {
       })
       if (draining) return end(open, 'drain')
       all.add(open)
-      timer ??= setInterval(look, checkInterval).unref()
+      timer ??= setInterval(check, checkInterval).unref()
     },
     drain() {
       draining = true

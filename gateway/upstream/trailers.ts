@@ -8,7 +8,9 @@ import type { RequestContext } from '../request/request-context.ts'
 const neverTrailing =
   /^(?:content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|host|via|expect|range|max-forwards|authorization|www-authenticate|proxy-.*|set-cookie2?|cookie|cache-control|expires|date|location|retry-after|vary|age|pragma|warning|access-control-.*|strict-transport-security|x-request-id|x-auth-.*|ratelimit.*)$/
 
-/** The trailer fields of an upstream's answer that go to a client that asked for some (`TE: trailers`); undefined: none. */
+/**
+ * The trailer fields of an upstream's answer that go to a client that asked for some (`TE: trailers`); undefined: none.
+ */
 export const answerTrailers = (
   { incoming }: RequestContext,
   trailers: Readonly<Record<string, string | string[] | undefined>>,

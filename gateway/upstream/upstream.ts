@@ -20,20 +20,20 @@ export interface Upstream {
   /** How long a client may be waited for, ms. */
   readonly clientTimeout: number
   readonly activeRequests: ActiveRequests
-  /** How often each of `activeRequests` is looked at, ms. */
+  /** How often each of `activeRequests` is checked, ms. */
   readonly checkInterval: number
-  /** `performance.now()` as of the last look, so that the clock need not be asked for every chunk. */
+  /** `performance.now()` as of the last check, so that the clock need not be asked for every chunk. */
   now: number
   close(): Promise<void>
 }
 
-const longestLook = 500
-const shortestLook = 20
+const longestInterval = 500
+const shortestInterval = 20
 
 /**
  * undici's own timers for heads and bodies are off: with two different lengths it makes new ones for every request and
- * lets go of the old ones only a second later, which keeps what they refer to alive into the old generation (measured: a
- * third of a request's CPU). Here all requests of an upstream share one timer; it gives up at most a quarter of the
+ * lets go of the old ones only a second later, which keeps what they refer to alive into the old generation (measured:
+ * a third of a request's CPU). Here all requests of an upstream share one timer; it gives up at most a quarter of the
  * timeout late, never early.
  */
 const watch = (upstream: Upstream): NodeJS.Timeout =>
@@ -71,7 +71,7 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     idleTimeout: settings.idleTimeout,
     clientTimeout,
     activeRequests: createActiveRequests(),
-    checkInterval: Math.min(Math.max(shortest / 4, shortestLook), longestLook),
+    checkInterval: Math.min(Math.max(shortest / 4, shortestInterval), longestInterval),
     now: performance.now(),
     async close() {
       clearInterval(timer)

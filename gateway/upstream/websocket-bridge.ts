@@ -6,9 +6,9 @@ import { type CloseReason, closeFrame, followFrames } from './websocket-frames.t
 const graceMs = 3_000
 
 /**
- * Stands in the place of the client's socket towards the library that carries the frames. What it writes reaches the client only after
- * `open` (until then the answer is an ordinary one of ours), and `close` can say why the connection ends: a close frame to both sides,
- * put between two frames, and then the end, whether they agree or not.
+ * Stands in the place of the client's socket towards the library that carries the frames. What it writes reaches the
+ * client only after `open` (until then the answer is an ordinary one of ours), and `close` can say why the connection
+ * ends: a close frame to both sides, put between two frames, and then the end, whether they agree or not.
  */
 export class WebSocketBridge extends Duplex {
   /** `performance.now()` when something last came from either side. */
@@ -40,7 +40,10 @@ export class WebSocketBridge extends Duplex {
     client.on('close', () => this.destroy())
   }
 
-  /** The gateway has answered 101: from now on what is written goes to the client, but for the library's own answer, which comes first. */
+  /**
+   * The gateway has answered 101: from now on what is written goes to the client, but for the library's own answer,
+   * which comes first.
+   */
   open(): void {
     this.#open = true
     this.#headDue = true
@@ -109,7 +112,8 @@ export class WebSocketBridge extends Duplex {
 
   #receive(chunk: Buffer): void {
     if (this.#upstreamTold || this.destroyed) return
-    // RFC 6455 §4.1: a client waits for the answer; what comes earlier was meant for somebody who reads it as another request.
+    // RFC 6455 §4.1: a client waits for the answer; what comes earlier was meant for somebody who reads it as another
+    // request.
     if (!this.#open) {
       this.#abandon()
       return

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { problem } from '../refusals/problems.ts'
 import { refuse } from '../request/canonical-target.ts'
-import { originOf } from '../request/cors.ts'
 import { eachField, type FieldList } from '../request/field-list.ts'
+import { originOf } from '../request/headers.ts'
 import type { ReadRequest, RoutedRequest } from '../request/request-context.ts'
 
 /** What RFC 6455 asks of the two requests and answers that open a WebSocket. */
@@ -26,7 +26,7 @@ export const opensWebSocket = ({ method, headers, httpVersion }: IncomingMessage
 export const checkOrigin = (context: RoutedRequest): void => {
   const { cors } = context.route
   if (!cors) return
-  const origin = originOf(context)
+  const origin = originOf(context.headers)
   if (origin === undefined || cors.allowed(origin) !== undefined) return
   const { host } = context.request
   // A page at the full name of the host says so with the final dot, which `host` has no more.

@@ -25,7 +25,8 @@ describe('a gateway that follows its issuer', () => {
         ],
       }),
     })
-    // Keys and feed are each asked for again after up to 5 s without an answer, which a busy machine can need more than once.
+    // Keys and feed are each asked for again after up to 5 s without an answer, which a busy machine can need more than
+    // once.
     await until(async () => expect(await gateway.health.ready()).toMatchObject({ ok: true }), 50_000)
   })
   afterAll(async () => {

@@ -7,8 +7,8 @@ import { recordingPolicies } from '../../support/recording-policies.ts'
 import { until } from '../../support/until.ts'
 
 /**
- * What got past other gateways, proxies and middleware, one test a class; the numbers name where it happened. Bytes on a socket, since no
- * client library sends these.
+ * What got past other gateways, proxies and middleware, one test a class; the numbers name where it happened. Bytes on
+ * a socket, since no client library sends these.
  */
 
 const asked: PolicyInput[] = []
