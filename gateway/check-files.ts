@@ -11,9 +11,9 @@ import { createSharedParts } from './shared-parts.ts'
 import { readIdentityKeys } from './upstream/identity-assertion.ts'
 
 /**
- * What is wrong with the files that a configuration names, every mistake of them: policies and shadow policies that do
- * not compile, entrypoints that policies lack, keys that cannot be used, logs that cannot be opened. Asks nothing
- * across the network: bundles behind an address are left out. Makes nothing.
+ * Everything that is wrong with the files that a configuration names: policies and shadow policies that do not compile,
+ * missing entrypoints, keys that cannot be used, logs that cannot be opened. Asks nothing across the network, so
+ * bundles behind an address are left out. Creates no files.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<StartupError[]> => {
   const { identity, policies } = config
@@ -23,12 +23,12 @@ export const checkFiles = async (config: GatewayConfig, opaBin: string | undefin
     identity && refusalOf(() => readIdentityKeys(identity.keyFile)),
     verify && refusalOf(() => readVerification(verify)),
     isAddress(path) ? undefined : refusalOf(async () => requireEntrypoints(config, await load(config, path, opaBin))),
-    // Routes that it has no entrypoint for are merely not compared.
+    // A shadow may lack entrypoints: their routes are not compared.
     shadow === undefined || isAddress(shadow) ? undefined : refusalOf(() => load(config, shadow, opaBin)),
   ])
   const told = new Set<string>()
   return found.flatMap((refusal) => {
-    // A key of bundles is needed by what loads them too.
+    // A key that cannot be used is reported by each part that needs it.
     if (!refusal || told.has(refusal.message)) return []
     told.add(refusal.message)
     return [refusal]

@@ -22,7 +22,7 @@ type UpstreamMembers = NonNullable<ConfigurationFile['upstreams']>[string]
 /** The settings of a route that are about who may ask: each is an option of a guard. */
 type AccessMembers = z.input<z.ZodObject<typeof access>>
 
-/** As the members of the file, which are only read: lists may be constants. */
+/** Options are only read, so lists may be constants (`as const`). */
 type ReadOnlyLists<Members> = {
   [Name in keyof Members]: Members[Name] extends (infer Item)[] | undefined ? readonly Item[] : Members[Name]
 }
@@ -109,7 +109,7 @@ export interface Guard {
   close(): Promise<void>
 }
 
-/** Requests of before the guard is ready wait this long for it, in ms; then they are answered as well as can be. */
+/** How long requests wait for the guard to be ready, in ms. After that they are served with what has loaded. */
 const longestWait = 5_000
 
 /**
@@ -127,14 +127,14 @@ export const protect = (options: ProtectOptions): Guard => {
   const guardWith = (wanted: ProtectOptions): Guard => {
     const derived: Guard[] = []
     let gateway: Gateway | undefined
-    /** Once it need not be waited for. */
+    /** Set once requests need not wait. */
     let serving: Gateway | undefined
     const opening = createGateway({ config: configOf(wanted), logger, metrics, shared, stages: guardStages })
     const ready = opening.then((made) => {
       gateway = made
       return made.ready
     })
-    // Told to whoever awaits it; requests are refused all the same.
+    // Whoever awaits `ready` gets the error too; requests are refused.
     ready.catch((error: unknown) => logger.error({ err: error }, 'the guard cannot start'))
     const begun = opening.then(async (made) => {
       await Promise.race([made.ready.catch(() => {}), delay(longestWait, undefined, { ref: false })])
@@ -195,7 +195,7 @@ const configOf = (options: ProtectOptions) => {
     policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
     resourceMetadata: false,
-    // Named because a route must; nothing is sent there.
+    // A route must name an upstream; nothing is sent to this one.
     upstreams: { next: { url: 'http://localhost', pathEquality: { ...asExpress, ...pathEquality } } },
     // A guard is one route, and `issuer` says whose tokens it takes.
     routes: [

@@ -27,7 +27,7 @@ interface DialectRow {
   knowsOnlyDenials: boolean
 }
 
-/** Exactly once: a field that came twice could be the client's own beside the proxy's. */
+/** A field must come exactly once: of two, one could be the client's own. */
 const onlyField = ({ incoming }: RequestContext, name: string): string => {
   const [found, ...others] = valuesOf(lowerCaseNames(incoming.rawHeaders), name)
   if (others.length > 0) throw refuse(`The proxy sent more than one ${name} field.`)
@@ -69,7 +69,7 @@ const dialects = {
   },
 } satisfies Record<ForwardAuthSettings['dialect'], DialectRow>
 
-/** Whether a request target asks for a decision. As received: another spelling of the path is another path. */
+/** Whether a request target asks for a decision. Compared as received: another spelling of the path does not ask. */
 export const asksForDecision =
   ({ path, dialect }: ForwardAuthSettings) =>
   (target: string): boolean => {
@@ -78,7 +78,7 @@ export const asksForDecision =
     return dialect === 'envoy' ? next === '/' : next === undefined || next === '?'
   }
 
-/** For `createReadRequest`: what is decided on is the request that the proxy tells of. */
+/** For `createReadRequest`: the decision is about the request that the proxy describes. */
 export const originalRequest =
   ({ path, dialect }: ForwardAuthSettings) =>
   (context: RequestContext, headers: RequestHeaders, trusted: boolean): OriginalRequest => {

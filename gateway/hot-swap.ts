@@ -4,17 +4,17 @@ import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
 
 /**
- * One gateway for each configuration: the one that serves now, and those before it that still have requests or
- * WebSockets, which end as they began.
+ * One gateway for each configuration: the current one, and earlier ones until their last request and WebSocket has
+ * ended. A request ends under the configuration it began with.
  */
 export interface HotSwap {
   readonly current: Gateway
   /** Of `current`. */
   readonly config: GatewayConfig
   /**
-   * Builds a gateway for `config` and lets it take over once it is ready: not before it has learned which tokens are
-   * good. Rejects, and changes nothing, when it cannot be built. Resolves to whether it took over: not when `signal`
-   * came first.
+   * Builds a gateway for `config`, which takes over once it is ready: when it has the keys and revocations of its
+   * issuers. Resolves to whether it took over: not when `signal` came first. Rejects, and changes nothing, when it
+   * cannot be built.
    */
   replace(config: GatewayConfig, signal: AbortSignal): Promise<boolean>
   /** Of all of them. */

@@ -94,7 +94,7 @@ export const startGateway = async (
   }
 }
 
-/** What belongs to listeners that are open. */
+/** Settings of open listeners: a change counts from the next start. */
 const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
   admin: ({ admin }: GatewayConfig) => admin,

@@ -17,8 +17,8 @@ import type { SharedParts } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 
 /**
- * What a configuration needs that holds connections, memory or timers: taken over from the one before where nothing
- * changed.
+ * The parts of a gateway that hold connections, memory or timers. A part whose settings did not change is taken over
+ * from the configuration before.
  */
 export const openParts = (options: {
   config: GatewayConfig
@@ -106,7 +106,7 @@ export const openParts = (options: {
   }
 }
 
-/** Several limits have buckets: each adds its own to what the gauges show. */
+/** The gauges are shared by all limits: each adds its own buckets. */
 const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
   const buckets = createTokenBuckets(limit)
   const sizes = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')

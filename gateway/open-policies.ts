@@ -91,7 +91,7 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
   const { part, release } = shared.use(
     'shadow policies',
     { shadow, sample, remote, verify },
-    // What the live policies keep for the next start is theirs alone.
+    // The file that keeps a bundle for the next start belongs to the live policies.
     () =>
       createShadow({
         path: shadow,

@@ -122,8 +122,8 @@ export const createFail =
   (context: RequestContext, thrown: unknown): void => {
     const error = thrown instanceof AppError ? thrown : problem('server.error', { cause: thrown })
     context.error = error
-    // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood
-    // along.
+    // A refusal with Retry-After comes from a limit of ours that worked as meant; logging each would make a flood
+    // worse.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
       const { id: requestId, route } = context
       const level = throttledLevel(logger, 'warn', `${error.code} ${route?.id}`)
@@ -178,24 +178,23 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
       if (!response.writableFinished) context.answer?.cancel()
       onFinish(context)
     })
-    // RFC 9112 §9.3.2: of pipelined requests the next one begins when its answer has its turn. Upstream they would
+    // RFC 9112 §9.3.2: a pipelined request begins when the answers before it are out. Upstream the requests would
     // overtake each other.
     if (response.socket) run(context, 0)
-    // Otherwise somebody before a guard has answered, and there is no turn to come.
+    // Otherwise a handler before a guard has answered already, and nothing is left to do.
     else if (!response.writableEnded) waitForTurn(context, () => run(context, 0))
   }
 }
 
-/** By connection, the requests that wait for the answers to earlier ones. */
+/** The number of requests of a connection that wait for the answers to earlier ones. */
 const queues = new WeakMap<Socket, number>()
 
 /**
- * Nothing more is read meanwhile: whoever sends without waiting for answers would have all of it parsed and kept in
- * memory.
+ * The connection is not read meanwhile: everything that a client sends ahead would be parsed and kept in memory.
  */
 const waitForTurn = ({ incoming: { socket }, response }: RequestContext, begin: () => void): void => {
   queues.set(socket, (queues.get(socket) ?? 0) + 1)
-  // Node resumes it with every request that it has parsed: not before all of what has come is.
+  // In the next tick, since Node resumes the socket with every request that it has parsed.
   process.nextTick(() => (queues.get(socket) ?? 0) > 0 && socket.pause())
   response.once('socket', () => {
     const left = (queues.get(socket) ?? 1) - 1

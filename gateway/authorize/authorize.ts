@@ -21,7 +21,7 @@ import type { RoutedRequest, Stage } from '../request/request-context.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }
-  /** Candidates that are asked the same afterwards. */
+  /** Policies that are asked the same afterwards and not enforced. */
   shadow?: Shadow | undefined
   logger: Logger
   now: Clock

@@ -5,9 +5,9 @@ import { networkOf } from './rate-limit.ts'
 import { createTokenBuckets } from './token-buckets.ts'
 
 /**
- * When refusals of tokens are answered. Anybody can cause them, as fast as answers come back; each costs about as much
- * as a good request. Beyond so many a second the answers to an address wait, and with them whoever sends its next
- * request after the answer to the last. Good requests never wait, not even those of the same address.
+ * When refusals of tokens are answered. Anybody can cause them as fast as answers come back, and each costs about as
+ * much as a good request. Beyond a number of refusals a second the answers to an address wait, and so does a client
+ * that sends its next request after the last answer. Good requests never wait, not even those of the same address.
  */
 export interface RefusalThrottle {
   /** Calls `answer` at once, or when the limit allows it: after `longestWaitMs` at most. */
@@ -15,15 +15,14 @@ export interface RefusalThrottle {
 }
 
 /**
- * Of everybody who has not shown a good token. A refusal by policy or for a missing scope is an answer to somebody
- * known.
+ * Refusals of callers without a good token. Refusals by policy or for a missing scope go to callers that are known.
  */
 const throttled: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */
 const maxHeld = 1_000
 
-/** Also what a flood of many connections makes of its rate: each gets an answer in this time. */
+/** No answer waits longer: with many connections this bounds how much a flood is slowed. */
 const longestWaitMs = 500
 
 /** @param perSecond refusals of an address that are answered at once, half of them in a row. */
@@ -42,7 +41,7 @@ export const createRefusalThrottle = ({ perSecond, metrics }: { perSecond: numbe
       buckets.take(address, now)
       return wait
     }
-    // Spread, or all that came together would come back together.
+    // Spread, so that clients that came together do not come back together.
     return longestWaitMs * (1 - Math.random() / 2)
   }
 

@@ -3,7 +3,8 @@ export interface TokenBuckets {
   /** What taking one token would mean; takes nothing yet. `now` in ms. */
   ask(key: string, now: number): BucketAnswer
   /**
-   * Takes it, also one that there will only be after the `wait` of an `ask` at the same time: for whoever then waits.
+   * Takes a token. A caller that then waits may take one that exists only after the `wait` of an `ask` at the same
+   * time.
    */
   take(key: string, now: number): void
   readonly size: number

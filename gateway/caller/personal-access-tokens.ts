@@ -40,7 +40,7 @@ const keepRefusalMs = 5_000
 const maxEntries = 10_000
 /** Of exchanges under way; beyond it 503. */
 const maxUnderWay = 1_000
-/** For the exchange as a whole, in ms. */
+/** For one exchange as a whole, in ms. */
 const timeoutMs = 5_000
 const maxBytes = 65_536
 
@@ -62,7 +62,7 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
     'Personal access tokens exchanged at the issuer, by outcome',
     ['outcome'],
   )
-  // Two of them, so that nonsense never pushes out what is in use.
+  // Two maps, so that refused tokens never push out good ones.
   const good = new Map<string, Outcome>()
   const bad = new Map<string, Outcome>()
   const underWay = new Map<string, Promise<string>>()
@@ -146,7 +146,7 @@ const keep = (outcomes: Map<string, Outcome>, key: string, outcome: Outcome): vo
   outcomes.set(key, outcome)
 }
 
-/** RFC 6750 §2.1 with a value that only a personal access token has; at most what is worth asking about. */
+/** RFC 6750 §2.1 with a value that only a personal access token has, of a length that is worth asking about. */
 const personalAccessToken = /^bearer +(pat_[\w-]{16,256}) *$/i
 
 export interface ExchangePersonalAccessTokensParts {

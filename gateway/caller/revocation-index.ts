@@ -13,7 +13,7 @@ export interface RevocationEntry {
 export interface RevocationIndex {
   isRevoked(claims: VerifiedClaims): boolean
   add(entry: RevocationEntry): void
-  /** Forgets what no living token is concerned by. `now` in seconds. */
+  /** Forgets entries whose tokens have all expired. `now` in seconds. */
   prune(now: number): void
   readonly size: number
 }
@@ -38,7 +38,7 @@ export const createRevocationIndex = (): RevocationIndex => {
     return mark !== undefined && iat <= mark.issuedBefore
   }
 
-  /** The subject, or anybody who acts for it, however far behind. */
+  /** The subject, or anybody in the chain of actors. */
   const anyPersonRevoked = ({ sub, act, iat }: VerifiedClaims): boolean => {
     if (marks.sub.size === 0) return false
     if (covers('sub', sub, iat)) return true

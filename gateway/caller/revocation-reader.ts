@@ -79,7 +79,7 @@ export const followRevocations = ({ url, client, waitSeconds, onPage, onFailure 
         if (closing.signal.aborted) return
         failures++
         onFailure(reasonOf(error), failures)
-        // After a failure nobody knows what is still missing: look, before waiting for news.
+        // After a failure entries may be missing: the next request does not wait for new ones.
         upToDate = false
         await pause(backOffMs(failures, retry))
       }

@@ -16,7 +16,7 @@ export interface Revocations {
   check(claims: VerifiedClaims): void
   /** Resolves when the feed has been read once from its beginning. */
   readonly ready: Promise<void>
-  /** Runs when revocations arrive, after they count. Returns what ends that. */
+  /** Runs when revocations have arrived and count. Returns a function that ends that. */
   onUpdate(listener: () => void): () => void
   /**
    * For `/readyz`: not ok before the first full read; afterwards ok, since other issuers' tokens are served whatever

@@ -16,8 +16,7 @@ export interface VerifiedToken {
 /**
  * Verified tokens by SHA-256, one cache for each loaded configuration. An entry ends with its token's `exp`, and when a
  * key of its issuer leaves or its issuer's keys become too old to be used. Only tokens that verified get in, so nobody
- * else can push good ones out. At most 50 000, and at most 32 million characters of them: so many of usual length,
- * fewer of long ones.
+ * else can push good ones out. Holds at most 50 000 tokens and at most 32 million characters of them.
  */
 export interface VerifiedTokenCache {
   get(key: string, now: number): Principal | undefined

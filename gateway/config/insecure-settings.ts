@@ -20,7 +20,7 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
       issuers.flatMap(({ jwksUri, tokenEndpoint, revocations, issuer, client }, index) => {
         const own = ['issuers', index]
         const used: [string | undefined, PropertyKey[]][] = [
-          // Where keys are found elsewhere the issuer's name need not be an address that is asked.
+          // With `jwksUri` the issuer's name is not asked, and may be any address.
           [jwksUri ?? issuer, [...own, jwksUri === undefined ? 'issuer' : 'jwksUri']],
           [tokenEndpoint, [...own, 'tokenEndpoint']],
           [
@@ -28,18 +28,18 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
             revocationsPath(own, revocations),
           ],
         ]
-        return unique(used.flatMap(([url, path]) => (inClear(url) ? [path] : [])))
+        return unique(used.flatMap(([url, path]) => (isPlainHttp(url) ? [path] : [])))
       }),
   },
   'http-upstream': {
     because: 'tokens and identities would travel in clear text',
     find: ({ upstreams }) =>
-      Object.entries(upstreams).flatMap(([name, { url }]) => (inClear(url) ? [['upstreams', name, 'url']] : [])),
+      Object.entries(upstreams).flatMap(([name, { url }]) => (isPlainHttp(url) ? [['upstreams', name, 'url']] : [])),
   },
   'http-log': {
     because: 'who did what would travel in clear text',
     find: (file) =>
-      (['decisionLog', 'accessLog'] as const).flatMap((name) => (inClear(file[name]?.to) ? [[name, 'to']] : [])),
+      (['decisionLog', 'accessLog'] as const).flatMap((name) => (isPlainHttp(file[name]?.to) ? [[name, 'to']] : [])),
   },
   'no-revocations': {
     because:
@@ -93,14 +93,14 @@ const isHuge = (network: string): boolean => {
   return bits > largestOwn[version]
 }
 
-/** More than four of the largest, however it is cut into pieces. */
+/** Whether networks together are larger than four of the largest, however they are cut into pieces. */
 const areHugeTogether = (networks: readonly string[]): boolean =>
   ([4, 6] as const).some((version) => {
     const sizes = networks.map(extentOf).filter((extent) => extent.version === version)
     return sizes.reduce((sum, { bits }) => sum + 2 ** bits, 0) > 2 ** (largestOwn[version] + 2)
   })
 
-/** What is used and not allowed, where it stands. */
+/** Insecure settings that are used and not allowed, with their paths. */
 export const insecureSettings = (file: GatewayFile): { path: PropertyKey[]; message: string }[] =>
   insecureNames
     .filter((name) => !file.allowInsecure.includes(name))
@@ -124,7 +124,7 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
 /** Whether an address is plain http and leaves this machine; files are not asked. */
-const inClear = (url: string | undefined): boolean => {
+const isPlainHttp = (url: string | undefined): boolean => {
   if (url === undefined || !isUrl(url)) return false
   const { protocol, hostname } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')

@@ -24,7 +24,7 @@ export const gatewayJsonSchema = (): SchemaNode => {
   return { $schema, title: 'gateway.yaml of Surrogate', ...rest } as SchemaNode
 }
 
-/** The node itself, or of a list of such or a choice of forms every form: what the members of a setting stand in. */
+/** The node, the items of a list, and each form of a choice: wherever members of a setting may be described. */
 export const formsOf = (node: SchemaNode): SchemaNode[] => [
   node,
   ...(node.items ? formsOf(node.items) : []),

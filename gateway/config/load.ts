@@ -14,7 +14,7 @@ import type { LogSettings } from './settings/logs.ts'
 import { isUrl } from './settings/values.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
-/** `gateway.yaml`, read and checked: what it means rather than what it says. */
+/** `gateway.yaml`, read, checked and resolved. */
 export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies'> {
   /** Changes with the text of the file. */
   readonly revision: string

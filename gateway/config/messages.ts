@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { didYouMean } from '../../platform/nearest.ts'
 import { namesAt } from './json-schema.ts'
 
-/** What is said about a member of `gateway.yaml` whose schema has no words of its own. */
+/** Messages about members of `gateway.yaml` whose schema has none of its own. */
 export const messageOf: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
@@ -38,7 +38,7 @@ const wrongType = (expected: string, input: unknown): string => {
   const noun = nouns[expected] ?? expected
   if (input === undefined) return `is needed: ${noun}`
   if (input === null) return `is empty: it must be ${noun}, or be left out`
-  // Of numbers only a fraction has another type and the same noun.
+  // A fraction where a whole number must be is the only number of a wrong type.
   return `must be ${noun}, not ${expected === 'int' && typeof input === 'number' ? String(input) : nounOf(input)}`
 }
 
@@ -53,5 +53,5 @@ const bound = (relation: string, origin: string, limit: number | bigint): string
   return `must be ${relation} ${limit}`
 }
 
-/** What somebody who wrote the unknown member `key` at `path` may have meant: `; did you mean port?`, or nothing. */
+/** A hint for the unknown member `key` at `path`: `; did you mean port?`, or nothing. */
 export const keyMeant = (path: readonly PropertyKey[], key: string): string => didYouMean(key, namesAt(path))

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
 
 /**
- * What can be understood of a file with mistakes, so that those which only show between its members are told together
- * with the others.
+ * The part of a file with mistakes that can be read, so that mistakes between its members are reported together with
+ * the others.
  */
 export interface ReadablePart {
   file: GatewayFile
@@ -24,7 +24,7 @@ const referredTo = new Set([
   'policies',
 ])
 
-/** Undefined: too little is left to say more. */
+/** Undefined: too little is left to be checked. */
 export const readablePart = (value: unknown, { issues }: z.ZodError): ReadablePart | undefined => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const rest: Members = structuredClone(value as Members)

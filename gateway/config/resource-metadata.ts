@@ -8,7 +8,7 @@ import type { RouteEntry } from './settings/route.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** RFC 9728 §1.2: no fragment; a query would have to stand in the path of a document. */
+/** RFC 9728 §1.2: no fragment. URLs with a query are left out: it would belong to the address of the document. */
 const resourceUrl = (audience: string): URL | undefined => {
   const url = URL.canParse(audience) ? new URL(audience) : undefined
   const usable = url && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(audience)

@@ -5,7 +5,7 @@ import { resourceMetadataUrl } from './resource-metadata.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RateLimitSettings, RouteEntry } from './settings/route.ts'
 
-/** Settings whose meaning depends on other members of the file, or that are prepared for every request. */
+/** Settings that depend on other members of the file, or that are prepared before the first request. */
 type Resolved = 'path' | 'issuers' | 'entrypoint' | 'bodySize' | 'stripPrefix' | 'cors' | 'rateLimit'
 
 /** Where a request goes and what is asked of it: an entry of `routes:` as `settings/route.ts` describes it. */
@@ -22,7 +22,7 @@ export interface Route extends Omit<RouteEntry, Resolved> {
   readonly rateLimits: readonly RateLimitSettings[]
   /** Which spellings of a path the upstream takes for the same. */
   readonly pathEquality: PathEquality
-  /** Whether the upstream is the issuer, whose cookies others neither get nor set. */
+  /** Whether the upstream is the issuer: no other upstream gets or sets its cookies. */
   readonly toIssuer: boolean
   /** Where challenges send a client that lacks a good token (RFC 9728 §5.1). */
   readonly resourceMetadata: string | undefined

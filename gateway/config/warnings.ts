@@ -2,7 +2,7 @@ import { createRouter, findConflicts } from '../routing/router.ts'
 import type { GatewayConfig } from './load.ts'
 import type { Route } from './route.ts'
 
-/** What a configuration may hold and probably does not mean, one sentence each; for `surrogate gateway check`. */
+/** What is valid and probably a mistake, one sentence each; for `surrogate gateway check`. */
 export const configWarnings = (config: GatewayConfig): string[] => [
   ...spellings(config.routes),
   ...headRequests(config.routes),
@@ -13,8 +13,8 @@ export const configWarnings = (config: GatewayConfig): string[] => [
 const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as const
 
 /**
- * Two routes to one upstream would tie if it took other spellings for the same: then one of them guards the handler of
- * both.
+ * Two routes to one upstream that differ only in spelling: if the API does not tell them apart, both lead to one
+ * handler, and the weaker route guards it.
  */
 const spellings = (routes: readonly Route[]): string[] =>
   [...Map.groupBy(routes, ({ upstream }) => upstream)].flatMap(([upstream, group]) =>
@@ -55,7 +55,7 @@ const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
     )
   })
 
-/** An upstream at an address of an issuer, of which nobody has said whether it is that. */
+/** Upstreams at the address of an issuer that do not say whether they are the issuer. */
 const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {
   const addresses = issuers.flatMap(({ issuer, jwksUri, tokenEndpoint, revocations }) =>
     [issuer, jwksUri, tokenEndpoint, revocations?.url].flatMap((url) =>

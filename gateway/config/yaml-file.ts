@@ -54,7 +54,7 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     return node
   }
 
-  // More aliases than anybody writes by hand could take all memory.
+  // Nested aliases can expand to more than fits in memory.
   let value: unknown = {}
   try {
     value = document.toJS() ?? {}
@@ -85,8 +85,8 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
 }
 
 /**
- * Of a member that may be several things, what is wrong with the one that it is most like: of which the deepest member
- * is at fault. Of a name, what is wrong with it.
+ * For a member that may have several forms, the issues of the form that it comes closest to: the one with the deepest
+ * mistake. For a name, the issues of the name.
  */
 const mostTelling = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }))

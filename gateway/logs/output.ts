@@ -41,7 +41,7 @@ export const openLog = (options: LogOutputOptions): LogOutput => {
 }
 
 /** How often the same trouble is logged at most, in ms. */
-const sayAgainAfter = 10_000
+const repeatAfterMs = 10_000
 
 const createReport = (log: string, logger: Logger, metrics: Metrics): LogReport => {
   const counter = metrics.counter(
@@ -52,13 +52,13 @@ const createReport = (log: string, logger: Logger, metrics: Metrics): LogReport 
   counter.inc({ log }, 0)
   let failing = false
   let total = 0
-  let saidAt = Number.NEGATIVE_INFINITY
+  let reportedAt = Number.NEGATIVE_INFINITY
   return {
     dropped(lines) {
       counter.inc({ log }, lines)
       total += lines
-      if (performance.now() - saidAt < sayAgainAfter) return
-      saidAt = performance.now()
+      if (performance.now() - reportedAt < repeatAfterMs) return
+      reportedAt = performance.now()
       logger.error({ log, dropped: total }, 'lines of a log are dropped: they cannot be written fast enough')
     },
     failed(error) {

@@ -114,7 +114,7 @@ const schemes: Partial<Record<string, 'http' | 'https'>> = { http: 'http', https
 /** RFC 6750 §2: a client uses one way to send its token. RFC 9449 §7.1 sends it under a scheme of its own. */
 const holdsToken = (authorization: string | undefined): boolean => /^(?:bearer|dpop)(?: |$)/i.test(authorization ?? '')
 
-/** What is asked for, and of whom: by the request itself, unless a proxy asks about another one. */
+/** Method, target and host: those of the request itself, or in forward-auth those of the request asked about. */
 type RequestLine = (
   context: RequestContext,
   headers: RequestHeaders,
@@ -127,7 +127,7 @@ const ownRequestLine: RequestLine = ({ incoming, target }, { host, forwardedHost
   host: trusted && host !== undefined && forwarded !== undefined ? forwarded : host,
 })
 
-/** Hosts repeat; the bound keeps invented ones from filling the memory. */
+/** A cache, since hosts repeat; the bound keeps invented ones from filling the memory. */
 const hosts = { http: new Map<string, string>(), https: new Map<string, string>() }
 const maxHosts = 1_000
 

@@ -27,8 +27,7 @@ const questionMark = 0x3f
 const semicolon = 0x3b
 
 /**
- * Octets by what RFC 3986 §3.3 and §3.4 let them be: 0 nothing, 1 pchar, 2 also allowed in a query. `%` and `;` are
- * looked at apart.
+ * Octets by RFC 3986 §3.3 and §3.4: 0 not allowed, 1 pchar, 2 allowed in a query only. `%` and `;` are handled apart.
  */
 const octets = new Uint8Array(128)
 for (const char of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@") {
@@ -146,7 +145,7 @@ const refuseDots = (segment: string): void => {
   }
 }
 
-/** Whoever takes the parameters away is left with an empty segment, and may take that away too. */
+/** An upstream that takes parameters away is left with an empty segment, and may take that away too. */
 const refuseNameless = (segments: readonly string[]): void => {
   if (segments.some((segment) => segment.startsWith(';'))) throw refuse('The path holds an empty segment.')
 }

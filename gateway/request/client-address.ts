@@ -2,10 +2,10 @@ import { BlockList, isIP } from 'node:net'
 import { refuse } from './canonical-target.ts'
 import { parseForwarded } from './forwarded.ts'
 
-/** Who is believed about where a request came from, and in which words. */
+/** Which proxies are believed about where a request came from, and by which header. */
 export interface ProxyTrust {
   trusts(address: string): boolean
-  /** The fields that those proxies write. Of the others they may pass on what a client wrote. */
+  /** The fields that those proxies write. They may pass on the other ones as a client wrote them. */
   readonly forwardedBy: ForwardedBy
 }
 
@@ -61,7 +61,7 @@ export interface RequestSource {
   clientIp: string
   /** What `x-forwarded-for` says upstream: the client, then the proxies. Nothing in it was written by the client. */
   forwardedFor: string
-  /** As said; undefined = nothing was said. */
+  /** As the proxy wrote it; undefined: it wrote nothing. */
   proto: string | undefined
   host: string | undefined
 }
@@ -81,7 +81,7 @@ export const sourceOf = (peer: string, fields: ProxyFields, trust: ProxyTrust): 
   if (!elements) throw refuse('The Forwarded field cannot be read as RFC 7239 has it.')
   const hops = elements.map((element) => element.for)
   const chain = vouchedFor(peer, hops, trust)
-  // Each proxy writes of the request that it received; the outermost trusted one may hide from whom.
+  // Each proxy describes the request that it received; the outermost trusted one may hide the address of its peer.
   const read = chain.length - 1
   const outermost = elements[elements.length - read - (trust.trusts(chain[0]!) ? 1 : 0)] ?? elements[0]
   return { clientIp: chain[0]!, forwardedFor: chain.join(', '), proto: outermost?.proto, host: outermost?.host }

@@ -27,5 +27,8 @@ export const valuesOf = (fields: FieldList, name: string): string[] => {
 
 /** Appends the fields of a record. */
 export const pushFields = (fields: string[], record: Readonly<Record<string, string>>): void => {
-  for (const [name, value] of Object.entries(record)) fields.push(name, value)
+  for (const name in record) {
+    const value = record[name]
+    if (value !== undefined) fields.push(name, value)
+  }
 }

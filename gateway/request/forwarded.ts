@@ -6,13 +6,13 @@ export interface ForwardedElement {
   host: string | undefined
 }
 
-// Each blank has one place in it: a long run of them must not be tried in many ways.
+// Each blank can match in one place only, so that a long run of blanks costs no backtracking.
 const pair =
   /(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([!#$%&'*+.^_`|~0-9A-Za-z-]+|"(?:[^"\\]|\\.)*"))?[ \t]*(?:([;,])[ \t]*|$)/y
 
 /**
- * Leftmost first: the order in which the request passed them. Undefined: not as RFC 7239 has it, so that nobody can say
- * whose words are whose.
+ * Leftmost first: the order in which the request passed them. Undefined: not as RFC 7239 has it, so no element can be
+ * believed.
  */
 export const parseForwarded = (field: string): ForwardedElement[] | undefined => {
   const text = field.trim()

@@ -16,7 +16,7 @@ export interface ServeOwnDocumentsParts {
 /** Public, and small enough that nobody needs the old one for long. */
 const headers = {
   'cache-control': 'public, max-age=300',
-  // For clients in browsers, which send extra fields and so ask first.
+  // For clients in browsers: with fields of their own they send a preflight first.
   'access-control-allow-origin': '*',
 }
 const preflightHeaders = {

@@ -8,7 +8,7 @@ import type { Principal } from './principal.ts'
 
 /**
  * One request on its way through the pipeline. Every member is written by the stage named beside it and read by later
- * ones, which see it as a `ReadRequest`, `RoutedRequest` or `DecidedRequest`. Logs may get it at any point.
+ * ones, which see it as a `ReadRequest`, `RoutedRequest` or `DecidedRequest`. Logs may see it after any stage.
  */
 export interface RequestContext {
   readonly incoming: IncomingMessage

@@ -7,7 +7,7 @@ import { problem } from '../refusals/problems.ts'
 import { refuse } from './canonical-target.ts'
 import { plainAddress } from './client-address.ts'
 
-/** What is left to tell of a request that never became one. */
+/** What logs say about a request that could not be parsed. */
 export interface UnparsedRequest {
   /** As the client was told. */
   id: string
@@ -26,8 +26,8 @@ const problems: Record<string, AppError> = {
 }
 
 /**
- * Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what nobody
- * else tells of.
+ * Node's parser gave up, or the request did not arrive in time: there is a socket and no request. Returns what to log,
+ * unless another part logs it.
  */
 export const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Socket): UnparsedRequest | undefined => {
   if (error.code === 'ECONNRESET') return void socket.destroy()
@@ -65,7 +65,7 @@ const refuseOn = (socket: Socket, error: AppError): UnparsedRequest | undefined 
   // Node keeps the answer in progress there and documents no other way to it.
   const answer = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (answer?.req.complete) {
-    // What is wrong came behind that request: its client must not take our refusal for the answer to it.
+    // The error came after that request: its client must not take our refusal for the answer to it.
     answer.shouldKeepAlive = false
     answer.once('finish', () => endSoon(socket))
     return unread
@@ -73,15 +73,13 @@ const refuseOn = (socket: Socket, error: AppError): UnparsedRequest | undefined 
   // A second head within a body would be smuggling by ourselves.
   if (answer?.headersSent) return void socket.destroy()
   endSoon(socket, rawProblem(error, unread.id))
-  // Nothing was asked on a connection that was only opened; and a request whose body did not come is told of as what it
-  // was.
+  // A connection without a byte has asked nothing, and a request whose body did not come is logged as a request.
   if (answer || socket.bytesRead === 0) return
   return { ...unread, status: error.status }
 }
 
 /**
- * Reads on, since closing with unread bytes would reset the connection and could take the answer from the client; but
- * not for long.
+ * Reads on for a while: closing with unread bytes would reset the connection, and the client could lose the answer.
  */
 const endSoon = (socket: Socket, text = ''): void => {
   socket.end(text)

@@ -24,14 +24,14 @@ export interface RouteConflict<Route extends Routable> {
   method: string
 }
 
-/** The routes that end in one place, as a list; a method of `*` is any, and the only one then. */
+/** The routes that end at one node, as a linked list. The method `*` is any, and then the only entry. */
 interface Entry<Route> {
   readonly method: string
   readonly route: Route
   readonly next: Entry<Route> | undefined
 }
 
-/** What is empty is absent: with 10 000 routes most of a look-up is waiting for memory. */
+/** Empty members are undefined: with 10 000 routes a look-up mostly waits for memory. */
 interface Node<Route> {
   literals: Map<string, Node<Route>> | undefined
   parameter: Node<Route> | undefined
@@ -63,7 +63,9 @@ const collision = <Route extends Routable>(
   return undefined
 }
 
-/** Of two routes in the same place: a route that wants its own spelling is more exact than one that takes several. */
+/**
+ * Whether two routes in the same place tie. A route that takes one spelling is more exact than one that takes several.
+ */
 const tie = (one: Routable, other: Routable): boolean =>
   (folds(one) && folds(other)) || sameSegments(one.pattern.segments, other.pattern.segments)
 
@@ -76,7 +78,7 @@ type Segments = PathPattern['segments']
 const sameSegments = (one: Segments, other: Segments): boolean =>
   one.length === other.length && one.every((segment, index) => segment === other[index])
 
-/** Routes that want their own spelling come before the others. */
+/** Routes that take one spelling come before the others. */
 const withRoute = <Route extends Routable>(
   entries: Entry<Route> | undefined,
   method: string,
@@ -95,8 +97,8 @@ const childOf = <Route>(node: Node<Route>, segment: string | null): Node<Route> 
   const known = node.literals.get(segment)
   if (known) return known
   const made = newNode<Route>()
-  // A copy: a string that was cut out of a longer text refers to that text, which costs every comparison one more wait
-  // for memory (measured: a third).
+  // A copy: a string that was cut out of a longer text refers to that text, and every comparison would read memory once
+  // more (measured: a third of a look-up).
   node.literals.set(Buffer.from(segment).toString(), made)
   return made
 }

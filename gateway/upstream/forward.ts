@@ -115,7 +115,9 @@ const clientGone = new Error('the client went away')
  */
 class Answer implements Dispatcher.DispatchHandler, ActiveRequest {
   place = -1
-  /** For its body; how its reading goes shows in whether the controller is paused. */
+  /**
+   * Whether the rest of its body is awaited. While it reads the answer too slowly, the controller is paused instead.
+   */
   waitsForClient = false
   #clientRate: ClientRate | undefined
   /** When the upstream last did something. */
@@ -131,7 +133,7 @@ class Answer implements Dispatcher.DispatchHandler, ActiveRequest {
   #bodyBegun = false
   /** Of the answer, as announced, in bytes. */
   #length = Number.NaN
-  /** Given to the client since it last had taken everything. */
+  /** Bytes given to the client since it last had taken all of them. */
   #given = 0
 
   constructor(context: DecidedRequest, upstream: Upstream, fail: (context: RequestContext, error: unknown) => void) {

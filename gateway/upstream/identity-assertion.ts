@@ -127,7 +127,7 @@ export interface AssertIdentityParts {
   upstreams: ReadonlyMap<string, { readonly identityAudience: string | undefined }>
 }
 
-/** Signs who is asking for the upstreams that want it; requests without authentication have nobody to name. */
+/** Signs the caller's identity for upstreams that ask for it. Requests without authentication have none. */
 export const createAssertIdentity = ({ identity, upstreams }: AssertIdentityParts): Stage<RoutedRequest> => {
   if (!identity) return () => {}
   return (context) => {

@@ -9,9 +9,9 @@ import type { Upstream } from './upstream.ts'
 import type { WebSocketBridge } from './websocket-bridge.ts'
 import type { CloseReason } from './websocket-frames.ts'
 
-/** The WebSockets that are open now. What let them in is asked again while they live. */
+/** The WebSockets that are open now. Token, key and revocations are checked again while they are open. */
 export interface OpenWebSockets {
-  /** Counts it with its upstream until the bridge closes; false when that has its most. */
+  /** Counts it with its upstream until the bridge closes; false when the upstream has `maxWebSockets`. */
   reserve(bridge: WebSocketBridge, upstream: Upstream): boolean
   /** Watches over one that is open now, until the bridge closes. */
   add(bridge: WebSocketBridge, context: ReadRequest, upstream: Upstream): void
@@ -29,7 +29,7 @@ interface Open {
   kid: string
 }
 
-/** How often tokens, revocations and silence are looked at. A revocation is also looked at when it arrives. In ms. */
+/** How often tokens, revocations and silence are checked, in ms. Revocations are checked when they arrive, too. */
 const checkInterval = 1_000
 
 const reasons = {
@@ -93,7 +93,7 @@ export const createOpenWebSockets = (parts: {
   }
   const removeListeners = parts.revocations.map((one) => one.onUpdate(check))
 
-  // Several configurations may have some: each adds its own to what the one before it set.
+  // The gauge is shared by all configurations that run: each adds its own WebSockets.
   let shown = 0
   const stopCounting = metrics.onCollect(() => {
     gauge.inc(all.size - shown)

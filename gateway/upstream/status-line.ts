@@ -25,8 +25,8 @@ const checkStatusLines = (socket: Socket): void => {
   socket.read = (size?: number): unknown => {
     const chunk: Buffer | null = read(size)
     if (chunk === null) return null
-    // Requests are not pipelined: what comes first after something was sent begins an answer, or is a piece of one to a
-    // request that is still being sent.
+    // Requests are not pipelined: the first bytes after something was sent begin an answer, or belong to the answer to
+    // a request that is still being sent.
     if (socket.bytesWritten !== sent) {
       sent = socket.bytesWritten
       beginning = ''

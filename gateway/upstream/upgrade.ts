@@ -26,9 +26,8 @@ export interface UpgradeParts {
 }
 
 /**
- * Node hands over a socket and no response. With one that writes there, such a request is like any other: every stage
- * can refuse it, and a route without WebSockets forwards it as the plain request that it also is, the last of its
- * connection.
+ * Node hands over a socket and no response. With a response on that socket the request is like any other: every stage
+ * can refuse it, and a route without WebSockets forwards it as a plain request, the last of its connection.
  */
 export const upgradeContext = (incoming: IncomingMessage, socket: Socket, head: Buffer): RequestContext => {
   const response = new ServerResponse(incoming)
@@ -97,7 +96,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
         // 401, 404, a redirect.
         context.answer = { cancel: () => void answer.destroy() }
         answer.on('error', () => context.response.destroy())
-        // Whoever stands still, the upstream or the client that reads.
+        // When nothing moves, because of the upstream or of the client.
         answer.setTimeout(upstream.clientTimeout, () => void answer.destroy(new Error('nothing moved')))
         const { status, fields } = plainAnswer(context, answer)
         context.response.writeHead(status, fields)

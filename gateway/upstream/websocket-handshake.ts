@@ -20,8 +20,8 @@ export const opensWebSocket = ({ method, headers, httpVersion }: IncomingMessage
   headers['transfer-encoding'] === undefined
 
 /**
- * RFC 6455 §10.2: browsers ask nobody before they open a WebSocket to another origin, cookies included; they only say
- * whose page it is. The pages that may are those of `cors` and the API's own; what is no browser names no origin.
+ * RFC 6455 §10.2: a browser opens a WebSocket to another origin without a preflight and with cookies; it only names the
+ * origin of the page. Allowed are the origins of `cors` and the API's own; other programs name no origin.
  */
 export const checkOrigin = (context: RoutedRequest): void => {
   const { cors } = context.route
@@ -29,7 +29,7 @@ export const checkOrigin = (context: RoutedRequest): void => {
   const origin = originOf(context.headers)
   if (origin === undefined || cors.allowed(origin) !== undefined) return
   const { host } = context.request
-  // A page at the full name of the host says so with the final dot, which `host` has no more.
+  // The origin of a page at the full name of the host keeps the final dot, which `host` has lost.
   const page = origin.replace(/\.(?=$|:\d+$)/, '')
   if (page !== `https://${host}` && page !== `http://${host}`) throw problem('origin_not_allowed')
 }

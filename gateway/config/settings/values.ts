@@ -8,7 +8,7 @@ import { parseHost } from '../../routing/host.ts'
 /** The kinds of values that stand in `gateway.yaml`. */
 
 /** The same message when something of another type stands there, or nothing. */
-const said = (message: string) => ({
+const oneMessage = (message: string) => ({
   error: ({ input }: { input?: unknown }) => (input === undefined ? message.replace('must be', 'is needed:') : message),
 })
 
@@ -16,7 +16,7 @@ const said = (message: string) => ({
 export const duration = (min: number, max: number) => {
   const message = `must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`
   return z
-    .string(said(message))
+    .string(oneMessage(message))
     .meta({ pattern: '^\\d{1,9}(?:ms|s|m|h|d)$' })
     .transform((text, context) => {
       const ms = parseDuration(text)
@@ -32,7 +32,7 @@ const units = { B: 1, kB: 1_024, MB: 1_048_576, GB: 1_073_741_824 }
 export const bytes = (min: number, max: number) => {
   const message = `must be from ${min} to ${max} bytes, such as 65536, 64kB or 1MB`
   return z
-    .union([z.number(), z.string().meta({ pattern: '^\\d{1,9}(?:B|kB|MB|GB)?$' })], said(message))
+    .union([z.number(), z.string().meta({ pattern: '^\\d{1,9}(?:B|kB|MB|GB)?$' })], oneMessage(message))
     .transform((value, context) => {
       const [, count, unit = 'B'] = /^(\d{1,9})(B|kB|MB|GB)?$/.exec(String(value)) ?? []
       const size = Number(count) * units[unit as keyof typeof units]
