@@ -1,168 +1,212 @@
 import { z } from 'zod'
-import type { EntityKind } from './outbox.ts'
+import {
+  type EntityKind,
+  examples,
+  impersonation,
+  jsonObject,
+  organization,
+  organizationRole,
+  organizationScope,
+  role,
+  scope,
+  user,
+} from './records.ts'
 
 /**
- * Every event type there is, as a row: what kind of thing it is about (its order is the order of that entity's changes), what its
- * `data` holds, and when it occurs. Payloads are checked against `data` in tests, not when they are recorded.
+ * An event type: what kind of thing it is about (its order is the order of that entity's changes) and what it holds.
  */
-export interface EventType {
-  type: string
+export interface EventType<
+  Type extends string = string,
+  Kind extends EntityKind = EntityKind,
+  Data extends z.ZodType = z.ZodType,
+> {
+  type: Type
   /** `named`: delivered only to hooks that name the type; no wildcard covers it. */
   category: 'interaction' | 'data' | 'exception' | 'impersonation'
-  entity: EntityKind
-  data: z.ZodType
+  entity: Kind
+  /** What its `data` holds: the answer of the Management API, null when there is none. */
+  data: Data
   /** "Occurs when …" */
   occurs: string
+  /** What a test-send delivers. */
+  example: Example<z.input<Data>>
   named?: true
   /** Nothing records it yet. Hooks may be registered for it. */
   planned?: true
 }
 
-const nothing = z.null()
-const object = z.record(z.string(), z.unknown())
-/** Milliseconds since the epoch. */
-const time = z.number().int()
-const nullableText = z.string().nullable()
-const tenantId = z.literal('default')
+interface Example<Data> {
+  /** The request that causes it: method and route, below `/api`. */
+  cause: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+  /** Of its answer. Default 200. */
+  status?: number
+  data: Data
+  /** Members beside `data`. */
+  extras?: Record<string, unknown>
+}
 
-const user = z.looseObject({
-  id: z.string(),
-  username: nullableText,
-  primaryEmail: nullableText,
-  primaryPhone: nullableText,
-  name: nullableText,
-  avatar: nullableText,
-  customData: object,
-  identities: object,
-  profile: object,
-  applicationId: nullableText,
-  isSuspended: z.boolean(),
-  lastSignInAt: time.nullable(),
-  createdAt: time,
-  updatedAt: time,
-})
-const role = z.looseObject({
-  tenantId,
-  id: z.string(),
-  name: z.string(),
-  description: z.string(),
-  type: z.enum(['User', 'MachineToMachine']),
-  isDefault: z.boolean(),
-})
-const scope = z.looseObject({
-  tenantId,
-  id: z.string(),
-  resourceId: z.string(),
-  name: z.string(),
-  description: nullableText,
-  createdAt: time,
-})
-const organization = z.looseObject({
-  tenantId,
-  id: z.string(),
-  name: z.string(),
-  description: nullableText,
-  customData: object,
-  isMfaRequired: z.boolean(),
-  color: object,
-  branding: object,
-  customCss: nullableText,
-  createdAt: time,
-})
-const organizationRole = z.looseObject({
-  tenantId,
-  id: z.string(),
-  name: z.string(),
-  description: nullableText,
-  type: z.enum(['User', 'MachineToMachine']),
-})
-const organizationScope = z.looseObject({ tenantId, id: z.string(), name: z.string(), description: nullableText })
-/** The row of `/api/impersonations`. */
-const impersonation = z.looseObject({
-  id: z.string(),
-  subjectId: z.string(),
-  actorId: nullableText,
-  clientId: z.string(),
-  scopes: z.array(z.string()),
-  startedAt: time,
-  expiresAt: time,
-  endedAt: time.nullable(),
-})
+const row = <const Type extends string, const Kind extends EntityKind, Data extends z.ZodType>(
+  category: EventType['category'],
+  type: Type,
+  entity: Kind,
+  data: Data,
+  occurs: string,
+  example: Example<z.input<Data>>,
+): EventType<Type, Kind, Data> => ({ type, category, entity, data, occurs, example })
 
-const interaction = (type: string, occurs: string): EventType => ({
-  type,
-  category: 'interaction',
-  entity: 'user',
-  data: object.nullable(),
-  occurs,
-  planned: true,
-})
-const mutation = (type: string, entity: EntityKind, data: z.ZodType, occurs: string): EventType => ({
-  type,
-  category: 'data',
-  entity,
-  data,
-  occurs,
-})
+const mutation = <const Type extends string, const Kind extends EntityKind, Data extends z.ZodType>(
+  type: Type,
+  entity: Kind,
+  data: Data,
+  occurs: string,
+  example: Example<z.input<Data>>,
+) => row('data', type, entity, data, occurs, example)
 
-export const catalogue: readonly EventType[] = [
-  interaction('PostRegister', 'a user has created an account through the sign-up flow'),
-  interaction('PostSignIn', 'a user has signed in'),
-  interaction('PostResetPassword', 'a password was reset through the forgot-password flow'),
-  interaction('PostSignInAdaptiveMfaTriggered', 'a sign-in was risky enough to be asked for another factor'),
+const deletion = <const Type extends string, const Kind extends EntityKind>(
+  type: Type,
+  entity: Kind,
+  occurs: string,
+  cause: Example<null>['cause'],
+) => row('data', type, entity, z.null(), occurs, { cause, status: 204, data: null })
 
-  mutation('User.Created', 'user', user, 'a user account is created'),
-  mutation('User.Deleted', 'user', user, 'a user account is deleted; `data` is the deleted user'),
+const planned = <const Type extends string>(
+  category: EventType['category'],
+  type: Type,
+  occurs: string,
+  example: Example<Record<string, unknown> | null>,
+) => ({ ...row(category, type, 'user', jsonObject.nullable(), occurs, example), planned: true as const })
+
+const impersonationEvent = <const Type extends string>(
+  type: Type,
+  occurs: string,
+  example: Example<z.input<typeof impersonation>>,
+) => ({ ...row('impersonation', type, 'impersonation', impersonation, occurs, example), named: true as const })
+
+const experience = { cause: 'POST /experience/submit', data: examples.user } as const
+
+/** Every event type there is. What is recorded fits its row, or does not compile (`NewEvent`). */
+export const catalogue = [
+  planned('interaction', 'PostRegister', 'a user has created an account through the sign-up flow', experience),
+  planned('interaction', 'PostSignIn', 'a user has signed in', experience),
+  planned('interaction', 'PostResetPassword', 'a password was reset through the forgot-password flow', experience),
+  planned(
+    'interaction',
+    'PostSignInAdaptiveMfaTriggered',
+    'a sign-in was risky enough to be asked for another factor',
+    experience,
+  ),
+
+  mutation('User.Created', 'user', user, 'a user account is created', { cause: 'POST /users', data: examples.user }),
+  mutation('User.Deleted', 'user', user, 'a user account is deleted; `data` is the deleted user', {
+    cause: 'DELETE /users/:userId',
+    status: 204,
+    data: examples.user,
+  }),
   mutation(
     'User.Data.Updated',
     'user',
     // The answer of the route: the user, or for …/custom-data and …/profile that object.
-    object,
+    jsonObject,
     'profile data of a user change: email, avatar, custom data, password and so on',
+    { cause: 'PATCH /users/:userId', data: examples.user },
   ),
-  mutation('User.SuspensionStatus.Updated', 'user', user, 'a user is suspended or reactivated'),
+  mutation('User.SuspensionStatus.Updated', 'user', user, 'a user is suspended or reactivated', {
+    cause: 'PATCH /users/:userId/is-suspended',
+    data: { ...examples.user, isSuspended: true },
+  }),
 
-  mutation('Role.Created', 'role', role, 'a role is created'),
-  mutation('Role.Deleted', 'role', nothing, 'a role is deleted'),
-  mutation('Role.Data.Updated', 'role', role, 'the name, description or default status of a role changes'),
+  mutation('Role.Created', 'role', role, 'a role is created', { cause: 'POST /roles', data: examples.role }),
+  deletion('Role.Deleted', 'role', 'a role is deleted', 'DELETE /roles/:id'),
+  mutation('Role.Data.Updated', 'role', role, 'the name, description or default status of a role changes', {
+    cause: 'PATCH /roles/:id',
+    data: examples.role,
+  }),
   mutation(
     'Role.Scopes.Updated',
     'role',
-    z.array(z.looseObject({ id: z.string(), name: z.string(), resourceId: z.string() })).nullable(),
+    z.array(scope).nullable(),
     'permissions are added to or removed from a role; after an addition `data` lists them',
+    {
+      cause: 'POST /roles/:id/scopes',
+      status: 201,
+      data: [examples.scope],
+      extras: { roleId: examples.role.id },
+    },
   ),
 
-  mutation('Scope.Created', 'scope', scope, 'an API permission is created'),
-  mutation('Scope.Deleted', 'scope', nothing, 'an API permission is deleted'),
-  mutation('Scope.Data.Updated', 'scope', scope, 'the name or description of an API permission changes'),
+  mutation('Scope.Created', 'scope', scope, 'an API permission is created', {
+    cause: 'POST /resources/:resourceId/scopes',
+    status: 201,
+    data: examples.scope,
+  }),
+  deletion('Scope.Deleted', 'scope', 'an API permission is deleted', 'DELETE /resources/:resourceId/scopes/:scopeId'),
+  mutation('Scope.Data.Updated', 'scope', scope, 'the name or description of an API permission changes', {
+    cause: 'PATCH /resources/:resourceId/scopes/:scopeId',
+    data: examples.scope,
+  }),
 
-  mutation('Organization.Created', 'organization', organization, 'an organization is created'),
-  mutation('Organization.Deleted', 'organization', nothing, 'an organization is deleted'),
+  mutation('Organization.Created', 'organization', organization, 'an organization is created', {
+    cause: 'POST /organizations',
+    status: 201,
+    data: examples.organization,
+  }),
+  deletion('Organization.Deleted', 'organization', 'an organization is deleted', 'DELETE /organizations/:id'),
   mutation(
     'Organization.Data.Updated',
     'organization',
     organization,
     'name, description, custom data and so on change',
+    {
+      cause: 'PATCH /organizations/:id',
+      data: examples.organization,
+    },
   ),
   mutation(
     'Organization.Membership.Updated',
     'organization',
     // The answer of the route: after an addition the ids that were sent.
     z
-      .union([z.looseObject({ userIds: z.array(z.string()) }), z.looseObject({ applicationIds: z.array(z.string()) })])
+      .union([
+        z.strictObject({ userIds: z.array(z.string()) }),
+        z.strictObject({ applicationIds: z.array(z.string()) }),
+      ])
       .nullable(),
     'members are added to or removed from an organization; `addedUserIds`, `removedUserIds`, `addedApplicationIds`, `removedApplicationIds` name them (5 000 at most)',
+    {
+      cause: 'POST /organizations/:id/users',
+      status: 201,
+      data: { userIds: [examples.user.id] },
+      extras: { addedUserIds: [examples.user.id] },
+    },
   ),
 
-  mutation('OrganizationRole.Created', 'organization-role', organizationRole, 'an organization role is created'),
-  mutation('OrganizationRole.Deleted', 'organization-role', nothing, 'an organization role is deleted'),
-  mutation('OrganizationRole.Data.Updated', 'organization-role', organizationRole, 'an organization role changes'),
+  mutation('OrganizationRole.Created', 'organization-role', organizationRole, 'an organization role is created', {
+    cause: 'POST /organization-roles',
+    status: 201,
+    data: examples['organization-role'],
+  }),
+  deletion(
+    'OrganizationRole.Deleted',
+    'organization-role',
+    'an organization role is deleted',
+    'DELETE /organization-roles/:id',
+  ),
+  mutation('OrganizationRole.Data.Updated', 'organization-role', organizationRole, 'an organization role changes', {
+    cause: 'PATCH /organization-roles/:id',
+    data: examples['organization-role'],
+  }),
   mutation(
     'OrganizationRole.Scopes.Updated',
     'organization-role',
     // Those of API resources have `resourceId`.
     z.array(z.union([scope, organizationScope])).nullable(),
     'permissions are added to or removed from an organization role; when it was created with some, `data` lists them',
+    {
+      cause: 'PUT /organization-roles/:id/scopes',
+      status: 204,
+      data: null,
+      extras: { organizationRoleId: examples['organization-role'].id },
+    },
   ),
 
   mutation(
@@ -170,90 +214,98 @@ export const catalogue: readonly EventType[] = [
     'organization-scope',
     organizationScope,
     'an organization permission is created',
+    { cause: 'POST /organization-scopes', status: 201, data: examples['organization-scope'] },
   ),
-  mutation('OrganizationScope.Deleted', 'organization-scope', nothing, 'an organization permission is deleted'),
+  deletion(
+    'OrganizationScope.Deleted',
+    'organization-scope',
+    'an organization permission is deleted',
+    'DELETE /organization-scopes/:id',
+  ),
   mutation(
     'OrganizationScope.Data.Updated',
     'organization-scope',
     organizationScope,
     'an organization permission changes',
+    { cause: 'PATCH /organization-scopes/:id', data: examples['organization-scope'] },
   ),
 
-  {
-    type: 'Identifier.Lockout',
-    category: 'exception',
-    entity: 'user',
-    data: object.nullable(),
-    occurs: 'an account is locked after too many failed sign-in attempts; once per lock',
-    planned: true,
-  },
+  planned(
+    'exception',
+    'Identifier.Lockout',
+    'an account is locked after too many failed sign-in attempts; once per lock',
+    {
+      cause: 'POST /experience/identification',
+      status: 422,
+      data: null,
+      extras: { type: 'username', value: 'ada' },
+    },
+  ),
   // Existing clients register hooks for these, and for `PostSignInAdaptiveMfaTriggered`.
-  {
-    type: 'Message.RateLimited',
-    category: 'exception',
-    entity: 'user',
-    data: object.nullable(),
-    occurs: 'somebody is not sent another code because there were too many',
-    planned: true,
-  },
-  {
-    type: 'Grant.LimitExceeded',
-    category: 'exception',
-    entity: 'user',
-    data: object.nullable(),
-    occurs: 'a sign-in ended an older one because the application allows only so many',
-    planned: true,
-  },
+  planned('exception', 'Message.RateLimited', 'somebody is not sent another code because there were too many', {
+    cause: 'POST /experience/verification/verification-code',
+    status: 429,
+    data: null,
+    extras: { action: 'VerificationCodeSend', recipient: 'ada@example.com' },
+  }),
+  planned(
+    'exception',
+    'Grant.LimitExceeded',
+    'a sign-in ended an older one because the application allows only so many',
+    {
+      cause: 'GET /oidc/auth',
+      status: 303,
+      data: null,
+      extras: {
+        userId: examples.user.id,
+        applicationId: examples.impersonation.clientId,
+        maxAllowedGrants: 1,
+        preRevocationActiveGrantCount: 2,
+        revokedGrantIds: ['g4h8j2k6l0q4w8e2r6t0y'],
+      },
+    },
+  ),
 
-  {
-    type: 'Impersonation.Started',
-    category: 'impersonation',
-    entity: 'impersonation',
-    data: impersonation,
-    occurs: 'a subject token was exchanged for an access token',
-    named: true,
-  },
-  {
-    type: 'Impersonation.Ended',
-    category: 'impersonation',
-    entity: 'impersonation',
-    data: impersonation,
-    occurs: 'an impersonation was ended before its token expired',
-    named: true,
-  },
-]
+  impersonationEvent('Impersonation.Started', 'a subject token was exchanged for an access token', {
+    cause: 'POST /oidc/token',
+    data: examples.impersonation,
+  }),
+  impersonationEvent('Impersonation.Ended', 'an impersonation was ended before its token expired', {
+    cause: 'POST /impersonations/:id/end',
+    status: 204,
+    data: {
+      ...examples.impersonation,
+      endedAt: examples.impersonation.startedAt + 60_000,
+      endedBy: 'c9v3b7n1m5q9w3e7r1t5y',
+    },
+  }),
+] as const
+
+type Row = (typeof catalogue)[number]
+
+/** What a row lets be recorded. */
+type EventOf<One> =
+  One extends EventType<infer Type, infer Kind, infer Data>
+    ? {
+        type: Type
+        entity: { kind: Kind; id: string }
+        organizationId?: string
+        data: z.input<Data>
+        /** Members beside `data`: `roleId`, `addedUserIds`, … They cannot replace the others. */
+        extras?: Record<string, unknown>
+      }
+    : never
+
+/** An event, without the request that caused it: of the union of all rows, so that a wrong payload does not compile. */
+export type EventContent = EventOf<Row>
+
+/** The `data` of a type. */
+export type EventData<Type extends Row['type']> = Extract<EventContent, { type: Type }>['data']
 
 /** For the documents. */
 export const occasionOf = ({ occurs, planned }: EventType): string =>
   `Occurs when ${occurs}.${planned ? ' Not sent yet.' : ''}`
 
-export const eventTypes: ReadonlyMap<string, EventType> = new Map(catalogue.map((row) => [row.type, row]))
-
-/** Other spellings under which a hook may be registered. */
-const aliases: Record<string, string> = { 'Role.Scopes.Update': 'Role.Scopes.Updated' }
-
-/** The type that a name stands for; undefined when there is none. */
-export const eventTypeOf = (name: string): string | undefined => {
-  const type = aliases[name] ?? name
-  return eventTypes.has(type) ? type : undefined
-}
-
-/** The wildcards that cover a type, whether or not the type allows it: `User.Data.*`, `User.*` and `*` for `User.Data.Updated`. */
-const wildcardsOf = (type: string): string[] => {
-  const words = type.split('.')
-  return ['*', ...words.slice(1).map((_, index) => `${words.slice(0, index + 1).join('.')}.*`)]
-}
-
-/**
- * What a hook may be registered for: a type, or a wildcard (`*`, `User.*`) that covers at least one type that does not have to be named.
- * Undefined for anything else.
- */
-export const eventPatternOf = (name: string): string | undefined =>
-  eventTypeOf(name) ?? (typesMatching([name]).length > 0 ? name : undefined)
-
-/** The patterns under which a hook gets events of this type, also of one that a newer version has recorded. */
-export const patternsOf = (type: string): string[] => [type, ...(eventTypes.get(type)?.named ? [] : wildcardsOf(type))]
-
-/** The types that these patterns cover, in the order of the catalogue. */
-export const typesMatching = (patterns: readonly string[]): string[] =>
-  catalogue.map(({ type }) => type).filter((type) => patternsOf(type).some((pattern) => patterns.includes(pattern)))
+export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventType>(
+  catalogue.map((row) => [row.type, row]),
+)

@@ -3,12 +3,15 @@ import { catalogue, type EventType, occasionOf } from './catalogue.ts'
 import { apiVersion } from './outbox.ts'
 
 /**
- * The events as documents for machines, made from the catalogue: a JSON Schema of every payload as receivers get it, and an AsyncAPI 3
- * document around them. Payloads are open: members may be added within an `apiVersion`.
+ * The events as documents for machines, made from the catalogue: a JSON Schema of every payload as receivers get it,
+ * and an AsyncAPI 3 document around them. Payloads are open: members may be added within an `apiVersion`.
  */
 export type JsonSchema = Record<string, unknown>
 
-/** The members of every payload beside `data`; what an event has besides those (`roleId`, `addedUserIds`, …) is not forbidden. */
+/**
+ * The members of every payload beside `data`; what an event has besides those (`roleId`, `addedUserIds`, …) is not
+ * forbidden.
+ */
 const envelope = z.looseObject({
   hookId: z.string().describe('The hook this delivery belongs to.'),
   id: z.uuid().describe('Id of the event: the same on every retry, and for every hook that gets it.'),
@@ -31,7 +34,13 @@ const envelope = z.looseObject({
 export const payloadSchema = (row: EventType): JsonSchema => {
   const { type, data } = row
   const schema = envelope.extend({ event: z.literal(type), data: data.describe('What the Management API answered.') })
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'output',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    },
+  })
   return { title: type, description: occasionOf(row), ...json }
 }
 

@@ -1,6 +1,6 @@
 import { type Query, statement } from '../platform/database.ts'
 
-/** Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more (`issuer/events/feed.ts`). */
+/** Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more (`issuer/directory/events/feed.ts`). */
 
 const lastSeq = statement(
   'feed-last-seq',

@@ -1,5 +1,5 @@
 import { type Query, statement } from '../platform/database.ts'
-import { patternsOf } from './catalogue.ts'
+import { patternsOf } from './event-patterns.ts'
 
 /** The ledger as a whole: taking events in (once, in order, with a delivery for every hook that listens), its backlog, and its retention. */
 

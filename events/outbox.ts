@@ -1,8 +1,11 @@
 import { queryOf, statement, type Transaction } from '../platform/database.ts'
 import { uuidv7 } from '../platform/ids.ts'
-import { eventTypes } from './catalogue.ts'
+import type { EventContent } from './catalogue.ts'
 
-/** What an event tells of the HTTP request that caused it; built by the router. `path` and `matchedRoute` are below `/api`. */
+/**
+ * What an event tells of the HTTP request that caused it; built by the router. `path` and `matchedRoute` are below
+ * `/api`.
+ */
 export interface EventRequest {
   ip: string
   userAgent: string | undefined
@@ -16,38 +19,11 @@ export interface EventRequest {
   correlationId?: string
 }
 
-export type EntityKind =
-  | 'user'
-  | 'role'
-  | 'scope'
-  | 'organization'
-  | 'organization-role'
-  | 'organization-scope'
-  | 'impersonation'
-  | 'hook'
-
-export interface NewEvent {
-  /** A type of `catalogue.ts`. */
-  type: string
-  entity: { kind: EntityKind; id: string }
-  organizationId?: string
-  /** The answer of the Management API, null when there is none. */
-  data: unknown
-  /** Members beside `data`: `roleId`, `addedUserIds`, … They cannot replace the others. */
-  extras?: Record<string, unknown>
-  request: EventRequest
-}
+/** An event of `catalogue.ts`, with the request that caused it. */
+export type NewEvent = EventContent & { request: EventRequest }
 
 /** The format of payloads, told in each as `apiVersion`. Members may be added within a version. */
 export const apiVersion = '1'
-
-/** Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity. */
-const requireKnown = ({ type, entity }: NewEvent): void => {
-  const known = eventTypes.get(type)
-  if (known === undefined) throw new TypeError(`Not an event type: ${type}`)
-  if (known.entity !== entity.kind)
-    throw new TypeError(`${type} is an event of a ${known.entity}, not of a ${entity.kind}.`)
-}
 
 const insert = statement(
   'outbox-insert',
@@ -65,15 +41,15 @@ const insert = statement(
 )
 
 /**
- * Records that something happened, in the transaction that made it happen: both stand or neither does. Takes the next version of the
- * entity (gap-free; the row stays locked until commit) and stores the bytes that receivers will get. One round trip. Wake the
- * publisher after the commit. Throws TypeError for a type that is not in the catalogue or belongs to another kind of entity.
+ * Records that something happened, in the transaction that made it happen: both stand or neither does. Takes the next
+ * version of the entity (gap-free; the row stays locked until commit) and stores the bytes that receivers will get. One
+ * round trip. Wake the publisher after the commit. Throws TypeError for a type that is not in the catalogue or belongs
+ * to another kind of entity.
  */
 export const recordEvent = async (
   transaction: Transaction,
   event: NewEvent,
 ): Promise<{ id: string; version: number }> => {
-  requireKnown(event)
   const { type, entity, organizationId } = event
   const id = uuidv7()
   const { correlationId = uuidv7() } = event.request
@@ -98,8 +74,8 @@ export const firstEventColumns = {
 } as const
 
 /**
- * `recordEvent` as part of a bigger statement, for paths where a round trip counts, and for entities that begin with it: table
- * expressions to stand after `WITH`, which record the event of each row of `from` as the first of its entity.
+ * `recordEvent` as part of a bigger statement, for paths where a round trip counts, and for entities that begin with
+ * it: table expressions to stand after `WITH`, which record the event of each row of `from` as the first of its entity.
  */
 export const firstEvents = (from: string): string => `
    entity AS (
@@ -114,7 +90,6 @@ export const firstEvents = (from: string): string => `
 
 /** The values of `firstEventColumns`. Throws TypeError as `recordEvent`. */
 export const firstEvent = (event: NewEvent): Record<keyof typeof firstEventColumns, unknown> => {
-  requireKnown(event)
   const { type, entity } = event
   const id = uuidv7()
   const { correlationId = uuidv7() } = event.request

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Query, statement } from '../platform/database.ts'
-import { typesMatching } from './catalogue.ts'
+import { typesMatching } from './event-patterns.ts'
 import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * For receivers: checks that a webhook was sent by your issuer, that nobody changed it, and that it is not an old one sent again
- * (Standard Webhooks 1.0, symmetric signatures `v1`). Needs nothing but Node.
+ * For receivers: checks that a webhook was sent by your issuer, that nobody changed it, and that it is not an old one
+ * sent again (Standard Webhooks 1.0, symmetric signatures `v1`). Needs nothing but Node.
  */
 
 /** An event as it arrives. Members may be added at any time: ignore what you do not know. */
@@ -60,9 +60,9 @@ export class WebhookBodyError extends WebhookVerificationError {
 }
 
 /**
- * Verifies a webhook and returns its event. `body`: the bytes as they arrived, before any parser; a string is taken as their UTF-8 text.
- * `secrets`: one or several `whsec_…` (`webhookSecret` of the hook), so that a new one can be added before the old one ends. Throws a
- * `WebhookVerificationError`, or TypeError when the secrets themselves are unusable.
+ * Verifies a webhook and returns its event. `body`: the bytes as they arrived, before any parser; a string is taken as
+ * their UTF-8 text. `secrets`: one or several `whsec_…` (`webhookSecret` of the hook), so that a new one can be added
+ * before the old one ends. Throws a `WebhookVerificationError`, or TypeError when the secrets themselves are unusable.
  */
 export const verifyWebhook = (
   body: Uint8Array | string,

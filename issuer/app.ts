@@ -1,11 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { Logger } from '../platform/logger.ts'
-import { requestIdHeader, sendError } from './oauth/answers.ts'
-import { type Cors, openPreflight, openToAll } from './oauth/cors.ts'
-import { OAuthError } from './problems.ts'
+import { OAuthError } from './base/errors/problems.ts'
+import { type Endpoint, requestIdHeader, sendError } from './protocol/answers.ts'
+import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
 import { newTokenId } from './tokens/access-token.ts'
-
-export type Endpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => void | Promise<void>
 
 export interface IssuerEndpoints {
   token: Endpoint
@@ -20,7 +18,10 @@ export interface IssuerEndpoints {
   management: RequestListener
 }
 
-/** One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request another half. */
+/**
+ * One listener for the whole issuer. `/oidc/*` is answered on node:http itself; Express would cost each token request
+ * another half.
+ */
 export const createIssuerApp = (
   endpoints: IssuerEndpoints,
   { cors, logger }: { cors: Cors; logger: Logger },

@@ -3,10 +3,10 @@ import { loadConfig, setting } from '../platform/config.ts'
 import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/outbound.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
-import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/claims-fetch.ts'
-import { type SigningAlgorithmName, signingAlgorithmNames } from './keys/signing-algorithms.ts'
-import { type RateLimits, rateLimitSettings } from './rate-limits/rate-limits.ts'
-import { type Retention, retentionSettings } from './retention/retention.ts'
+import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
+import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import { type Retention, retentionSettings } from './maintenance/retention.ts'
+import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
 
 /** What the issuer is told by its environment. */
 export interface IssuerConfig {

@@ -10,48 +10,43 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createTargetPolicy } from '../platform/outbound.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
+import { createManagementApi } from './api/mount.ts'
+import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
-import { type BootstrapCredentials, bootstrap } from './bootstrap.ts'
+import { createTokenAudit } from './base/audit/token-audit.ts'
+import { createClientAddress } from './base/client-address.ts'
+import { createIdempotency } from './base/idempotency.ts'
+import { createMutate } from './base/mutate.ts'
+import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
 import { createCustomClaims } from './claims/claims.ts'
-import { claimsFetchDefaults, createClaimsFetch } from './claims/claims-fetch.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
-import { claimsRoutes } from './claims/router.ts'
-import { type ClaimsSandbox, createClaimsSandbox } from './claims/sandbox.ts'
-import { createClientAddress } from './client-address.ts'
+import { claimsFetchDefaults, createClaimsFetch } from './claims/sandbox/outbound-fetch.ts'
+import { type ClaimsSandbox, createClaimsSandbox } from './claims/sandbox/sandbox.ts'
 import type { IssuerConfig } from './config.ts'
-import { createEventFeed } from './events/feed.ts'
-import { eventsRoutes } from './events/router.ts'
-import { createGrants } from './grants/index.ts'
-import { startReplayJob } from './hooks/replay-job.ts'
-import { hooksRoutes } from './hooks/router.ts'
-import { createImpersonationPolicy } from './impersonation/policy.ts'
-import { impersonationRoutes } from './impersonation/router.ts'
-import { impersonationSessionsRoutes } from './impersonation/sessions-router.ts'
-import { signingKeysChannel } from './keys/key-store.ts'
-import { keysRoutes } from './keys/router.ts'
-import { createSigningKeys } from './keys/signing-keys.ts'
-import { createIdempotency } from './management/idempotency.ts'
-import { createManagementApi, managementRoutes } from './management/mount.ts'
-import { createMutate } from './management/mutate.ts'
-import { sendJson } from './oauth/answers.ts'
-import { createAuthenticateClient } from './oauth/authenticate-client.ts'
-import { createCors } from './oauth/cors.ts'
-import { createIntrospectionEndpoint } from './oauth/introspection.ts'
-import { createJwksEndpoint } from './oauth/jwks.ts'
-import { createMetadataEndpoint } from './oauth/metadata.ts'
-import { createAuthenticateRequest } from './oauth/registered-client.ts'
-import { createRevocationEndpoint } from './oauth/revocation.ts'
-import { createTokenEndpoint } from './oauth/token-endpoint.ts'
-import { createUserinfoEndpoint } from './oauth/userinfo-endpoint.ts'
-import { createLastUse } from './personal-access-tokens/last-use.ts'
-import { createLimits, rateLimitDefaults } from './rate-limits/rate-limits.ts'
-import { createRetentionJob, retentionDefaults } from './retention/retention.ts'
-import { createRevocationFeed } from './revocations/feed.ts'
-import { createFeedEndpoint } from './revocations/feed-endpoint.ts'
-import { requireLive } from './revocations/require-live.ts'
-import { revocationChannel } from './revocations/revocation-store.ts'
+import { createEventFeed } from './directory/events/feed.ts'
+import { startReplayJob } from './directory/hooks/replay-job.ts'
+import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
+import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
+import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
+import { sendJson } from './protocol/answers.ts'
+import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
+import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
+import { createCors } from './protocol/cors.ts'
+import { createGrants } from './protocol/grants.ts'
+import { createIntrospectionEndpoint } from './protocol/introspection.ts'
+import { createJwksEndpoint } from './protocol/jwks.ts'
+import { createMetadataEndpoint } from './protocol/metadata.ts'
+import { createRevocationEndpoint } from './protocol/revocation.ts'
+import { createFeedEndpoint } from './protocol/revocation-feed.ts'
+import { createTokenEndpoint } from './protocol/token-endpoint.ts'
+import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
-import { createTokenAudit } from './tokens/token-audit.ts'
+import { signingKeysChannel } from './tokens/keys/key-store.ts'
+import { createSigningKeys } from './tokens/keys/signing-keys.ts'
+import { createRevocationFeed } from './tokens/revocations/feed.ts'
+import { requireActive } from './tokens/revocations/require-active.ts'
+import { revocationChannel } from './tokens/revocations/revocation-store.ts'
+import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
 
 export interface IssuerOptions {
   config: IssuerConfig
@@ -135,15 +130,15 @@ const openSandbox = ({ config, logger, metrics }: IssuerOptions, onStop: OnStop)
   const { workers, fetch = claimsFetchDefaults } = config.claims ?? {}
   const claimsFetch = fetch.hosts.length > 0 ? createClaimsFetch(fetch) : undefined
   if (claimsFetch) onStop('requests of scripts', () => claimsFetch.close())
-  const apart = metrics.counter(
+  const penalties = metrics.counter(
     'surrogate_claims_served_apart_total',
     'Times that a client came to be served apart because its scripts are slow or go beyond limits.',
   )
   const sandbox = createClaimsSandbox({
     workers,
     fetch: claimsFetch?.fetch,
-    onApart(clientId) {
-      apart.inc()
+    onPenalty(clientId) {
+      penalties.inc()
       logger.warn({ clientId }, 'custom claims scripts of a client are slow or go beyond limits: it is served apart')
     },
     onThreadEnd: (reason) => logger.warn({ reason }, 'a thread of the custom claims sandbox ended'),
@@ -201,26 +196,27 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
-  const hookDependencies = {
-    database,
-    mutate,
-    envelope,
-    targets: createTargetPolicy(config.webhookTargets),
-    baseUrl,
-    replaysWaiting: replayJob.wake,
-  }
-
   const management = createManagementApi({
-    routes: [
-      ...managementRoutes({ database, mutate, indicators, now }),
-      ...impersonationRoutes({ mutate, audit, policy, ttl: config.subjectTokenTtl, now }),
-      ...impersonationSessionsRoutes({ database, mutate }),
-      ...hooksRoutes(hookDependencies),
-      ...eventsRoutes({ feed: eventFeed }),
-      ...claimsRoutes({ database, mutate, store: claimsScripts, sandbox }),
-      ...keysRoutes({ database, mutate, envelope, keys, algorithm, logger }),
-    ],
-    verify: async (token) => requireLive(database.query, await verifier.verify(token, { audience: indicators })),
+    routes: issuerRoutes({
+      database,
+      mutate,
+      indicators,
+      now,
+      audit,
+      policy,
+      subjectTokenTtl: config.subjectTokenTtl,
+      envelope,
+      targets: createTargetPolicy(config.webhookTargets),
+      baseUrl,
+      replaysWaiting: replayJob.wake,
+      eventFeed,
+      claimsScripts,
+      sandbox,
+      keys,
+      algorithm,
+      logger,
+    }),
+    verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,
     clientAddress,

@@ -2,7 +2,7 @@ import type { Migration } from '../platform/database.ts'
 
 /**
  * What no longer counts although its signature holds. Readers follow by number: see
- * `issuer/revocations/revocation-store.ts`.
+ * `issuer/tokens/revocations/revocation-store.ts`.
  */
 export const revocations: Migration = {
   name: '0004-revocations',

@@ -1,6 +1,6 @@
 import type { Migration } from '../platform/database.ts'
 
-/** What a staged rotation of signing keys needs to know; see `issuer/keys`. */
+/** What a staged rotation of signing keys needs to know; see `issuer/tokens/keys`. */
 export const keyRotation: Migration = {
   name: '0007-key-rotation',
   up: (knex) =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { createClaimsSandbox } from '../../issuer/claims/sandbox.ts'
+import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
 import { answerCalls } from '../harness/calls.ts'
 
 export type SandboxRound = { script: string; input: string; workers: number; seconds: number }

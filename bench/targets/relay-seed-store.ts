@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { hookSecrets, newSigningKey } from '../../events/hook-secrets.ts'
 import { createNotifier } from '../../events/notifier.ts'
-import { recordEvent } from '../../events/outbox.ts'
+import { type NewEvent, recordEvent } from '../../events/outbox.ts'
 import { migrations } from '../../migrations/index.ts'
 import { createDatabase, migrate, statement } from '../../platform/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
@@ -15,7 +15,7 @@ import { addDatabase, type Connection } from '../harness/database-store.ts'
 export type RelayWorld = Awaited<ReturnType<typeof seedRelay>>
 
 /** Events of each of them go to one hook. */
-const types = ['User.Data.Updated', 'User.Created', 'User.SuspensionStatus.Updated', 'User.Deleted']
+const types = ['User.Data.Updated', 'User.Created', 'User.SuspensionStatus.Updated', 'User.Deleted'] as const
 /** Bytes of a payload: an answer of the Management API for a user, with its request. */
 export const payloadBytes = 900
 
@@ -99,7 +99,7 @@ export const seedRelay = async (server: Connection) => {
       const userId = `live-${number % 500}`
       const { id } = await database.transaction((query) =>
         recordEvent(query, {
-          type: types[number % types.length]!,
+          type: types[number % types.length],
           entity: { kind: 'user', id: userId },
           data: { id: userId, fill: 'x'.repeat(payloadBytes - 400) },
           request: {
@@ -111,7 +111,8 @@ export const seedRelay = async (server: Connection) => {
             params: { userId },
             status: 200,
           },
-        }),
+          // As large as a real one, and as little as matters here.
+        } as NewEvent),
       )
       const committedAt = performance.timeOrigin + performance.now()
       notifier.notify()

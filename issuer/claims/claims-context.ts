@@ -1,5 +1,5 @@
-import { exchangeGrantType } from '../grants/exchange/request.ts'
 import type { AccessTokenClaims } from '../tokens/access-token.ts'
+import { grantTypes } from '../tokens/grant-types.ts'
 import type { ScriptKind } from './claims-script.ts'
 import type { ContextFacts } from './context-store.ts'
 import type { ApplicationToken, ApplicationTokenContext, Json, UserToken, UserTokenContext } from './custom-claims.ts'
@@ -33,19 +33,19 @@ export const scriptInput = (token: ScriptedToken, facts: ContextFacts): Input | 
   }
   const surroundings = { application, ...(organization && { organization }) }
   if (token.kind === 'client-credentials') {
-    return { token: { kind: 'ClientCredentials', gty: 'client_credentials', ...fields }, context: surroundings }
+    return { token: { kind: 'ClientCredentials', gty: grantTypes.clientCredentials, ...fields }, context: surroundings }
   }
   if (!user) return undefined
   const subjectTokenContext = (token.subjectTokenContext ?? {}) as { [member: string]: Json }
   return {
     token: {
       kind: 'AccessToken',
-      gty: exchangeGrantType,
+      gty: grantTypes.tokenExchange,
       accountId: sub,
       ...fields,
       ...(sid !== undefined && { sid }),
       ...(act !== undefined && { act }),
     },
-    context: { user, grant: { type: exchangeGrantType, subjectTokenContext }, ...surroundings },
+    context: { user, grant: { type: grantTypes.tokenExchange, subjectTokenContext }, ...surroundings },
   }
 }

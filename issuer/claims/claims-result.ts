@@ -1,13 +1,17 @@
+import { maxResultBytes } from './sandbox/messages.ts'
+
 /** What a script returned, checked: what becomes claims of a token, and what is left out of them. */
 export type CheckedResult =
   | { claims: Readonly<Record<string, unknown>>; dropped: readonly string[] }
   /** Why it cannot be the claims of a token. */
   | { wrong: string }
 
-export const maxResultBytes = 16_384
 const maxResultDepth = 8
 
-/** Claims that only the issuer sets, and those whose meaning others rely on (RFC 7519 §4.1, RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1). */
+/**
+ * Claims that only the issuer sets, and those whose meaning others rely on (RFC 7519 §4.1, RFC 8693 §4, RFC 9068 §2.2,
+ * RFC 7800 §3.1).
+ */
 export const reservedClaims: ReadonlySet<string> = new Set([
   'iss',
   'sub',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { jsonObject } from '../management/schemas.ts'
+import { jsonObject } from '../base/schemas.ts'
 
 /** Which tokens a script is for: those that stand for a user, or those of machine-to-machine applications. */
 export const scriptKinds = ['access-token', 'client-credentials'] as const

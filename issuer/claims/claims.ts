@@ -1,23 +1,25 @@
 import type { Query } from '../../platform/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { OAuthError } from '../problems.ts'
+import { OAuthError } from '../base/errors/problems.ts'
 import { type ScriptedToken, scriptInput } from './claims-context.ts'
 import { checkResult } from './claims-result.ts'
 import type { ScriptKind } from './claims-script.ts'
 import type { ClaimsScriptStore, ScriptVersions, StoredScript } from './claims-script-store.ts'
 import { findContextFacts } from './context-store.ts'
-import { redactor } from './redact.ts'
-import type { ClaimsSandbox } from './sandbox.ts'
-import type { ScriptFailure } from './sandbox-messages.ts'
+import type { ScriptFailure } from './sandbox/messages.ts'
+import { redactor } from './sandbox/redact.ts'
+import type { ClaimsSandbox } from './sandbox/sandbox.ts'
 
 /**
- * Custom claims of access tokens. Asked before anything is used up, so that a token that its script refuses costs nobody anything.
+ * Custom claims of access tokens. Asked before anything is used up, so that a token that its script refuses costs
+ * nobody anything.
  */
 export interface CustomClaims {
   /**
-   * The claims that the script adds; undefined when there is none for such tokens, which costs nothing. Throws `access_denied` when it
-   * refuses the token, `invalid_request` when it fails and the token must not be issued without it, 503 when it cannot be run now.
+   * The claims that the script adds; undefined when there is none for such tokens, which costs nothing. Throws
+   * `access_denied` when it refuses the token, `invalid_request` when it fails and the token must not be issued without
+   * it, 503 when it cannot be run now.
    */
   of(versions: ScriptVersions, token: () => ScriptedToken): Promise<ScriptClaims> | undefined
 }

@@ -1,10 +1,9 @@
 /**
- * What a script that adds claims to access tokens is given, and what it may return: the types of `surrogate/custom-claims`. A script is
- * JavaScript; with these types an editor checks it:
+ * What a script that adds claims to access tokens is given, and what it may return: the types of
+ * `surrogate/custom-claims`. A script is JavaScript; with these types an editor checks it:
  *
- * ```js
- * /** @type {import('surrogate/custom-claims').GetCustomJwtClaims} *\/
- * const getCustomJwtClaims = async ({ token, context, environmentVariables, api }) => ({})
+ * ```js /** @type {import('surrogate/custom-claims').GetCustomJwtClaims} *\/ const getCustomJwtClaims = async ({ token,
+ * context, environmentVariables, api }) => ({})
  * ```
  */
 
@@ -19,8 +18,9 @@ export type GetCustomJwtClaimsForApplication<Environment = Record<string, string
 ) => CustomClaims | Promise<CustomClaims>
 
 /**
- * Added to the token as they are: JSON of at most 16 kB, nested at most 8 deep. Claims that the issuer sets or that have a registered
- * meaning in access tokens (`iss`, `sub`, `scope`, `act`, …) are left out. Everybody who holds the token can read them.
+ * Added to the token as they are: JSON of at most 16 kB, nested at most 8 deep. Claims that the issuer sets or that
+ * have a registered meaning in access tokens (`iss`, `sub`, `scope`, `act`, …) are left out. Everybody who holds the
+ * token can read them.
  */
 export type CustomClaims = Record<string, Json | undefined>
 
@@ -41,11 +41,14 @@ export interface ApplicationTokenInput<Environment = Record<string, string>> {
 }
 
 export interface ClaimsApi {
-  /** Refuses the token: the client gets `access_denied` with this message, and a subject token stays usable. Does not return. */
+  /**
+   * Refuses the token: the client gets `access_denied` with this message, and a subject token stays usable. Does not
+   * return.
+   */
   denyAccess(message?: string): never
   /**
-   * Asks one of the hosts that the operator allows (`CLAIMS_FETCH_HOSTS`): at most 2 requests a call, 500 ms and 64 kB each; redirects are
-   * answers, not followed. Also there as the global `fetch`. Rejects when there is no answer.
+   * Asks one of the hosts that the operator allows (`CLAIMS_FETCH_HOSTS`): at most 2 requests a call, 500 ms and 64 kB
+   * each; redirects are answers, not followed. Also there as the global `fetch`. Rejects when there is no answer.
    */
   fetch(url: string, options?: FetchOptions): Promise<FetchAnswer>
 }

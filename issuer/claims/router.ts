@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type Database, queryOf } from '../../platform/database.ts'
-import { changesOf } from '../management/change.ts'
-import type { Mutate } from '../management/mutate.ts'
-import { type Route, route } from '../management/route.ts'
-import { jsonObject } from '../management/schemas.ts'
-import { problem } from '../problems.ts'
+import { changesOf } from '../base/change.ts'
+import { problem } from '../base/errors/problems.ts'
+import type { Mutate } from '../base/mutate.ts'
+import { type Route, route } from '../base/route.ts'
+import { jsonObject } from '../base/schemas.ts'
 import { checkResult } from './claims-result.ts'
 import {
   type ClaimsScript,
@@ -17,26 +17,28 @@ import {
   scriptKinds,
 } from './claims-script.ts'
 import type { ClaimsScriptStore, StoredScript } from './claims-script-store.ts'
-import type { ClaimsSandbox, ScriptCall } from './sandbox.ts'
-import type { ScriptOutcome } from './sandbox-messages.ts'
+import type { ScriptOutcome } from './sandbox/messages.ts'
+import type { ClaimsSandbox, ScriptCall } from './sandbox/sandbox.ts'
 
 export interface ClaimsRouteDependencies {
   database: Pick<Database, 'query'>
   mutate: Mutate
-  store: ClaimsScriptStore
+  claimsScripts: ClaimsScriptStore
   sandbox: Pick<ClaimsSandbox, 'run'>
 }
 
 const params = z.object({ tokenType: z.enum(scriptKinds) })
 const one = '/configs/jwt-customizer/:tokenType'
 
-export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDependencies): Route[] => {
+export const claimsRoutes = ({ database, mutate, claimsScripts, sandbox }: ClaimsRouteDependencies): Route[] => {
   const trial = async (call: Omit<ScriptCall, 'owner'>, clientId: string): Promise<string | undefined> => {
     const { outcome } = await sandbox.run({ ...call, owner: `trial ${clientId}`, isTrial: true })
     return resultOf(outcome)
   }
 
-  /** A script that cannot even be read would refuse every token. Also what it does outside of its function is done here. */
+  /**
+   * A script that cannot even be read would refuse every token. Also what it does outside of its function is done here.
+   */
   const requireUsable = async (value: Pick<ClaimsScript, 'script' | 'environmentVariables'>, clientId: string) => {
     const { script, environmentVariables = {} } = value
     await trial({ script, input: undefined, environmentVariables }, clientId)
@@ -53,7 +55,7 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
       status: 200,
       response: z.array(listedScript),
       handle: async () => ({
-        body: (await store.list(database.query)).map((stored) => ({
+        body: (await claimsScripts.list(database.query)).map((stored) => ({
           key: scriptKeys[stored.kind],
           value: answerOf(stored),
         })),
@@ -93,7 +95,7 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
       response: claimsScript,
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { tokenType } }) {
-        const found = await store.find(database.query, tokenType)
+        const found = await claimsScripts.find(database.query, tokenType)
         if (!found) throw missing(tokenType)
         return { body: answerOf(found) }
       },
@@ -114,7 +116,7 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
         const { tokenType } = context.params
         const value = withDefaults(context.body)
         await requireUsable(value, context.caller.clientId)
-        const { created } = await mutate(context, ({ trx }) => store.put(queryOf(trx), tokenType, value))
+        const { created } = await mutate(context, ({ trx }) => claimsScripts.put(queryOf(trx), tokenType, value))
         return { body: value, status: created ? 201 : 200 }
       },
     }),
@@ -136,10 +138,10 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
           await requireUsable({ script, environmentVariables }, context.caller.clientId)
         }
         const changed = await mutate(context, async ({ trx }) => {
-          const current = await store.lock(queryOf(trx), params.tokenType)
+          const current = await claimsScripts.lock(queryOf(trx), params.tokenType)
           if (!current) throw missing(params.tokenType)
           const value = { ...answerOf(current), ...changesOf(answerOf(current), body as Partial<ClaimsScript>) }
-          await store.put(queryOf(trx), params.tokenType, value)
+          await claimsScripts.put(queryOf(trx), params.tokenType, value)
           return value
         })
         return { body: changed }
@@ -156,7 +158,7 @@ export const claimsRoutes = ({ database, mutate, store, sandbox }: ClaimsRouteDe
       problems: ['entity.not_found'],
       async handle(context) {
         await mutate(context, async ({ trx }) => {
-          if (!(await store.remove(queryOf(trx), context.params.tokenType))) throw problem('entity.not_found')
+          if (!(await claimsScripts.remove(queryOf(trx), context.params.tokenType))) throw problem('entity.not_found')
         })
       },
     }),
@@ -176,7 +178,9 @@ const missing = (tokenType: string) =>
 const broken = (message: string, failure: string) =>
   problem('jwt_customizer.general', { detail: message, data: { message, failure } })
 
-/** The JSON of what was returned. The operator is told why there is none, without the values of environment variables. */
+/**
+ * The JSON of what was returned. The operator is told why there is none, without the values of environment variables.
+ */
 const resultOf = (outcome: ScriptOutcome): string | undefined => {
   if ('returned' in outcome) return outcome.returned
   if ('denied' in outcome) {

@@ -3,8 +3,8 @@ import { type Clock, systemClock } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { parseJwt } from '../../platform/jwt/parse.ts'
 import { type VerifiedClaims, verifyJwt } from '../../platform/jwt/verify.ts'
-import { signingAlgorithmNames } from '../keys/signing-algorithms.ts'
-import type { SigningKeys } from '../keys/signing-keys.ts'
+import { signingAlgorithmNames } from './keys/signing-algorithms.ts'
+import type { SigningKeys } from './keys/signing-keys.ts'
 
 /** RFC 8693 §4.1. The outermost object is who acts now. */
 export interface Act {
@@ -12,7 +12,10 @@ export interface Act {
   act?: Act
 }
 
-/** The claims of an access token for a resource (RFC 9068 §2.2); times in seconds. `mint` adds `iss` and `jti` stands in the audit trail. */
+/**
+ * The claims of an access token for a resource (RFC 9068 §2.2); times in seconds. `mint` adds `iss` and `jti` stands in
+ * the audit trail.
+ */
 export interface AccessTokenClaims {
   jti: string
   sub: string
@@ -69,7 +72,9 @@ export interface AccessTokenVerifier {
   verify(token: string, options: { audience: readonly string[] | undefined }): Promise<VerifiedClaims>
 }
 
-/** Verifies this issuer's own JWT access tokens: those of the Management API's callers and those presented for exchange. */
+/**
+ * Verifies this issuer's own JWT access tokens: those of the Management API's callers and those presented for exchange.
+ */
 export const createAccessTokenVerifier = ({
   keys,
   issuer,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { catalogue, eventTypeOf } from '../../events/catalogue.ts'
+import { catalogue } from '../../events/catalogue.ts'
+import { eventTypeOf } from '../../events/event-patterns.ts'
 
 test('the catalogue holds the events of the interface, those of impersonation and those that clients may name, each once', () => {
   const types = catalogue.map(({ type }) => type)

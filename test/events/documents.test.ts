@@ -5,7 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalogue, eventTypes } from '../../events/catalogue.ts'
 import { asyncApiDocument, eventsJsonSchema, payloadSchema } from '../../events/documents.ts'
-import { recordEvent } from '../../events/outbox.ts'
+import { type NewEvent, recordEvent } from '../../events/outbox.ts'
+import { examples } from '../../events/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startTestIssuer } from '../support/issuer.ts'
 
@@ -18,25 +19,6 @@ const validateAny = ajv.getSchema(String(schemas['$id']))!
 
 /** What a receiver gets: the stored bytes with the hook in front. */
 const delivered = (payload: Buffer) => ({ hookId, ...JSON.parse(payload.toString()) })
-
-const anything = {
-  user: {
-    id: 'u1',
-    username: null,
-    primaryEmail: 'ada@example.test',
-    primaryPhone: null,
-    name: 'Ada',
-    avatar: null,
-    customData: { plan: 'gold' },
-    identities: {},
-    profile: {},
-    applicationId: null,
-    isSuspended: false,
-    lastSignInAt: null,
-    createdAt: 1,
-    updatedAt: 2,
-  },
-}
 
 describe('payloads of the issuer', () => {
   test('fit the schema of their type and no other', { timeout: 60_000 }, async () => {
@@ -115,7 +97,7 @@ describe('every payload that is recorded', () => {
       status: 200,
     }
     const event = { type, entity: { kind: entity, id: 'e1' }, data, extras: { addedUserIds: ['u1'] }, request }
-    await db.database.transaction((query) => recordEvent(query, event))
+    await db.database.transaction((query) => recordEvent(query, event as NewEvent))
     const [row] = await db.database.query<{ payload: Buffer }>(
       { name: '', text: 'SELECT payload FROM outbox ORDER BY seq DESC LIMIT 1' },
       [],
@@ -124,16 +106,14 @@ describe('every payload that is recorded', () => {
   }
 
   test('has the members that its schema requires, whatever its type', async () => {
-    for (const { type, data } of catalogue) {
-      const fitting = [null, {}, [], anything.user].find((value) => data.safeParse(value).success)
-      if (fitting === undefined) continue
+    for (const { type, example } of catalogue) {
       const validate = validatorOf(type)
-      expect(validate(await payloadOf(type, fitting)), `${type}: ${ajv.errorsText(validate.errors)}`).toBe(true)
+      expect(validate(await payloadOf(type, example.data)), `${type}: ${ajv.errorsText(validate.errors)}`).toBe(true)
     }
   })
 
   test('with something missing, of another type or with other data does not fit', async () => {
-    const payload = await payloadOf('User.Created', anything.user)
+    const payload = await payloadOf('User.Created', examples.user)
     const validate = validatorOf('User.Created')
     expect(validate(payload)).toBe(true)
     for (const name of ['hookId', 'id', 'event', 'version', 'apiVersion', 'correlationId', 'createdAt', 'data']) {
@@ -141,9 +121,10 @@ describe('every payload that is recorded', () => {
       expect(validate(rest), `without ${name}`).toBe(false)
     }
     expect(validate({ ...payload, event: 'User.Deleted' })).toBe(false)
-    expect(validate({ ...payload, data: { ...anything.user, isSuspended: 'no' } })).toBe(false)
+    expect(validate({ ...payload, data: { ...examples.user, isSuspended: 'no' } })).toBe(false)
     expect(validate({ ...payload, version: 0 })).toBe(false)
-    expect(validate({ ...payload, aMemberOfTomorrow: 1 })).toBe(true)
+    const data = { ...examples.user, aMemberOfTomorrow: 1 }
+    expect(validate({ ...payload, data, aMemberOfTomorrow: 1 })).toBe(true)
   })
 })
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createClientAddress } from '../../issuer/client-address.ts'
+import { createClientAddress } from '../../issuer/base/client-address.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 

@@ -13,8 +13,9 @@ import type { TestApplication } from '../support/issuer-data.ts'
 import { type ReferenceIssuer, startReferenceIssuer } from '../support/oidc-provider.ts'
 
 /**
- * The same requests to oidc-provider, a certified implementation, and to ours. What an answer says is a list of facts; every fact that only
- * one of the two says must be explained in the row of its request, and every explanation must still be needed.
+ * The same requests to oidc-provider, a certified implementation, and to ours. What an answer says is a list of facts;
+ * every fact that only one of the two says must be explained in the row of its request, and every explanation must
+ * still be needed.
  */
 
 const orders = 'https://api.example.test/orders'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { managementScopes } from '../../issuer/management/authorization.ts'
+import { managementScopes } from '../../issuer/base/authorization.ts'
 import { migrations } from '../../migrations/index.ts'
 import { migrate } from '../../platform/database.ts'
 import { sha256 } from '../../platform/secret.ts'
@@ -11,7 +11,10 @@ import { startTestIssuer } from '../support/issuer.ts'
 const indicators = ['http://management.test/api', 'https://default.logto.app/api']
 const secret = 'the secret of the first start'
 
-/** Before the ids and names of the Management API were those that existing clients know: as that version's first start left it. */
+/**
+ * Before the ids and names of the Management API were those that existing clients know: as that version's first start
+ * left it.
+ */
 const filledByOlderVersion = async () => {
   const steps = migrations.findIndex(({ name }) => name === '0025-hook-event')
   const old = await createTestDatabase({ schema: migrations.slice(0, steps) })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { webhookSecretOf } from '../../events/hook-secrets.ts'
 import { recordEvent } from '../../events/outbox.ts'
 import { verifyWebhook, WebhookSignatureError } from '../../events/webhooks.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 
 eachWithLedger()
@@ -134,7 +134,7 @@ test('hooks get only what they listen to', async () => {
   const both = await ledger.hook({ url: receiver.url, events: ['User.Data.Updated', 'User.SuspensionStatus.Updated'] })
   const one = await ledger.hook({ url: receiver.url, events: ['User.SuspensionStatus.Updated'] })
   await ledger.relay()
-  await ledger.record(userUpdated('u1'), { ...userUpdated('u1'), type: 'User.SuspensionStatus.Updated' })
+  await ledger.record(userUpdated('u1'), userEvent('User.SuspensionStatus.Updated', 'u1'))
   await receiver.until((received) => received.length === 3)
   await ledger.untilSettled()
   const seen = receiver.received.map(({ body }) => `${body.hookId} ${body.event} ${body.version}`)

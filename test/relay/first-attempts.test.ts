@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { purgeDead } from '../../events/reopen-store.ts'
 import type { Database } from '../../platform/database.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { fillDisk } from '../support/full-disk.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
@@ -311,7 +311,7 @@ test('a backlog for one receiver does not hold up the events behind it that are 
         convert_to('{"id":"' || n || '","event":"x","version":1,"data":{"id":"u' || n || '"}}', 'UTF8')
       FROM generate_series(1, 4000) n RETURNING seq)
     INSERT INTO outbox_pending (seq) SELECT seq FROM event`)
-  await ledger.record({ ...userUpdated('behind'), type: 'User.Created' })
+  await ledger.record(userEvent('User.Created', 'behind'))
   await other.until((received) => received.some(({ body }) => body.data['id'] === 'behind'))
   expect(receiver.received.length).toBeLessThan(400)
 })

@@ -47,16 +47,14 @@ test('an event is sent to those for whom a delivery would be made, if they are w
   await addHook('no-longer-paused', { events: ['Scope.*'], paused_until: '2000-01-01' })
   const wellAndPrompt = ['all', 'users', 'twice', 'by-name', 'org-1', 'orgs', 'no-org', 'no-longer-paused']
   const events = catalogue.flatMap(({ type, entity }) =>
-    [undefined, 'o1', 'o2', 'o3'].map(
-      (organizationId): NewEvent => ({
-        type,
-        entity: { kind: entity, id: `${organizationId}` },
-        ...(organizationId === undefined ? {} : { organizationId }),
-        data: null,
-        request,
-      }),
-    ),
-  )
+    [undefined, 'o1', 'o2', 'o3'].map((organizationId) => ({
+      type,
+      entity: { kind: entity, id: `${organizationId}` },
+      ...(organizationId === undefined ? {} : { organizationId }),
+      data: null,
+      request,
+    })),
+  ) as NewEvent[]
   await ledger.record(...events)
   await takingIn(async (query) => {
     const ready = await lockAll(query)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../platform/metrics.ts'
-import { userUpdated } from '../support/event-factory.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 
@@ -12,7 +12,7 @@ test('what became of attempts and what waits is told, for few hooks by name', as
   await ledger.hook({ url: receiver.url, events: ['User.Created'], enabled: false })
   const metrics = createMetrics()
   await ledger.relay({ metrics, config: { ...testRelayConfig, retrySchedule: [5] } })
-  await ledger.record(userUpdated('bad'), userUpdated('good'), { ...userUpdated('held'), type: 'User.Created' })
+  await ledger.record(userUpdated('bad'), userUpdated('good'), userEvent('User.Created', 'held'))
   await ledger.untilTrue(`SELECT count(*) = 2 FROM deliveries WHERE state IN ('dead', 'succeeded')`)
   await ledger.untilTrue(`SELECT count(*) = 1 FROM lanes`)
   await ledger.rows(

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { userUpdated } from '../support/event-factory.ts'
+import { userEvent, userUpdated } from '../support/event-factory.ts'
 import { eachWithLedger, ledger, rawReceiver, receiver } from '../support/fresh-ledger.ts'
 import { testRelayConfig } from '../support/relay.ts'
 
@@ -160,8 +160,8 @@ test('unicode, large numbers, __proto__ and the order of members arrive as they 
 test('an event of a user who is gone by then still tells of the user', async () => {
   await ledger.hook({ url: receiver.url, events: ['User.Created', 'User.Deleted'] })
   await ledger.record(
-    { ...userUpdated('u1', { name: 'Ada' }), type: 'User.Created' },
-    { ...userUpdated('u1', { name: 'Ada' }), type: 'User.Deleted' },
+    userEvent('User.Created', 'u1', { name: 'Ada' }),
+    userEvent('User.Deleted', 'u1', { name: 'Ada' }),
   )
   await ledger.relay({ config })
   await receiver.until((received) => received.length === 2)

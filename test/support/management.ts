@@ -1,25 +1,20 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { eventTypes } from '../../events/catalogue.ts'
-import { bootstrap } from '../../issuer/bootstrap.ts'
+import { createManagementApi } from '../../issuer/api/mount.ts'
+import { issuerRoutes } from '../../issuer/api/routes.ts'
+import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
+import { createClientAddress } from '../../issuer/base/client-address.ts'
+import { createIdempotency } from '../../issuer/base/idempotency.ts'
+import { createMutate } from '../../issuer/base/mutate.ts'
+import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
 import { createClaimsScriptStore } from '../../issuer/claims/claims-script-store.ts'
-import { claimsRoutes } from '../../issuer/claims/router.ts'
-import { createClaimsSandbox } from '../../issuer/claims/sandbox.ts'
-import { createClientAddress } from '../../issuer/client-address.ts'
-import { createEventFeed } from '../../issuer/events/feed.ts'
-import { eventsRoutes } from '../../issuer/events/router.ts'
-import { hooksRoutes } from '../../issuer/hooks/router.ts'
-import { createImpersonationPolicy } from '../../issuer/impersonation/policy.ts'
-import { impersonationRoutes } from '../../issuer/impersonation/router.ts'
-import { impersonationSessionsRoutes } from '../../issuer/impersonation/sessions-router.ts'
-import { keysRoutes } from '../../issuer/keys/router.ts'
-import { createSigningKeys } from '../../issuer/keys/signing-keys.ts'
-import { createIdempotency } from '../../issuer/management/idempotency.ts'
-import { createManagementApi, managementRoutes } from '../../issuer/management/mount.ts'
-import { createMutate } from '../../issuer/management/mutate.ts'
-import type { Route } from '../../issuer/management/route.ts'
+import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
+import { createEventFeed } from '../../issuer/directory/events/feed.ts'
+import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
-import { createTokenAudit } from '../../issuer/tokens/token-audit.ts'
+import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
+import { createImpersonationPolicy } from '../../issuer/tokens/subject-tokens/impersonation-policy.ts'
 import { systemClock, toSeconds } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { listen } from '../../platform/http-server.ts'
@@ -49,7 +44,7 @@ export interface ManagementTest {
   /** The indicator of the Management API. */
   indicator: string
   database: TestDatabase['database']
-  routes: readonly Route[]
+  routes: readonly ManagementRoute[]
   /** A signed access token; `scope` default `all`. */
   token(claims?: { scope?: string; aud?: string; sub?: string }): string
   /**
@@ -98,28 +93,28 @@ export const startManagement = async (): Promise<ManagementTest> => {
   const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
   const audit = createTokenAudit({ database, logger })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
-  const routes = [
-    ...managementRoutes({ database, mutate, indicators, now: systemClock }),
-    ...impersonationRoutes({
-      mutate,
-      audit,
-      policy: createImpersonationPolicy({ policies: undefined, logger }),
-      ttl: 600,
-      now: systemClock,
-    }),
-    ...impersonationSessionsRoutes({ database, mutate }),
-    ...hooksRoutes({
+  const routes = routesFor(
+    'management',
+    issuerRoutes({
       database,
       mutate,
+      indicators,
+      now: systemClock,
+      audit,
+      policy: createImpersonationPolicy({ policies: undefined, logger }),
+      subjectTokenTtl: 600,
       envelope,
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
       baseUrl,
       replaysWaiting() {},
+      eventFeed: createEventFeed(database),
+      claimsScripts: createClaimsScriptStore(envelope),
+      sandbox,
+      keys,
+      algorithm: 'ES256',
+      logger,
     }),
-    ...eventsRoutes({ feed: createEventFeed(database) }),
-    ...claimsRoutes({ database, mutate, store: createClaimsScriptStore(envelope), sandbox }),
-    ...keysRoutes({ database, mutate, envelope, keys, algorithm: 'ES256', logger }),
-  ]
+  )
   const app = createManagementApi({
     routes,
     indicators,
@@ -195,7 +190,12 @@ export const startManagement = async (): Promise<ManagementTest> => {
   }
 }
 
-const holdAgainstSchema = (routes: readonly Route[], method: string, path: string, { status, body }: Answer) => {
+const holdAgainstSchema = (
+  routes: readonly ManagementRoute[],
+  method: string,
+  path: string,
+  { status, body }: Answer,
+) => {
   const pathname = path.split('?', 1)[0]!
   const route = routes.find(
     (one) =>

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { reservedClaims } from '../../../issuer/claims/claims-result.ts'
-import { type ClaimsSandbox, createClaimsSandbox, defaultLimits } from '../../../issuer/claims/sandbox.ts'
+import { type ClaimsSandbox, createClaimsSandbox, defaultLimits } from '../../../issuer/claims/sandbox/sandbox.ts'
 
 /** The examples of `docs/custom-claims.md` do what the page says, and fit the published types. */
 

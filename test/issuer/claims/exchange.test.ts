@@ -3,7 +3,9 @@ import { type PutClaimsScript, putClaimsScript } from '../../support/claims-scri
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
-/** Custom claims in tokens: what a script is given, what becomes of what it answers, and what a refusal leaves behind. */
+/**
+ * Custom claims in tokens: what a script is given, what becomes of what it answers, and what a refusal leaves behind.
+ */
 
 let issuer: TestIssuer
 let app: TestApplication

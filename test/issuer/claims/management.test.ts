@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { reencrypt } from '../../../issuer/keys/reencrypt.ts'
+import { reencrypt } from '../../../issuer/maintenance/reencrypt.ts'
 import { createEnvelope } from '../../../platform/envelope.ts'
 import { type ManagementTest, startManagement } from '../../support/management.ts'
 

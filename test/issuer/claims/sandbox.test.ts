@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkResult } from '../../../issuer/claims/claims-result.ts'
-import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '../../../issuer/claims/sandbox.ts'
+import { type ClaimsSandbox, createClaimsSandbox, type SandboxOptions } from '../../../issuer/claims/sandbox/sandbox.ts'
 import { claimsScript } from '../../support/claims-script.ts'
 
 /** What a script can do in its sandbox: nothing that anybody else would notice. */
@@ -290,7 +290,7 @@ describe('limits', () => {
   })
 
   test('who waits too long is told so', async () => {
-    const own = await ownSandbox({ workers: 1, patienceMs: 50, limits: { cpuMs: 400 } })
+    const own = await ownSandbox({ workers: 1, waitTimeoutMs: 50, limits: { cpuMs: 400 } })
     const slow = run('for (;;);', own)
     expect(await run('return {}', own)).toMatchObject({ failed: 'busy' })
     expect(await slow).toMatchObject({ failed: 'cpu' })
@@ -309,13 +309,14 @@ describe('one owner and the others', () => {
     const hostile = Array.from({ length: 2 }, () => call('hostile', 'for (;;);'))
     const honest = Array.from({ length: 50 }, () => call('honest', 'return {}'))
     await Promise.all([...hostile, ...honest])
-    // One thread for those who stay within the limits: had it been given a single runaway, all would have waited for it.
+    // One thread for those who stay within the limits: had it been given a single runaway, all would have waited for
+    // it.
     expect(order.slice(1, 40)).toEqual(Array(39).fill('honest'))
   })
 
   test('after a call that ran away, calls of its owner wait; a trial and another owner apart do not', async () => {
     // It rests for 20 times as long as it may take: 6 s.
-    const own = await ownSandbox({ workers: 1, limits: { cpuMs: 300 }, patienceMs: 60_000 })
+    const own = await ownSandbox({ workers: 1, limits: { cpuMs: 300 }, waitTimeoutMs: 60_000 })
     const cpu = expect.objectContaining({ failed: 'cpu' })
     for (const owner of ['one', 'other']) expect(await run('for (;;);', own, owner)).toEqual(cpu)
     expect(await run('for (;;);', own, 'one')).toEqual(cpu)
@@ -352,7 +353,7 @@ describe('one owner and the others', () => {
     const own = await ownSandbox({
       slowMs: 5,
       limits: { cpuMs: 10_000 },
-      onApart: (owner) => apart.push(owner),
+      onPenalty: (owner) => apart.push(owner),
     })
     const slow = 'for (let n = 0; n < 1e6; n++); return {}'
     for (let n = 0; n < 6; n++) expect(await run(slow, own, 'slow')).toEqual({ returned: '{}' })

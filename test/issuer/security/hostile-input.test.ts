@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ManagementTest, startManagement } from '../../support/management.ts'
 
-/** Input that is well-formed and yet meant to harm: the service, whoever reads its data later, or who guards its paths. */
+/**
+ * Input that is well-formed and yet meant to harm: the service, whoever reads its data later, or who guards its paths.
+ */
 let api: ManagementTest
 beforeAll(async () => {
   api = await startManagement()

@@ -14,7 +14,10 @@ import {
 import type { TestApplication } from '../../support/issuer-data.ts'
 import { loudLines } from '../../support/log-lines.ts'
 
-/** Whatever stands in a parameter, a header or a claim, the fault is the caller's: 4xx in the form of the protocol, and nothing in the error log. */
+/**
+ * Whatever stands in a parameter, a header or a claim, the fault is the caller's: 4xx in the form of the protocol, and
+ * nothing in the error log.
+ */
 
 let issuer: TestIssuer
 let client: TestApplication

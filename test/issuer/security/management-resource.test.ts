@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bootstrap } from '../../../issuer/bootstrap.ts'
+import { bootstrap } from '../../../issuer/maintenance/bootstrap.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
 /**
- * Whoever may define API resources must not come to define the Management API: not by registering today what will be its address
- * tomorrow, nor by changing what was its address yesterday.
+ * Whoever may define API resources must not come to define the Management API: not by registering today what will be
+ * its address tomorrow, nor by changing what was its address yesterday.
  */
 describe('a holder of rbac', () => {
   const alias = 'https://login.example.test/api'

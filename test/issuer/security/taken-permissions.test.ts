@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 
-/** A permission of the Management API that is taken away is gone at once, not when the last token that tells of it expires. */
+/**
+ * A permission of the Management API that is taken away is gone at once, not when the last token that tells of it
+ * expires.
+ */
 let issuer: TestIssuer
 beforeAll(async () => {
   issuer = await startTestIssuer({ instances: 2 })

@@ -1,0 +1,66 @@
+import { JwtError } from '../../platform/jwt/jwt-error.ts'
+import { AppError } from '../../platform/problem.ts'
+import { OAuthError, problem } from '../base/errors/problems.ts'
+import type { Caller } from '../base/route.ts'
+
+/** The claims of an access token of this issuer, as far as the Management API reads them. */
+export interface ManagementClaims {
+  sub?: string | undefined
+  client_id?: string | undefined
+  scope?: string | undefined
+  aud?: string | readonly string[] | undefined
+}
+
+/**
+ * Verifies signature, `iss`, `exp` and `typ`. Rejects with `JwtError`, or `AppError`/`OAuthError` of status 4xx, when
+ * the token is not valid; anything else is our fault.
+ */
+export type VerifyManagementToken = (token: string) => Promise<ManagementClaims>
+
+export interface AuthenticateOptions {
+  verify: VerifyManagementToken
+  /** The indicators of the Management API resource; one of them must be in `aud`. */
+  indicators: readonly string[]
+}
+
+// RFC 6750 §2.1: the scheme is case-insensitive (RFC 9110 §11.1), the token is b64token.
+const bearer = /^bearer +([\w\-.~+/]+=*)$/i
+const challenge = { 'WWW-Authenticate': 'Bearer' }
+const invalidToken = { 'WWW-Authenticate': 'Bearer error="invalid_token"' }
+
+const isRefusal = (error: unknown) =>
+  error instanceof JwtError || ((error instanceof AppError || error instanceof OAuthError) && error.status < 500)
+
+const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
+  (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
+
+/** From the `Authorization` header to the caller; every failure is 401. */
+export const createAuthenticate =
+  ({ verify, indicators }: AuthenticateOptions) =>
+  async (header: string | undefined): Promise<Caller> => {
+    if (header === undefined) throw problem('auth.authorization_header_missing', { headers: challenge })
+    if (!/^bearer( |$)/i.test(header)) {
+      throw problem('auth.authorization_token_type_not_supported', {
+        detail: 'Use "Authorization: Bearer <access token>".',
+        headers: challenge,
+      })
+    }
+    const token = bearer.exec(header)?.[1]
+    if (token === undefined) throw problem('auth.unauthorized', { headers: invalidToken })
+    const claims = await verify(token).catch((cause: unknown) => {
+      if (!isRefusal(cause)) throw cause
+      throw problem('auth.unauthorized', { headers: invalidToken, cause })
+    })
+    if (!intended(claims, indicators)) {
+      throw problem('auth.unauthorized', {
+        detail: 'The access token is for another audience.',
+        headers: invalidToken,
+      })
+    }
+    if (!claims.sub) throw problem('auth.jwt_sub_missing', { headers: invalidToken })
+    return {
+      subject: claims.sub,
+      clientId: claims.client_id ?? claims.sub,
+      scopes: new Set(claims.scope?.split(' ').filter(Boolean)),
+    }
+  }

@@ -1,0 +1,204 @@
+import type { IncomingMessage } from 'node:http'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express'
+import { newId } from '../../platform/ids.ts'
+import type { Logger } from '../../platform/logger.ts'
+import { authorize } from '../base/authorization.ts'
+import { errorAnswer } from '../base/errors/error-answer.ts'
+import { problem } from '../base/errors/problems.ts'
+import type { Idempotency } from '../base/idempotency.ts'
+import { isSearchParameter } from '../base/lists/search.ts'
+import { readJson, refuseUnstorable } from '../base/request-body.ts'
+import {
+  type Caller,
+  type ManagementRoute,
+  type Route,
+  type RouteContext,
+  type RouteResult,
+  routesFor,
+  takesKey,
+} from '../base/route.ts'
+import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
+import { createDocumentsRouter } from './documents-router.ts'
+import { sendJsonLines } from './json-lines.ts'
+import { pageHeaders, pageOf } from './pagination.ts'
+import { type InputIssue, parseInput } from './parse-input.ts'
+
+export interface ManagementApiOptions extends AuthenticateOptions {
+  /** Those for the Management API are served, others left out. */
+  routes: readonly Route[]
+  /** `BASE_URL`, for the addresses in `Link`. */
+  baseUrl: string
+  /** The address a request comes from (`base/client-address.ts`). */
+  clientAddress: (request: IncomingMessage) => string
+  /** Throws `rate_limit.exceeded`. Absent: no limit. */
+  limitClient?: ((clientId: string) => Promise<void>) | undefined
+  idempotency: Idempotency
+  logger: Logger
+}
+
+const requestIdHeader = 'Logto-Core-Request-Id'
+
+/**
+ * The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing
+ * outside the handlers.
+ */
+export const createManagementApi = (options: ManagementApiOptions): Express => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('query parser', 'simple')
+  // Otherwise `/API` would be another way in, past whoever guards `/api`.
+  app.enable('case sensitive routing')
+
+  const api = express.Router({ caseSensitive: true, strict: true })
+  const serve = createServe(options)
+  const routes = routesFor('management', options.routes)
+  for (const [path, definitions] of byPath(routes)) {
+    const handlers = api.route(path)
+    for (const definition of definitions) handlers[lowerCase(definition.method)](serve(definition))
+    handlers.all(refuseMethod(definitions))
+  }
+
+  app.use(identify(options.logger))
+  app.use('/api', createDocumentsRouter({ ...options, routes }), api)
+  app.use((_request, _response, next) => next(problem('guard.not_found')))
+  app.use(createAnswerError(options.logger))
+  return app
+}
+
+/** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
+const createServe = (options: ManagementApiOptions) => {
+  const authenticate = createAuthenticate(options)
+  return (definition: ManagementRoute): RequestHandler =>
+    async (request, response) => {
+      const caller = await authenticate(request.headers.authorization)
+      response.locals['clientId'] = caller.clientId
+      await options.limitClient?.(caller.clientId)
+      authorize(definition, caller)
+      const { context, json } = await readContext(definition, caller, request, options.clientAddress(request))
+      const handle = async (own: Context) => (await definition.handle(own)) ?? undefined
+      const key = takesKey(definition) ? request.headers['idempotency-key'] : undefined
+      const result =
+        key === undefined
+          ? await handle(context)
+          : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
+      const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
+      await answer(response, definition, result, headers)
+    }
+}
+
+/** Made from our own base address: `Host` is whatever the caller or a proxy says. */
+const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
+  const query = originalUrl.includes('?') ? originalUrl.slice(originalUrl.indexOf('?')) : ''
+  return new URL(`${baseUrl}/api${path}${query}`)
+}
+
+type Context = RouteContext<unknown, unknown, unknown>
+
+const readContext = async (
+  definition: ManagementRoute,
+  caller: Caller,
+  request: Request,
+  ip: string,
+): Promise<{ context: Context; json: unknown }> => {
+  refuseUnstorable(request.params, 'path')
+  refuseUnstorable(request.query, 'query')
+  const params = parse(definition.params, request.params)
+  const page = definition.paged && pageOf(request.query, definition.paged)
+  const query = parse(definition.query, request.query, queryProblem)
+  const json = definition.body && (await readJson(request))
+  const body = parse(definition.body, json)
+  const context: Context = {
+    operationId: definition.operationId,
+    caller,
+    params,
+    query,
+    body,
+    page,
+    // Of those sent, what was read: not the defaults, not what is ignored.
+    fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
+    request: {
+      ip,
+      userAgent: request.headers['user-agent'],
+      method: definition.method,
+      path: request.path,
+      matchedRoute: definition.path,
+      params: { ...request.params } as Record<string, string>,
+      status: definition.status,
+    },
+  }
+  return { context, json }
+}
+
+const parse = (schema: Route['body'], input: unknown, codeOf?: Parameters<typeof parseInput>[2]): object =>
+  schema ? (parseInput(schema, input, codeOf) as object) : {}
+
+/** Existing clients know a search that is not valid by a code of its own. */
+const queryProblem = (issues: readonly InputIssue[]) =>
+  issues.every(({ path }) => isSearchParameter(path)) ? 'request.invalid_input' : 'guard.invalid_input'
+
+const answer = async (
+  response: Response,
+  definition: ManagementRoute,
+  result: RouteResult | undefined,
+  headers: Record<string, string> = {},
+) => {
+  const { body, lines, status = definition.status, headers: own = {} } = result ?? {}
+  response.status(status).set({ ...headers, ...own })
+  if (lines !== undefined && response.req.method !== 'HEAD') await sendJsonLines(response, lines)
+  else if (body === undefined) response.end()
+  else response.json(body)
+}
+
+const createAnswerError =
+  (logger: Logger): ErrorRequestHandler =>
+  (error, _request, response, _next) => {
+    const { status, headers, body } = errorAnswer(error, logger, String(response.getHeader(requestIdHeader)))
+    if (response.headersSent) response.destroy()
+    else response.status(status).set(headers).json(body)
+  }
+
+const totalOf = (result: RouteResult | undefined): number => {
+  if (result?.total === undefined) throw new Error('A paged route must say the total.')
+  return result.total
+}
+
+const byPath = (routes: readonly ManagementRoute[]): Map<string, ManagementRoute[]> =>
+  Map.groupBy(routes, ({ path }) => path)
+
+const lowerCase = (method: Route['method']) => method.toLowerCase() as Lowercase<Route['method']>
+
+const refuseMethod = (definitions: readonly ManagementRoute[]): RequestHandler => {
+  const methods = definitions.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return () => {
+    throw problem('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })
+  }
+}
+
+/** Gives the request its id, and one line in the log when it ends. Answers may hold secrets: nobody stores them. */
+const identify =
+  (logger: Logger): RequestHandler =>
+  (request, response, next) => {
+    const requestId = String(response.getHeader(requestIdHeader) ?? newId())
+    const started = performance.now()
+    // Answers hold what others wrote (names, what receivers answered): no browser may take them for a page.
+    response.set({
+      [requestIdHeader]: requestId,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    })
+    response.on('close', () => {
+      const { method } = request
+      const path = request.originalUrl.split('?', 1)[0]
+      const ms = Math.round(performance.now() - started)
+      const { clientId } = response.locals
+      logger.info({ requestId, method, path, status: response.statusCode, ms, clientId }, 'management request')
+    })
+    next()
+  }

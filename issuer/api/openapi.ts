@@ -1,0 +1,172 @@
+import type { z } from 'zod'
+import { fittingScopes, managementScopes } from '../base/authorization.ts'
+import { type ManagementRoute, takesKey } from '../base/route.ts'
+import { inputSchema, outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
+import { problemResponses, problemSchema, sharedResponses } from './openapi/problem-responses.ts'
+import { publicPaths } from './openapi/public-paths.ts'
+import { records } from './openapi/records.ts'
+import { eventComponents, webhooks } from './openapi/webhooks.ts'
+
+/**
+ * The OpenAPI 3.1 document of the Management API, made from the objects that serve it: paths, parameters, bodies,
+ * answers, scopes and problems cannot be other than what the server does.
+ */
+export const openApiDocument = ({
+  routes,
+  baseUrl,
+}: {
+  routes: readonly ManagementRoute[]
+  baseUrl: string
+}): SchemaObject => ({
+  openapi: '3.1.1',
+  info: {
+    title: 'Surrogate Management API',
+    version: '1',
+    description: introduction,
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  },
+  servers: [{ url: `${baseUrl}/api` }],
+  tags: tagsOf(routes),
+  paths: { ...publicPaths, ...pathsOf(routes) },
+  webhooks: webhooks(),
+  components: {
+    securitySchemes: {
+      oauth2: {
+        type: 'oauth2',
+        description: `An access token of a machine-to-machine application for the resource \`${baseUrl}/api\`.`,
+        flows: { clientCredentials: { tokenUrl: `${baseUrl}/oidc/token`, scopes: managementScopes } },
+      },
+    },
+    headers,
+    parameters,
+    responses: sharedResponses(),
+    schemas: { Problem: problemSchema, ...answers.components(), ...bodiesOf(routes), ...eventComponents() },
+  },
+})
+
+const introduction = `Users, roles, API resources, applications, webhooks, impersonation and signing keys.
+
+Each operation names the scopes of which one is enough. Lists are paged by \`page\` and \`page_size\`; \`Total-Number\` and \`Link\` tell
+the rest. Errors carry a stable \`code\`. Times are milliseconds since the epoch. Members may be added to answers: ignore what you do
+not know.`
+
+const answers = outputSchemas(records)
+
+const text = (description: string) => ({ description, schema: { type: 'string' } })
+
+const headers: Record<string, SchemaObject> = {
+  'Logto-Core-Request-Id': text('Give it to the operator when something failed.'),
+  'Total-Number': { description: 'Rows on all pages together.', schema: { type: 'integer', minimum: 0 } },
+  Link: text('RFC 8288: `first`, `prev`, `next` and `last`; of a long query only `next`, or nothing.'),
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': text('RFC 6750: what the access token lacks.'),
+  'Idempotent-Replayed': {
+    description: '`true` when this is the answer to an earlier request with the same key.',
+    schema: { const: 'true' },
+  },
+}
+
+const parameters: Record<string, SchemaObject> = {
+  page: {
+    name: 'page',
+    in: 'query',
+    description: 'Counts from 1, which is where a list begins.',
+    schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
+  },
+  page_size: {
+    name: 'page_size',
+    in: 'query',
+    description: 'Rows of a page, 20 when only `page` is given.',
+    schema: { type: 'integer', minimum: 1, maximum: 100 },
+  },
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'The same request under the same key is carried out once, and answered the same for 24 hours.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+}
+
+const referencesTo = (section: string, names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${section}/${name}` }]))
+
+const pathsOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> => {
+  const byPath = Map.groupBy(routes, ({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  return Object.fromEntries(
+    [...byPath].map(([path, group]) => [
+      path,
+      Object.fromEntries(group.map((route) => [route.method.toLowerCase(), operationOf(route)])),
+    ]),
+  )
+}
+
+const operationOf = (route: ManagementRoute): SchemaObject => ({
+  operationId: route.operationId,
+  summary: route.summary,
+  tags: [tagOf(route)],
+  security: fittingScopes(route).map((scope) => ({ oauth2: [scope] })),
+  parameters: [
+    ...parametersOf(route.params, 'path'),
+    ...parametersOf(route.query, 'query'),
+    ...(route.paged ? ['page', 'page_size'] : []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...(takesKey(route) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+  ],
+  ...(route.body && {
+    requestBody: {
+      // An absent body is an empty object.
+      required: !route.body.safeParse({}).success,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${bodyName(route)}` } } },
+    },
+  }),
+  ...(route.paged === 'optional' && { description: 'The whole list when neither `page` nor `page_size` is given.' }),
+  responses: {
+    [route.status]: successOf(route),
+    ...(route.mayCreate && { 201: successOf(route) }),
+    ...problemResponses(route),
+  },
+})
+
+const parametersOf = (schema: z.ZodType | undefined, where: 'path' | 'query'): SchemaObject[] => {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = inputSchema(schema) as {
+    properties?: Record<string, SchemaObject>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.includes(name),
+    ...(description !== undefined && { description }),
+    schema: rest,
+  }))
+}
+
+const successOf = (route: ManagementRoute): SchemaObject => {
+  const { response, lines, paged } = route
+  const names = [
+    'Logto-Core-Request-Id',
+    ...(paged ? ['Total-Number', 'Link'] : []),
+    ...(takesKey(route) ? ['Idempotent-Replayed'] : []),
+  ]
+  return {
+    description: response || lines ? 'What was asked for, as it is now.' : 'Done.',
+    headers: referencesTo('headers', names),
+    ...(response && { content: { 'application/json': { schema: answers.schemaOf(response) } } }),
+    // Each line is a value of this schema.
+    ...(lines && { content: { 'application/x-ndjson': { schema: answers.schemaOf(lines) } } }),
+  }
+}
+
+const bodyName = ({ operationId }: ManagementRoute) => `${operationId[0]!.toUpperCase()}${operationId.slice(1)}Body`
+
+const bodiesOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> =>
+  Object.fromEntries(routes.flatMap((route) => (route.body ? [[bodyName(route), inputSchema(route.body)]] : [])))
+
+/** `/organization-roles/:id` belongs to "Organization roles". */
+const tagOf = ({ path }: ManagementRoute): string => {
+  const words = path.split('/')[1]!.replaceAll('-', ' ')
+  return words[0]!.toUpperCase() + words.slice(1)
+}
+
+const tagsOf = (routes: readonly ManagementRoute[]) =>
+  [...new Set([...routes.map(tagOf), 'Service', 'Events'])].map((name) => ({ name }))

@@ -1,0 +1,34 @@
+import type { z } from 'zod'
+import { type ProblemCode, problem } from '../base/errors/problems.ts'
+
+/** The issues of a failed parse as callers see them: a path and a sentence, never the rejected value. */
+const issuesOf = (error: z.ZodError): InputIssue[] =>
+  error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+
+/** More help nobody, and an answer must not be larger than its request. */
+const maxIssues = 50
+
+/** What is wrong with an input: `path` names the member, `a.b` for one within another. */
+export interface InputIssue {
+  path: string
+  message: string
+}
+
+/**
+ * Parses input at the edge. Throws `AppError` with the issues (50 at most) in `data` and the first in `detail`;
+ * `codeOf` says its code by the issues, by default `guard.invalid_input` (400).
+ */
+export const parseInput = <Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  codeOf: (issues: readonly InputIssue[]) => ProblemCode = () => 'guard.invalid_input',
+): z.output<Schema> => {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  const issues = issuesOf(result.error).slice(0, maxIssues)
+  const first = issues[0]!
+  throw problem(codeOf(issues), {
+    detail: first.path ? `${first.path}: ${first.message}` : first.message,
+    data: { issues },
+  })
+}

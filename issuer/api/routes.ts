@@ -1,0 +1,59 @@
+import type { Route } from '../base/route.ts'
+import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import { applicationsRoutes } from '../directory/applications/router.ts'
+import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
+import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
+import { logsRoutes } from '../directory/logs/router.ts'
+import { membersRoutes } from '../directory/organizations/members/members-router.ts'
+import { organizationRolesRoutes } from '../directory/organizations/roles/router.ts'
+import { organizationsRoutes } from '../directory/organizations/router.ts'
+import { organizationScopesRoutes } from '../directory/organizations/scopes/router.ts'
+import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/router.ts'
+import { resourcesRoutes } from '../directory/resources/router.ts'
+import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
+import { rolesRoutes } from '../directory/roles/router.ts'
+import { identitiesRoutes } from '../directory/users/identities-router.ts'
+import type { UserDependencies } from '../directory/users/operations.ts'
+import { createPasswordHasher } from '../directory/users/password.ts'
+import { usersRoutes } from '../directory/users/router.ts'
+import { type KeyDependencies, keysRoutes } from '../tokens/keys/router.ts'
+import { impersonationSessionsRoutes } from '../tokens/sessions/router.ts'
+import type { SessionDependencies } from '../tokens/sessions/sessions.ts'
+import { impersonationRoutes } from '../tokens/subject-tokens/router.ts'
+import type { SubjectTokenDependencies } from '../tokens/subject-tokens/subject-token.ts'
+
+export type RouteDependencies = Omit<UserDependencies, 'passwords'> &
+  SubjectTokenDependencies &
+  SessionDependencies &
+  HookDependencies &
+  EventFeedDependencies &
+  ClaimsRouteDependencies &
+  KeyDependencies
+
+/** The mount table: a new room is a line. */
+const routers = [
+  usersRoutes,
+  identitiesRoutes,
+  personalAccessTokensRoutes,
+  resourcesRoutes,
+  rolesRoutes,
+  applicationsRoutes,
+  roleAssignmentsRoutes,
+  organizationsRoutes,
+  membersRoutes,
+  organizationRolesRoutes,
+  organizationScopesRoutes,
+  logsRoutes,
+  impersonationRoutes,
+  impersonationSessionsRoutes,
+  hooksRoutes,
+  eventsRoutes,
+  claimsRoutes,
+  keysRoutes,
+]
+
+/** Every operation of the issuer, whomever it is for. */
+export const issuerRoutes = (options: RouteDependencies): Route[] => {
+  const dependencies = { ...options, passwords: createPasswordHasher() }
+  return routers.flatMap((routesOf) => routesOf(dependencies))
+}

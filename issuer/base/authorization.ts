@@ -1,0 +1,63 @@
+import { problem } from './errors/problems.ts'
+import type { Caller, ManagementAccess, Operation } from './route.ts'
+
+/**
+ * The permissions of the Management API resource and what each allows. A route names the one that fits it (`scope`);
+ * `all` fits every route, and `read` every GET whose answer holds no credential.
+ */
+export const managementScopes = {
+  all: 'Default scope for Management API, allows all permissions.',
+  read: 'Reading, except secrets, personal access tokens, signing keys and digests',
+  users: 'Users, their data, passwords and suspension',
+  rbac: 'API resources, their permissions, roles and who holds them',
+  organizations: 'Organizations, their members, roles and permissions',
+  applications: 'Applications and their secrets',
+  hooks: 'Webhooks, their signing keys and deliveries',
+  impersonation: 'Subject tokens and impersonation sessions',
+  keys: 'Signing keys of the issuer',
+  claims: 'Scripts that add claims to access tokens',
+  revocations: 'The revocation feed and introspection of any token',
+} as const satisfies Record<string, string>
+
+export type ManagementScope = keyof typeof managementScopes
+
+/**
+ * The names of the role that every start gives all of the Management API (`bootstrap.ts`), in new databases and in
+ * those of older versions: whoever could take such a name would be given that too.
+ */
+export const managementRoleNames = { current: 'Logto Management API access', older: 'Management API access' } as const
+
+type Protected = Pick<Operation, 'method'> & Omit<ManagementAccess, 'access'>
+
+/** The scopes of which one is enough for the route, the narrowest first. */
+export const fittingScopes = ({ method, scope, secret }: Protected): ManagementScope[] => [
+  ...new Set<ManagementScope>([scope, ...(method === 'GET' && !secret ? (['read'] as const) : []), 'all']),
+]
+
+/** Throws 403 `auth.forbidden` unless the caller holds a scope that fits the route. */
+export const authorize = (route: Protected, caller: Caller): void => {
+  const fitting = fittingScopes(route)
+  if (fitting.some((scope) => caller.scopes.has(scope))) return
+  throw problem('auth.forbidden', {
+    detail: `This needs one of the scopes ${fitting.join(', ')}.`,
+    data: { scopes: fitting },
+    // RFC 6750 §3.1
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${fitting.join(' ')}"` },
+  })
+}
+
+/**
+ * No escalation of privilege: a caller without `all` may not create, change, delete, assign or issue secrets for an
+ * application, role or permission that carries a management scope the caller lacks. `concerned` reads the management
+ * scopes concerned; it is not asked for holders of `all`.
+ */
+export const refuseEscalation = async (caller: Caller, concerned: () => Promise<string[]>): Promise<void> => {
+  if (caller.scopes.has('all')) return
+  const lacking = (await concerned()).filter((scope) => !caller.scopes.has(scope))
+  if (lacking.length === 0) return
+  const names = [...new Set(lacking)].sort()
+  throw problem('auth.forbidden', {
+    detail: `This concerns the management scope ${names.join(', ')}, which the access token lacks.`,
+    data: { scopes: names },
+  })
+}

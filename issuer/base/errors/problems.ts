@@ -1,0 +1,138 @@
+import { type ProblemTable, problemsOf } from '../../../platform/problem.ts'
+
+/**
+ * Every error that a caller of the Management API may see: `code → status, title`. Codes follow its convention
+ * (`area.what`) and are stable; `docs/errors.md` has them too, and a test keeps the two in step.
+ */
+export const problems = {
+  // Requests
+  'guard.invalid_input': [400, 'The request is not valid.'],
+  'request.invalid_input': [400, 'The search is not valid.'],
+  'guard.invalid_pagination': [400, 'The pagination is not valid.'],
+  'guard.invalid_json': [400, 'The request body is not valid JSON.'],
+  'guard.body_too_large': [413, 'The request body is too large.'],
+  'guard.unsupported_media_type': [415, 'The content type is not supported.'],
+  'guard.not_found': [404, 'There is no such route.'],
+  'guard.method_not_allowed': [405, 'The method is not allowed here.'],
+  // Callers
+  'auth.authorization_header_missing': [401, 'The Authorization header is missing.'],
+  'auth.authorization_token_type_not_supported': [401, 'The authorization scheme is not supported.'],
+  'auth.unauthorized': [401, 'The access token is not valid.'],
+  'auth.jwt_sub_missing': [401, 'The access token has no subject.'],
+  'session.invalid_credentials': [422, 'The credentials are not right.'],
+  'idempotency.mismatch': [422, 'The idempotency key was used for another request.'],
+  'idempotency.in_progress': [409, 'The first request with this idempotency key is still running.'],
+  'auth.forbidden': [403, 'The access token does not carry the needed scope.'],
+  'rate_limit.exceeded': [429, 'Too many requests.'],
+  // Entities
+  'entity.not_found': [404, 'The resource does not exist.'],
+  'entity.not_exists': [404, 'The resource does not exist.'],
+  'entity.not_exists_with_id': [404, 'There is no resource with this id.'],
+  'entity.relation_foreign_key_not_found': [404, 'A related resource does not exist.'],
+  'entity.invalid_input': [422, 'The input is not valid.'],
+  'entity.value_too_long': [422, 'A value is too long.'],
+  'entity.db_constraint_violated': [422, 'The change conflicts with existing data.'],
+  'entity.create_failed': [422, 'The resource could not be created.'],
+  'entity.unique_integrity_violation': [422, 'The value is already in use.'],
+  'user.username_already_in_use': [422, 'This username is already in use.'],
+  'user.email_already_in_use': [422, 'This email is already in use.'],
+  'user.phone_already_in_use': [422, 'This phone number is already in use.'],
+  'user.invalid_phone': [422, 'This is not a phone number.'],
+  'user.identity_already_in_use': [422, 'This identity is linked to another user.'],
+  'user.identity_not_exist': [404, 'The user has no such identity.'],
+  'user.suspended': [422, 'This user is suspended.'],
+  'user.invalid_role_type': [422, 'A machine-to-machine role cannot be assigned to a user.'],
+  'user.role_exists': [422, 'The role is already assigned to this user.'],
+  'user.personal_access_token_name_exists': [422, 'The user has a personal access token with this name.'],
+  'user.password_and_digest': [400, 'A password and a password digest cannot be set together.'],
+  'user.password_algorithm_required': [400, 'A password digest needs its algorithm.'],
+  'user.cannot_delete_self': [400, 'A user cannot delete itself.'],
+  'role.name_in_use': [422, 'This role name is already in use.'],
+  'role.scope_exists': [422, 'The scope is already on this role.'],
+  'role.user_exists': [422, 'The user already has this role.'],
+  'role.application_exists': [422, 'The application already has this role.'],
+  'role.internal_role_violation': [403, 'Role names that start with "#internal:" are reserved.'],
+  'role.management_api_scopes_not_assignable_to_user_role': [
+    400,
+    'Management API scopes can only stand on machine-to-machine roles.',
+  ],
+  'resource.resource_identifier_in_use': [422, 'This resource indicator is already in use.'],
+  'resource.cannot_modify_management_api': [400, 'The Management API resource cannot be changed.'],
+  'resource.cannot_delete_management_api': [400, 'The Management API resource cannot be deleted.'],
+  'scope.name_exists': [422, 'This scope name is already in use on this resource.'],
+  'scope.name_with_space': [400, 'A scope name cannot contain white space.'],
+  'application.invalid_type': [422, 'This application type cannot do that.'],
+  'application.invalid_role_type': [422, 'A user role cannot be assigned to an application.'],
+  'application.secret_name_exists': [422, 'A secret with this name already exists.'],
+  'application.third_party_application_cannot_enable_token_exchange': [
+    422,
+    'A third-party application cannot use token exchange.',
+  ],
+  'organization.role_names_not_found': [422, 'There is no organization role with this name.'],
+  'organization.require_membership': [422, 'Only a member of the organization can have roles there.'],
+  'hook.missing_events': [400, 'A hook needs at least one event.'],
+  'hook.target_not_allowed': [422, 'This webhook target is not allowed.'],
+  'hook.relay_unavailable': [503, 'No relay is running.'],
+  'hook.event_not_kept': [422, 'The event of this delivery is no longer kept.'],
+  'events.cursor_expired': [410, 'This cursor no longer leads to the next event.'],
+  'hook.endpoint_responded_with_error': [422, 'The endpoint answered with an error.'],
+  'hook.send_test_payload_failed': [422, 'The endpoint could not be reached.'],
+  'oidc.key_not_found': [404, 'There is no signing key with this id.'],
+  'oidc.key_required': [422, 'The last signing key cannot be deleted.'],
+  'oidc.only_previous_key_can_be_deleted': [422, 'Only a previous signing key can be deleted.'],
+  'jwt_customizer.denied': [403, 'The script denied access.'],
+  'jwt_customizer.general': [422, 'The custom claims script does not work.'],
+  'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
+  'impersonation.denied': [403, 'The impersonation policy refused this.'],
+  'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
+  // Everywhere
+  'server.error': [500, 'Something went wrong on our side.'],
+  'server.unavailable': [503, 'The service is temporarily unavailable.'],
+} as const satisfies ProblemTable
+
+export type ProblemCode = keyof typeof problems
+
+export const problem = problemsOf(problems)
+
+/** Too much of one kind of work waits for its turn. */
+export const overloaded = () => problem('server.unavailable', { headers: { 'Retry-After': '5' } })
+
+/** The error codes of RFC 6749 §5.2, RFC 7009, RFC 8693, RFC 8707 and their HTTP statuses. */
+export const oauthErrors = {
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  unauthorized_client: 400,
+  unsupported_grant_type: 400,
+  unsupported_token_type: 400,
+  invalid_scope: 400,
+  invalid_target: 400,
+  invalid_token: 401,
+  insufficient_scope: 403,
+  access_denied: 400,
+  server_error: 500,
+  temporarily_unavailable: 503,
+} as const satisfies Record<string, number>
+
+export type OAuthErrorCode = keyof typeof oauthErrors
+
+/** An error of the OAuth endpoints: `error`, `error_description`, and for token exchange a stable `reason`. */
+export class OAuthError extends Error {
+  override readonly name = 'OAuthError'
+  readonly error: OAuthErrorCode
+  readonly status: number
+  readonly reason: string | undefined
+  readonly headers: Record<string, string>
+
+  constructor(
+    error: OAuthErrorCode,
+    description: string,
+    options: { reason?: string; status?: number; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(description, { cause: options.cause })
+    this.error = error
+    this.status = options.status ?? oauthErrors[error]
+    this.reason = options.reason
+    this.headers = options.headers ?? {}
+  }
+}

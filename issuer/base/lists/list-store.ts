@@ -1,0 +1,186 @@
+import type { Knex } from 'knex'
+import type { Search, SearchCondition } from './search.ts'
+
+/** Adds the conditions of a search; `columns` says where each field of the record stands. */
+export const matching = (
+  query: Knex.QueryBuilder,
+  search: Search | undefined,
+  columns: Record<string, string>,
+  folded: readonly string[] = [],
+): void => {
+  if (search === undefined) return
+  query.where((group) =>
+    addConditions(group, search, (one, condition) =>
+      addCondition(one, condition, search.isCaseSensitive, columns, folded),
+    ),
+  )
+}
+
+const addConditions = (
+  group: Knex.QueryBuilder,
+  { joint, conditions }: Search,
+  add: (query: Knex.QueryBuilder, condition: SearchCondition) => void,
+) => {
+  for (const condition of conditions) {
+    if (joint === 'and') group.andWhere((one) => add(one, condition))
+    else group.orWhere((one) => add(one, condition))
+  }
+}
+
+/**
+ * A table that holds all searched fields of a record as one text in lower case, a line each, so that one index serves
+ * every search.
+ */
+export interface SearchText {
+  table: string
+  /** The id of the record. */
+  key: string
+  body: string
+  /** The searched fields, with the column of the record where each stands. */
+  columns: Record<string, string>
+  /** Those whose whole value is found by an index of its own, in lower case. */
+  folded: readonly string[]
+}
+
+/**
+ * `matching` for a record `id` that has a search text: found by the text first, then by the fields, where the text does
+ * not say it all.
+ */
+export const matchingText = (query: Knex.QueryBuilder, search: Search, id: string, text: SearchText): void => {
+  const { columns, folded } = text
+  const isIndexed = ({ mode, fields }: SearchCondition) =>
+    mode === 'exact' && !search.isCaseSensitive && fields.every((field) => folded.includes(field))
+  if (!search.conditions.every(isIndexed)) query.whereIn(id, textMatches(query.client.queryBuilder(), search, text))
+  if (!isAnsweredByText(search, text)) matching(query, search, columns, folded)
+}
+
+/** The keys of the records whose text may match; `query` is a new one. */
+export const textMatches = (query: Knex.QueryBuilder, search: Search, { table, key, body }: SearchText) =>
+  query
+    .from(table)
+    .select(key)
+    .where((group: Knex.QueryBuilder) =>
+      addConditions(group, search, (one, { mode, values }) => {
+        for (const value of values) {
+          const pattern = mode === 'exact' ? literalPattern(value) : value
+          one.orWhereRaw('?? LIKE lower(?)', [body, `%${pattern}%`.replace(/^%+/, '%').replace(/(?<!\\)%+$/, '%')])
+        }
+      }),
+    )
+
+/** Whether a record matches exactly when its text does: a plain text is looked for, anywhere in any field. */
+export const isAnsweredByText = ({ isCaseSensitive, conditions }: Search, { columns }: SearchText): boolean =>
+  !isCaseSensitive &&
+  conditions.every(
+    ({ fields, mode, values }) =>
+      mode === 'like' &&
+      fields.length === Object.keys(columns).length &&
+      values.every((value) => /^%[^%_\\\n]+%$/.test(value)),
+  )
+
+const addCondition = (
+  query: Knex.QueryBuilder,
+  { fields, mode, values }: SearchCondition,
+  isCaseSensitive: boolean,
+  columns: Record<string, string>,
+  folded: readonly string[],
+) => {
+  for (const field of fields) {
+    const column = columns[field]!
+    for (const value of values) {
+      if (mode === 'exact' && isCaseSensitive) query.orWhere(column, value)
+      else if (mode === 'exact' && folded.includes(field)) query.orWhereRaw('lower(??) = lower(?)', [column, value])
+      else {
+        const pattern = mode === 'exact' ? literalPattern(value) : value
+        if (isCaseSensitive) query.orWhereLike(column, pattern)
+        else query.orWhereILike(column, pattern)
+      }
+    }
+  }
+}
+
+/** A pattern that matches this text alone: `%`, `_` and `\` mean themselves. */
+const literalPattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+
+/** The part of a list that a caller asked for. */
+export interface Page {
+  page: number
+  pageSize: number
+  limit: number
+  offset: number
+}
+
+export interface Listed<Row> {
+  rows: Row[]
+  total: number
+}
+
+/** What makes far pages of a long list cheap. */
+export interface ListFacts {
+  /**
+   * The columns of the order and the last of them, which is the id. With it a page finds its ids first, and reads and
+   * makes up no rows but its own. Without it the query has its own order.
+   */
+  order?: readonly { column: string; order: 'asc' | 'desc' }[]
+  /**
+   * The number of all rows, where it can be had for less than counting them. A page nearer to the end is then looked
+   * for from there.
+   */
+  total?: (() => Promise<number>) | undefined
+}
+
+/** Nearer to the start than this the end is not looked at. */
+const deepOffset = 1_000
+
+/** One page of `query` in its order with the number of all its rows; without `page` all of them. */
+export const listed = async <Row>(
+  query: Knex.QueryBuilder,
+  page: Page | undefined,
+  { order, total: totalOf }: ListFacts = {},
+): Promise<Listed<Row>> => {
+  if (page === undefined) {
+    const rows: Row[] = await ordered(query.clone(), order)
+    return { rows, total: rows.length }
+  }
+  const { limit, offset } = page
+  if (order && totalOf && offset >= deepOffset) {
+    const total = await totalOf()
+    const before = total - offset - limit
+    if (offset <= before) return { rows: await rowsAt<Row>(query, order, limit, offset), total }
+    const rows = await rowsAt<Row>(query, order.map(reversed), limit + Math.min(before, 0), Math.max(before, 0))
+    return { rows: rows.reverse(), total }
+  }
+  const counted = async () => {
+    const row = await query.clone().clearSelect().clearOrder().count({ total: '*' }).first()
+    return Number(row.total)
+  }
+  const [rows, total] = await Promise.all([rowsAt<Row>(query, order, limit, offset), (totalOf ?? counted)()])
+  return { rows, total }
+}
+
+const rowsAt = async <Row>(
+  query: Knex.QueryBuilder,
+  order: ListFacts['order'],
+  limit: number,
+  offset: number,
+): Promise<Row[]> => {
+  if (limit <= 0) return []
+  const key = order?.at(-1)?.column
+  if (key === undefined) return query.clone().limit(limit).offset(offset)
+  const ids = ordered(query.clone().clearSelect().select(key), order).limit(limit).offset(offset)
+  return ordered(query.clone().clearWhere().whereIn(key, ids), order)
+}
+
+const ordered = (query: Knex.QueryBuilder, order: ListFacts['order'] = []): Knex.QueryBuilder =>
+  order.length === 0 ? query : query.orderBy([...order])
+
+const reversed = ({ column, order }: NonNullable<ListFacts['order']>[number]) => ({
+  column,
+  order: order === 'asc' ? ('desc' as const) : ('asc' as const),
+})
+
+/** The number of all rows of a table that `row_counts` is kept for (migration 0013). Exact, as of this moment. */
+export const keptCount = async (knex: Knex, relation: 'users'): Promise<number> => {
+  const row = await knex('row_counts').where({ relation }).sum({ total: 'count' }).first()
+  return Number(row?.['total'] ?? 0)
+}

@@ -1,0 +1,106 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import type { EventContent } from '../../events/catalogue.ts'
+import { type NewEvent, recordEvent } from '../../events/outbox.ts'
+import { insertLog } from './audit/log-store.ts'
+import { constraintError, isDeadlock } from './errors/constraint-errors.ts'
+import type { OperationContext } from './route.ts'
+
+/** One change: its rows, its events and its audit row stand or fall together. */
+export interface Mutation {
+  trx: Knex.Transaction
+  /** Records an event of this request; the publisher is woken after the commit. */
+  record(event: EventContent): Promise<void>
+  /**
+   * What the audit row says besides, where path and events do not tell: whom the change is about, and particulars.
+   * Never a secret.
+   */
+  note(about: AuditNote): void
+}
+
+export interface AuditNote {
+  userId?: string
+  details?: Record<string, unknown>
+}
+
+export type Mutate = <Result>(
+  context: OperationContext,
+  work: (mutation: Mutation) => Promise<Result>,
+) => Promise<Result>
+
+export interface MutateDependencies {
+  knex: Knex
+  /** The publisher of the outbox. */
+  events: { wake(): void }
+}
+
+// Two writers that meet in opposite order: Postgres ends one of them, which goes again when the other had time to pass.
+const deadlockAttempts = 4
+const pauseMs = () => randomInt(10, 60)
+
+/**
+ * Runs `work` in a transaction (its own, or the one that `context` is joined to), writes the audit row beside it,
+ * commits, and wakes the publisher when there is something to publish. A violated constraint becomes its problem
+ * (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
+ */
+export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
+  const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {
+    const recorded: NewEvent[] = []
+    let noted: AuditNote = {}
+    // In a joined transaction this is a savepoint, so what fails leaves nothing behind there either.
+    const result = await (context.joined?.trx ?? knex).transaction(async (trx) => {
+      const outcome = await work({
+        trx,
+        async record(event) {
+          const complete: NewEvent = { ...event, request: context.request }
+          await recordEvent(trx, complete)
+          recorded.push(complete)
+        },
+        note(about) {
+          noted = about
+        },
+      })
+      await insertLog(trx, auditEntry(context, recorded, noted))
+      return outcome
+    })
+    if (recorded.length > 0) (context.joined?.afterCommit ?? now)(() => events.wake())
+    return result
+  }
+
+  return async (context, work) => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt(context, work)
+      } catch (error) {
+        if (!isDeadlock(error) || tries === deadlockAttempts) throw constraintError(error)
+        await delay(pauseMs())
+      }
+    }
+  }
+}
+
+const now = (work: () => void) => work()
+
+const auditEntry = (
+  { operationId, caller, request, fields }: OperationContext,
+  recorded: readonly NewEvent[],
+  { userId, details }: AuditNote,
+) => ({
+  key: `Management.${operationId}`,
+  result: 'Success' as const,
+  applicationId: caller.clientId,
+  userId: userId ?? request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,
+  payload: {
+    ip: request.ip,
+    userAgent: request.userAgent,
+    subject: caller.subject,
+    method: request.method,
+    path: request.path,
+    params: request.params,
+    // Names only: values may be personal or secret.
+    fields,
+    events: recorded.map(({ type, entity }) => ({ type, entity })),
+    ...details,
+  },
+})

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { importJwks } from '../../../platform/jwt/keys.ts'
+import { id, jsonObject, tenantId, timestamp } from '../../base/schemas.ts'
+
+/** A client as the database holds it. */
+export interface ApplicationRow {
+  id: string
+  name: string
+  description: string | null
+  type: ApplicationType
+  oidc_client_metadata: Partial<OidcClientMetadata>
+  custom_client_metadata: CustomClientMetadata
+  custom_data: Record<string, unknown>
+  is_third_party: boolean
+  created_at: Date
+}
+
+export const applicationType = z.enum(['Native', 'SPA', 'Traditional', 'MachineToMachine', 'Protected', 'SAML'])
+export type ApplicationType = z.output<typeof applicationType>
+
+/** Those that can keep a secret (RFC 6749 §2.1, confidential clients); they get a first one when they are made. */
+export const confidentialTypes: ReadonlySet<ApplicationType> = new Set(['Traditional', 'MachineToMachine', 'Protected'])
+
+/** Never run as code in a browser, never read from a disk. */
+const harmfulSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:'])
+
+// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2), which every
+// parser reads alike: no white space, no backslash, host names in ASCII. A custom scheme is for native applications
+// (`operations.ts`).
+const redirectUri = z
+  .string()
+  .max(2048, { abort: true })
+  .regex(/^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/, 'must consist of the characters of a URI')
+  .refine((text) => URL.canParse(text) && !text.includes('#'), 'must be an absolute URI without fragment')
+  .refine(
+    (text) => !URL.canParse(text) || !harmfulSchemes.has(new URL(text).protocol),
+    'has a scheme that is not allowed',
+  )
+
+const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
+const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
+
+// RFC 7518 §6.2.2, §6.3.2, §6.4: what only the holder of a key may know.
+const maxKeysBytes = 65_536
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** The public keys an application proves itself with (RFC 7517 §5), each with a `kid` of its own. */
+const clientKeys = z
+  .object({
+    keys: z
+      .array(z.looseObject({ kid: z.string() }))
+      .min(1)
+      .max(10),
+  })
+  // Every request of the application reads them.
+  .refine((jwks) => JSON.stringify(jwks).length <= maxKeysBytes, {
+    message: `must be at most ${maxKeysBytes} bytes of JSON`,
+    abort: true,
+  })
+  .refine(
+    ({ keys }) => keys.every((key) => privateMembers.every((member) => !(member in key))),
+    'must hold public keys only: keep the private part to yourself',
+  )
+  .refine(
+    (jwks) => importJwks(jwks).size === jwks.keys.length,
+    'must be EC, RSA (2048 bits or more) or Ed25519 signature keys, each with a kid of its own',
+  )
+
+const oidcClientMetadata = z.object({
+  redirectUris: z.array(redirectUri).max(100).default([]),
+  postLogoutRedirectUris: z.array(redirectUri).max(100).default([]),
+  backchannelLogoutUri: webUrl.optional(),
+  backchannelLogoutSessionRequired: z.boolean().optional(),
+  logoUri: webUrl.optional(),
+  /** With `private_key_jwt` no secret is accepted. Absent: what the application has, secrets or keys. */
+  tokenEndpointAuthMethod: z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']).optional(),
+  jwks: clientKeys.optional(),
+  // The issuer opens no connection to addresses that applications name.
+  jwksUri: z.never('is not supported: register the keys themselves as jwks').optional(),
+})
+export type OidcClientMetadata = z.output<typeof oidcClientMetadata>
+
+const customClientMetadata = z
+  .object({
+    corsAllowedOrigins: z.array(origin).max(100),
+    /** Seconds. */
+    idTokenTtl: z.number().int().min(1).max(31_536_000),
+    refreshTokenTtlInDays: z.number().int().min(1).max(180),
+    alwaysIssueRefreshToken: z.boolean(),
+    rotateRefreshToken: z.boolean(),
+    allowTokenExchange: z.boolean(),
+    isDeviceFlow: z.boolean(),
+    maxAllowedGrants: z.number().int().min(1),
+  })
+  .partial()
+export type CustomClientMetadata = z.output<typeof customClientMetadata>
+
+export const application = z.strictObject({
+  tenantId,
+  id,
+  name: z.string(),
+  description: z.string().nullable(),
+  type: applicationType,
+  oidcClientMetadata,
+  customClientMetadata,
+  protectedAppMetadata: z.null(),
+  customData: jsonObject,
+  isThirdParty: z.boolean(),
+  appLevelAccessControlEnabled: z.literal(false),
+  createdAt: timestamp,
+})
+export type Application = z.output<typeof application>
+
+/** `secret` is the value of the first secret, shown here and never again. */
+export const createdApplication = application.extend({ secret: z.string().optional() })
+
+/** `isAdmin`: it holds the management scope `all`. */
+export const applicationDetails = application.extend({ isAdmin: z.boolean() })
+
+export const toApplication = (row: ApplicationRow): Application => ({
+  tenantId: 'default',
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  type: row.type,
+  oidcClientMetadata: { redirectUris: [], postLogoutRedirectUris: [], ...row.oidc_client_metadata },
+  customClientMetadata: row.custom_client_metadata,
+  protectedAppMetadata: null,
+  customData: row.custom_data,
+  isThirdParty: row.is_third_party,
+  appLevelAccessControlEnabled: false,
+  createdAt: row.created_at.getTime(),
+})
+
+export const applicationSearchFields = ['id', 'name', 'description'] as const
+
+const fields = {
+  name: z.string().min(1).max(256),
+  description: z.string().max(2048).nullable(),
+  oidcClientMetadata,
+  customClientMetadata,
+  customData: jsonObject,
+}
+
+export const newApplication = z.object({
+  ...z.object(fields).partial().shape,
+  name: fields.name,
+  type: applicationType,
+  isThirdParty: z.boolean().default(false),
+})
+export type NewApplication = z.output<typeof newApplication>
+
+/** Objects are replaced as a whole; type and third-party status never change. */
+export const applicationPatch = z.object(fields).partial()
+export type ApplicationPatch = z.output<typeof applicationPatch>

@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { EventData } from '../../../events/catalogue.ts'
+import { storableCustomData } from '../../base/custom-data.ts'
+import type { ManagementDependencies } from '../../base/dependencies.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { Mutation } from '../../base/mutate.ts'
+import type { OperationContext } from '../../base/route.ts'
+import { type Identity, identityAt } from './identity.ts'
+import { unknownUser } from './operations.ts'
+import { toUser, type User } from './user.ts'
+import { findIdentityHolder, lockUser, takeTurnsAtIdentities, updateUser } from './user-store.ts'
+
+/** Who users are elsewhere. One identity is one user's. */
+export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mutate'>) => {
+  const lockFor = async ({ trx }: Mutation, userId: string): Promise<User> => {
+    const row = await lockUser(trx, userId)
+    if (row === undefined) throw unknownUser(userId)
+    return toUser(row)
+  }
+
+  const record = ({ record }: Mutation, userId: string, data: EventData<'User.Data.Updated'>) =>
+    record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data })
+
+  return {
+    /** Links or replaces the identity at a target; answers all identities. Throws 422 when somebody else has it. */
+    set: (context: OperationContext, userId: string, target: string, identity: Identity): Promise<User['identities']> =>
+      mutate(context, async (mutation) => {
+        const user = await lockFor(mutation, userId)
+        await takeTurnsAtIdentities(mutation.trx)
+        const holder = await findIdentityHolder(mutation.trx, target, identity.userId)
+        if (holder !== undefined && holder !== userId) throw problem('user.identity_already_in_use')
+        const before = user.identities
+        const identities = storableCustomData({ ...before, [target]: identity })
+        if (isDeepStrictEqual(identities, before)) return before
+        await updateUser(mutation.trx, userId, { identities })
+        await record(mutation, userId, identities)
+        return identities
+      }),
+
+    /** Answers the user. Throws 404 when there is no identity at the target. */
+    remove: (context: OperationContext, userId: string, target: string): Promise<User> =>
+      mutate(context, async (mutation) => {
+        const user = await lockFor(mutation, userId)
+        if (identityAt(user, target) === undefined) throw unknownIdentity(target)
+        const identities = Object.fromEntries(Object.entries(user.identities).filter(([name]) => name !== target))
+        const changed = toUser(await updateUser(mutation.trx, userId, { identities }))
+        await record(mutation, userId, changed)
+        return changed
+      }),
+  }
+}
+
+export const unknownIdentity = (target: string) => problem('user.identity_not_exist', { data: { target } })

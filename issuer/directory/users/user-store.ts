@@ -1,0 +1,163 @@
+import type { Knex } from 'knex'
+import type { Page } from '../../base/lists/list-store.ts'
+import {
+  isAnsweredByText,
+  keptCount,
+  type Listed,
+  listed,
+  matchingText,
+  type SearchText,
+  textMatches,
+} from '../../base/lists/list-store.ts'
+import type { Search } from '../../base/lists/search.ts'
+import type { UserRow } from './user.ts'
+
+/** A column per member of `UserRow` that callers may set. */
+export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at'>>
+
+const jsonColumns = ['profile', 'custom_data', 'identities'] as const
+
+const encoded = (columns: UserColumns): Record<string, unknown> => {
+  const values: Record<string, unknown> = { ...columns }
+  for (const column of jsonColumns) if (column in values) values[column] = JSON.stringify(values[column])
+  return values
+}
+
+export const insertUser = async (trx: Knex, user: UserColumns & { id: string }): Promise<UserRow> => {
+  const { id, ...columns } = user
+  const [row] = await trx<UserRow>('users')
+    .insert({ id, ...encoded(columns) } as never)
+    .returning('*')
+  return row as UserRow
+}
+
+export const findUser = (knex: Knex, id: string): Promise<UserRow | undefined> =>
+  knex<UserRow>('users').where({ id }).first()
+
+/** The user, who stays as he is until the transaction ends. */
+export const lockUser = (trx: Knex, id: string): Promise<UserRow | undefined> =>
+  trx<UserRow>('users').where({ id }).forNoKeyUpdate().first()
+
+export const updateUser = async (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> => {
+  const [row] = await trx<UserRow>('users')
+    .where({ id })
+    .update({ ...encoded(columns), updated_at: trx.fn.now() } as never)
+    .returning('*')
+  return row as UserRow
+}
+
+/** Whether another user has one of these. */
+export const isPhoneInUse = async (trx: Knex, numbers: readonly string[], userId: string): Promise<boolean> =>
+  (await trx<UserRow>('users').whereIn('primary_phone', numbers).whereNot({ id: userId }).first('id')) !== undefined
+
+/**
+ * Replaces the digest that was read. False: it was changed meanwhile, by its owner or another upgrade, and what is
+ * there now stays.
+ */
+export const replaceDigest = async (
+  trx: Knex,
+  id: string,
+  read: string,
+  columns: Required<Pick<UserColumns, 'password_digest' | 'password_algorithm'>>,
+): Promise<boolean> =>
+  (await trx<UserRow>('users')
+    .where({ id, password_digest: read })
+    .update(columns as never)) > 0
+
+export const deleteUser = async (trx: Knex, id: string): Promise<UserRow | undefined> => {
+  const [row] = await trx<UserRow>('users').where({ id }).delete().returning('*')
+  return row as UserRow | undefined
+}
+
+export interface UserFilter {
+  search: Search | undefined
+  excludeRoleId?: string | undefined
+  roleId?: string | undefined
+  excludeOrganizationId?: string | undefined
+}
+
+const searchColumns: Record<string, string> = {
+  id: 'users.id',
+  username: 'users.username',
+  primaryEmail: 'users.primary_email',
+  primaryPhone: 'users.primary_phone',
+  name: 'users.name',
+}
+
+/** Migration 0018. */
+export const userSearchText: SearchText = {
+  table: 'user_search',
+  key: 'user_search.user_id',
+  body: 'user_search.body',
+  columns: searchColumns,
+  // People are looked up by these.
+  folded: ['username', 'primaryEmail'],
+}
+
+const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ role_id: roleId })
+
+const membersOf = (knex: Knex, organizationId: string) =>
+  knex('organization_users').where({ organization_id: organizationId })
+
+const newestFirst = [
+  { column: 'users.created_at', order: 'desc' },
+  { column: 'users.id', order: 'asc' },
+] as const
+
+export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined): Promise<Listed<UserRow>> => {
+  const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
+  const query = knex<UserRow>('users').select('users.*')
+  const isHolder = (id: string) => holdersOf(knex, id).whereRaw('user_roles.user_id = users.id')
+  const isMember = (id: string) => membersOf(knex, id).whereRaw('organization_users.user_id = users.id')
+  if (roleId !== undefined) query.whereExists(isHolder(roleId))
+  if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
+  if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
+  if (search !== undefined) matchingText(query, search, 'users.id', userSearchText)
+  return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
+}
+
+/**
+ * Those who hold a role or belong to an organization are users, each once: who is left when they go need not be
+ * counted.
+ */
+const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
+  const left = [
+    ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),
+    ...(excludeOrganizationId === undefined ? [] : [membersOf(knex, excludeOrganizationId)]),
+  ]
+  if (search !== undefined) {
+    const isTextOnly = roleId === undefined && left.length === 0 && isAnsweredByText(search, userSearchText)
+    return isTextOnly
+      ? () => counted(textMatches(knex.queryBuilder(), search, userSearchText).clearSelect())
+      : undefined
+  }
+  if (left.length > 1) return undefined
+  if (roleId !== undefined) return left.length === 0 ? () => counted(holdersOf(knex, roleId)) : undefined
+  return async () => (await keptCount(knex, 'users')) - (left[0] ? await counted(left[0]) : 0)
+}
+
+const counted = async (query: Knex.QueryBuilder): Promise<number> =>
+  Number((await query.count({ total: '*' }).first()).total)
+
+/** Which of `ids` exist; they stay as they are until the transaction ends. */
+export const lockUserIds = async (trx: Knex, ids: readonly string[]): Promise<Set<string>> => {
+  const rows = await trx<UserRow>('users').whereIn('id', ids).orderBy('id').forNoKeyUpdate().select('id')
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Whoever links an identity waits here until the transaction ends: two users must not get the same at once. */
+export const takeTurnsAtIdentities = async (trx: Knex): Promise<void> => {
+  await trx.raw('SELECT pg_advisory_xact_lock(7305177)')
+}
+
+/** The user who has this identity. */
+export const findIdentityHolder = async (
+  trx: Knex,
+  target: string,
+  identityId: string,
+): Promise<string | undefined> => {
+  const row = await trx<UserRow>('users')
+    .whereRaw('identities @> ?::jsonb', [JSON.stringify({ [target]: { userId: identityId } })])
+    .first('id')
+  return row?.id
+}

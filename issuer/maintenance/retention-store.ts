@@ -1,0 +1,44 @@
+import { type Database, statement } from '../../platform/database.ts'
+
+/** Rows that are too old, as a condition: `$1` is how long they are kept, in ms. Each has an index on its time. */
+const tooOld = (time: string) => `${time} < now() - $1 * interval '1 millisecond'`
+
+const removal = (table: string, condition: string) =>
+  statement(
+    `retention-${table}`,
+    `WITH gone AS (
+       DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE ${condition} LIMIT $2)) RETURNING 1)
+     SELECT count(*) AS removed FROM gone`,
+  )
+
+const removals = {
+  subjectTokens: removal('subject_tokens', tooOld('expires_at')),
+  opaqueTokens: removal('opaque_tokens', tooOld('expires_at')),
+  // Whatever is set: a session whose token is still good is needed to end it.
+  sessions: removal('impersonation_sessions', `${tooOld('started_at')} AND expires_at < now()`),
+  logs: removal('logs', tooOld('created_at')),
+  revocations: removal('revocations', tooOld('expires_at')),
+  idempotency: removal('idempotency_answers', tooOld('created_at')),
+  clientAssertions: removal('client_assertions', tooOld('expires_at')),
+  rateLimits: removal('rate_limit_buckets', tooOld('updated_at')),
+}
+
+export type RemovableKind = keyof typeof removals
+
+const lock = statement('retention-lock', `SELECT pg_try_advisory_xact_lock(7305175) AS mine`)
+
+/**
+ * Removes up to `batch` rows that have been kept for `keepMs`; a short transaction of its own. Undefined: another
+ * instance is at it.
+ */
+export const removeOld = (
+  database: Pick<Database, 'transaction'>,
+  kind: RemovableKind,
+  keepMs: number,
+  batch: number,
+): Promise<number | undefined> =>
+  database.transaction(async (query) => {
+    const [held] = await query<{ mine: boolean }>(lock, [])
+    if (!held!.mine) return undefined
+    return (await query<{ removed: number }>(removals[kind], [keepMs, batch]))[0]!.removed
+  })

@@ -1,0 +1,97 @@
+import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
+import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
+import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
+import type { ActorVia } from '../../../tokens/sessions/session.ts'
+import { tokenDigest } from '../../../tokens/token-digest.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
+import { refused } from './refusal.ts'
+import type { ExchangeRequest } from './request.ts'
+import { isActorRevoked } from './revoked.ts'
+
+/** What was presented as actor token. */
+export type PresentedActor =
+  | { kind: 'opaque-token'; digest: Buffer }
+  | {
+      kind: 'jwt'
+      userId: string
+      sessionId: string | undefined
+      scope: string
+      act: Act | undefined
+      fromPersonalAccessToken: boolean
+      clientId: string | undefined
+      claims: VerifiedClaims
+    }
+
+/** Who acts. */
+export interface Actor {
+  id: string
+  via: ActorVia
+  /** The claim of the token to issue: the actor, and behind it those its own token names. */
+  act: Act
+  /** Their ids, the present one first. */
+  chain: string[]
+  /** Whom the actor token was issued to. */
+  clientId: string | undefined
+}
+
+/** Whether the actor token has to be verified first, because it is not stored here. */
+export const isActorJwt = ({ actorToken }: ExchangeRequest): boolean => actorToken?.includes('.') ?? false
+
+/** Of a token that is stored here; undefined when there is none. */
+export const storedActor = ({ actorToken }: ExchangeRequest): PresentedActor | undefined =>
+  actorToken === undefined ? undefined : { kind: 'opaque-token', digest: tokenDigest('opaque-token', actorToken) }
+
+export const presentActor = async (
+  input: ExchangeRequest,
+  verifier: AccessTokenVerifier,
+): Promise<PresentedActor | undefined> =>
+  isActorJwt(input) ? await presentJwt(input.actorToken!, verifier) : storedActor(input)
+
+const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Promise<PresentedActor> => {
+  const claims = await verifier.verify(actorToken, { audience: undefined }).catch((error) => {
+    throw error instanceof JwtError ? refused('actor_token_invalid') : error
+  })
+  return {
+    kind: 'jwt',
+    userId: claims.sub,
+    sessionId: claims.sid,
+    scope: claims.scope ?? '',
+    act: claims.act,
+    fromPersonalAccessToken: cameFromPersonalAccessToken(claims),
+    clientId: claims.client_id,
+    claims,
+  }
+}
+
+/**
+ * The live acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
+ * not none.
+ */
+export const checkActor = (presented: PresentedActor | undefined, facts: ExchangeFacts): Actor | undefined => {
+  const actor = presented && liveActor(presented, facts)
+  if (facts.boundActorId !== null && facts.boundActorId !== actor?.id) throw refused('subject_token_bound')
+  return actor
+}
+
+const liveActor = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
+  const token = presented.kind === 'jwt' ? { ...presented, expired: false } : facts.opaqueActor
+  if (!token || token.expired || facts.actorSessionEnded || facts.actorId === null) throw refused('actor_token_invalid')
+  // Exactly `openid`: not a name that contains it.
+  if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
+  if (facts.actorSuspended) throw refused('actor_suspended')
+  // After suspension, which revokes too and is the better answer.
+  if (isActorRevoked(presented, facts)) throw refused('actor_token_invalid')
+  const act: Act = token.act ? { sub: facts.actorId, act: onlySubjects(token.act) } : { sub: facts.actorId }
+  const chain = chainOf(act)
+  if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
+  return { id: facts.actorId, via: viaOf(token), act, chain, clientId: token.clientId }
+}
+
+const viaOf = (token: { sessionId?: string | null | undefined; fromPersonalAccessToken: boolean }): ActorVia => {
+  if (token.sessionId) return 'subject_token'
+  return token.fromPersonalAccessToken ? 'personal_access_token' : 'sign_in'
+}
+
+const onlySubjects = ({ sub, act }: Act): Act => (act ? { sub, act: onlySubjects(act) } : { sub })
+
+const chainOf = (act: Act): string[] => (act.act ? [act.sub, ...chainOf(act.act)] : [act.sub])

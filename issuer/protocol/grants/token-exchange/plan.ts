@@ -1,0 +1,113 @@
+import { toSeconds } from '../../../../platform/clock.ts'
+import { newId, randomToken } from '../../../../platform/ids.ts'
+import { type AccessTokenClaims, newTokenId, personalAccessTokenAmr } from '../../../tokens/access-token.ts'
+import { peopleRevokedUntil } from '../../../tokens/revocations/is-revoked.ts'
+import { issueTime } from '../../../tokens/revocations/issue-time.ts'
+import { type ImpersonationSession, sessionStarted } from '../../../tokens/sessions/session.ts'
+import { tokenDigest } from '../../../tokens/token-digest.ts'
+import type { Audience } from '../../requests/resource.ts'
+import type { PreparedToken } from '../grant.ts'
+import type { Actor } from './actor.ts'
+import { type ExchangeAttempt, issuedEntry } from './audit.ts'
+import type { ExchangeFacts } from './exchange-facts-store.ts'
+import type { Impersonation, Issue, PersonalIssue } from './exchange-store.ts'
+import { refused } from './refusal.ts'
+import { tokenTypes } from './request.ts'
+import { latestExpiry, type PresentedSubject } from './subject.ts'
+
+/** Everything that was checked and decided about one exchange. */
+export interface CheckedExchange extends ExchangeAttempt {
+  facts: ExchangeFacts
+  subject: PresentedSubject
+  subjectId: string
+  actor: Actor | undefined
+  /** What the token is for; an opaque one for nothing but userinfo. */
+  resource: Audience | undefined
+  /** Granted. */
+  scopes: readonly string[]
+  /** In seconds; infinite unless the policy says otherwise. */
+  maxTtl: number
+}
+
+/** The token to issue, and what is written when it is. */
+export interface PreparedExchange extends PreparedToken {
+  issue: Issue
+  /** Present when a subject token is used up. */
+  impersonation: Impersonation | undefined
+  /** Present when it was the subject token. */
+  personalAccessToken: (PersonalIssue & { useNoted: boolean }) | undefined
+  attempt: ExchangeAttempt
+  /** What the token says, also when it is an opaque one that says it only here. */
+  said: Omit<AccessTokenClaims, 'aud'> & { aud: string | undefined }
+}
+
+/** Of an opaque token, in seconds; with a resource, the resource says. */
+const opaqueTokenTtl = 3600
+
+export const planExchange = (checked: CheckedExchange): PreparedExchange => {
+  const { request, facts, subject, subjectId, actor, resource, scopes, maxTtl } = checked
+  const iat = toSeconds(issueTime(request.now, peopleRevokedUntil(facts.revocations ?? [])))
+  const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
+  const exp = Math.min(iat + ttl, latestExpiry(subject, facts))
+  // The verifier allows our clocks a few seconds.
+  if (exp <= iat) throw refused('subject_token_expired')
+  const expiresAt = new Date(exp * 1000)
+  const jti = newTokenId()
+  const scope = scopes.join(' ')
+  const session = subject.kind === 'subject-token' ? newSession(checked, jti, expiresAt) : undefined
+  const sid = session?.id
+  const act = actor?.act
+  const clientId = request.client.id
+  const { organizationId } = request
+  const personal = subject.kind === 'personal-access-token' ? subject : undefined
+  const amr = personal && [personalAccessTokenAmr]
+  const aud = resource?.indicator
+  const said = { jti, sub: subjectId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr }
+  const token: PreparedToken['token'] = aud === undefined ? { opaque: randomToken() } : { claims: { ...said, aud } }
+
+  return {
+    token,
+    scope,
+    expiresIn: exp - iat,
+    issuedTokenType: tokenTypes.accessToken,
+    impersonation:
+      subject.kind === 'subject-token' && session
+        ? { digest: subject.digest, session, started: sessionStarted(session, request.origin) }
+        : undefined,
+    personalAccessToken: personal && {
+      digest: personal.digest,
+      tokenId: jti,
+      expiresAt,
+      useNoted: facts.personalAccessToken!.useNoted,
+    },
+    attempt: checked,
+    said,
+    issue: {
+      userId: subjectId,
+      clientId,
+      actorId: actor?.id,
+      opaque:
+        'opaque' in token
+          ? { digest: tokenDigest('opaque-token', token.opaque), scope, sessionId: sid, act, expiresAt }
+          : undefined,
+      audit: issuedEntry(checked, { scope, tokenId: jti, sessionId: sid }),
+    },
+  }
+}
+
+const newSession = (checked: CheckedExchange, tokenId: string, expiresAt: Date): ImpersonationSession => ({
+  id: newId(),
+  subjectId: checked.subjectId,
+  actorId: checked.actor?.id,
+  actorVia: checked.actor?.via,
+  clientId: checked.request.client.id,
+  creatorId: checked.facts.creatorId!,
+  resource: checked.resource?.indicator,
+  scopes: checked.scopes,
+  context: checked.facts.context,
+  reason: checked.facts.reason ?? undefined,
+  ticket: checked.facts.ticket ?? undefined,
+  tokenId,
+  startedAt: checked.request.now,
+  expiresAt,
+})

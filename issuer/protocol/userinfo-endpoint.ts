@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Query } from '../../platform/database.ts'
+import type { Logger } from '../../platform/logger.ts'
+import { OAuthError, type OAuthErrorCode } from '../base/errors/problems.ts'
+import { findOpaqueToken } from '../tokens/revocations/active-token-store.ts'
+import { tokenDigest } from '../tokens/token-digest.ts'
+import { sendError, sendJson } from './answers.ts'
+import { parseParameters } from './requests/parameters.ts'
+import { readBody } from './requests/request-body.ts'
+import { userinfoClaims } from './userinfo-claims.ts'
+import { findUserinfo } from './userinfo-store.ts'
+
+/**
+ * `GET|POST /oidc/me`: who the user of an access token is, as far as its scopes tell (OpenID Connect Core §5.3). For
+ * opaque tokens with `openid`: a JWT is for the API it names, so it opens nothing here.
+ */
+export const createUserinfoEndpoint =
+  ({ query, logger }: { query: Query; logger: Logger }) =>
+  async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {
+    try {
+      const token = await presentedToken(request)
+      const found = token.includes('.') ? undefined : await findOpaqueToken(query, tokenDigest('opaque-token', token))
+      const user = found && (await findUserinfo(query, found.userId))
+      if (!user) throw refusal('invalid_token', 'The access token is not valid here.')
+      const scopes = found.scope.split(' ')
+      if (!scopes.includes('openid')) {
+        throw refusal('insufficient_scope', 'The access token was not issued with openid.', ', scope="openid"')
+      }
+      sendJson(response, 200, userinfoClaims(user, scopes))
+    } catch (cause) {
+      sendError(response, cause, logger, requestId)
+    }
+  }
+
+const realm = 'Bearer realm="surrogate"'
+
+/** RFC 6750 §3: the challenge names the error. */
+const refusal = (error: OAuthErrorCode, description: string, more = '') =>
+  new OAuthError(error, description, {
+    headers: { 'WWW-Authenticate': `${realm}, error="${error}", error_description="${description}"${more}` },
+  })
+
+// RFC 6750 §2.1; the scheme is case-insensitive (RFC 9110 §11.1).
+const bearer = /^bearer +([\w\-.~+/]+=*) *$/i
+
+/** From the header, or from the form of a POST (RFC 6750 §2.2); never from the URL. */
+const presentedToken = async (request: IncomingMessage): Promise<string> => {
+  const { authorization, 'content-type': contentType } = request.headers
+  const inHeader = authorization === undefined ? undefined : bearer.exec(authorization)?.[1]
+  const body = request.method === 'POST' ? await readBody(request) : undefined
+  const inBody = body?.length ? parseParameters(body, contentType).get('access_token') : undefined
+  if (inHeader !== undefined && inBody !== undefined)
+    throw refusal('invalid_request', 'The access token is sent in two ways at once.')
+  const token = inHeader ?? inBody
+  if (token !== undefined) return token
+  if (authorization !== undefined && /^bearer /i.test(authorization))
+    throw refusal('invalid_token', 'The access token cannot be read.')
+  // RFC 6750 §3.1: without authentication information the challenge has no error.
+  throw new OAuthError('invalid_token', 'An access token is needed.', { headers: { 'WWW-Authenticate': realm } })
+}

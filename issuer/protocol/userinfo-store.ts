@@ -1,0 +1,30 @@
+import { type Query, statement } from '../../platform/database.ts'
+import type { UserProfile } from '../directory/users/user.ts'
+
+/** What userinfo may tell of a user. Times in seconds. */
+export interface UserinfoFacts {
+  id: string
+  username: string | null
+  name: string | null
+  avatar: string | null
+  primaryEmail: string | null
+  primaryPhone: string | null
+  profile: UserProfile
+  customData: Record<string, unknown>
+  identities: Record<string, unknown>
+  createdAt: number
+  updatedAt: number
+  roles: string[]
+}
+
+const select = statement(
+  'userinfo',
+  `SELECT u.id, u.username, u.name, u.avatar, u.primary_email AS "primaryEmail", u.primary_phone AS "primaryPhone",
+     u.profile, u.custom_data AS "customData", u.identities,
+     floor(extract(epoch FROM u.created_at))::float8 AS "createdAt", floor(extract(epoch FROM u.updated_at))::float8 AS "updatedAt",
+     ARRAY(SELECT r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = u.id ORDER BY r.name) AS roles
+   FROM users u WHERE u.id = $1`,
+)
+
+export const findUserinfo = async (query: Query, userId: string): Promise<UserinfoFacts | undefined> =>
+  (await query<UserinfoFacts>(select, [userId]))[0]

@@ -1,0 +1,96 @@
+import { type Query, statement } from '../../../platform/database.ts'
+import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
+import type { Act } from '../access-token.ts'
+import { representedUsers } from '../represented-users.ts'
+import { revokedCondition, type TokenColumns } from './revocation-store.ts'
+
+/**
+ * Whether a token is active (RFC 7662 §2.2): nobody revoked it, its session goes on, its people are neither suspended
+ * nor deleted, its client exists. Each question is one round trip.
+ */
+const activeCondition = (token: TokenColumns): string =>
+  `NOT ${revokedCondition(token)}
+   AND (${token.sid} IS NULL OR EXISTS (SELECT FROM impersonation_sessions WHERE id = ${token.sid} AND ended_at IS NULL))
+   AND NOT EXISTS (SELECT FROM unnest(${token.people}) AS person
+     WHERE NOT EXISTS (SELECT FROM users WHERE id = person AND NOT is_suspended))
+   AND EXISTS (SELECT FROM applications WHERE id = ${token.client})`
+
+// $1…$5: `jwtValues`.
+const jwtActive = activeCondition({
+  jti: '$1',
+  sid: '$2::text',
+  people: '$3::text[]',
+  client: '$4',
+  iat: 'to_timestamp($5::float8)',
+})
+const jwtValues = (claims: VerifiedClaims) => [
+  claims.jti,
+  claims.sid,
+  representedUsers(claims),
+  claims.client_id,
+  claims.iat,
+]
+
+const selectJwt = statement(
+  'active-jwt',
+  `SELECT ${jwtActive} AS active,
+     EXISTS (SELECT FROM resources r JOIN scopes s ON s.resource_id = r.id JOIN role_scopes rs ON rs.scope_id = s.id
+       JOIN application_roles ar ON ar.role_id = rs.role_id
+       WHERE r.indicator = ANY ($6::text[]) AND ar.application_id = $7) AS "callerHoldsPermission"`,
+)
+
+export interface JwtState {
+  active: boolean
+  /** The caller holds a permission on a resource that the token is for. */
+  callerHoldsPermission: boolean
+}
+
+/** Of a verified JWT of this issuer; `callerId` is the client that asks about it, if one does. */
+export const findJwtState = async (
+  query: Query,
+  claims: VerifiedClaims,
+  callerId?: string | undefined,
+): Promise<JwtState> => {
+  const values = [...jwtValues(claims), [claims.aud].flat(), callerId]
+  return (await query<JwtState>(selectJwt, values))[0]!
+}
+
+const selectHeld = statement(
+  'active-held',
+  `SELECT ${jwtActive} AS active, ARRAY(
+     SELECT s.name FROM application_roles ar JOIN role_scopes rs ON rs.role_id = ar.role_id
+     JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
+     WHERE ar.application_id = $4 AND r.indicator = ANY ($6::text[])) AS held`,
+)
+
+/** Of a verified JWT, and which scopes its client holds now, itself, on the resource it is for. */
+export const findHeldScopes = async (
+  query: Query,
+  claims: VerifiedClaims,
+): Promise<{ active: boolean; held: string[] }> =>
+  (await query<{ active: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))[0]!
+
+/** An active opaque token. Times in seconds. */
+export interface OpaqueToken {
+  userId: string
+  clientId: string
+  scope: string
+  sessionId: string | null
+  act: Act | null
+  iat: number
+  exp: number
+}
+
+const selectOpaque = statement(
+  'active-opaque',
+  `WITH token AS (
+     SELECT *, ARRAY(SELECT jsonb_path_query(act, 'strict $.**.sub') #>> '{}') || user_id::text AS people
+     FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
+   SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act,
+     floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
+   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
+)
+
+/** The opaque token behind a digest; undefined when it does not count (any more). */
+export const findOpaqueToken = async (query: Query, digest: Buffer): Promise<OpaqueToken | undefined> =>
+  (await query<OpaqueToken>(selectOpaque, [digest]))[0]

@@ -1,0 +1,22 @@
+import type { Mutation } from '../../base/mutate.ts'
+import { removeOpaqueTokens } from '../opaque-token-store.ts'
+import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
+import { endSessionsOfUser } from './session-store.ts'
+import { recordEnded } from './sessions.ts'
+
+/**
+ * Ends everything a user can do, and everything others do as that user, in the transaction that suspends or deletes the
+ * user, who must be locked by then: no token can be issued meanwhile. Call it last (see `revoke`).
+ */
+export const endUserAccess = async (mutation: Mutation, userId: string, endedBy: string): Promise<void> => {
+  const ended = await endSessionsOfUser(mutation.trx, userId, endedBy)
+  await removeOpaqueTokens(mutation.trx, { userId })
+  await recordEnded(mutation, ended, [{ kind: 'sub', value: userId }])
+}
+
+/** Ends all tokens issued to a client so far. Call it last (see `revoke`). */
+export const endClientAccess = async ({ trx }: Pick<Mutation, 'trx'>, clientId: string): Promise<void> => {
+  await removeOpaqueTokens(trx, { clientId })
+  const entry: NewRevocation = { kind: 'client', value: clientId }
+  await revoke(trx, [entry])
+}

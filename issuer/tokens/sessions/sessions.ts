@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import type { EventContent } from '../../../events/catalogue.ts'
+import type { impersonation } from '../../../events/records.ts'
+import type { Database } from '../../../platform/database.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { Page } from '../../base/lists/list-store.ts'
+import { booleanText } from '../../base/lists/search.ts'
+import type { Mutate, Mutation } from '../../base/mutate.ts'
+import type { OperationContext } from '../../base/route.ts'
+import { id } from '../../base/schemas.ts'
+import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
+import {
+  endSession,
+  everySession,
+  findSession,
+  listSessions,
+  type SessionFilter,
+  type SessionRow,
+} from './session-store.ts'
+
+export type SessionRecord = z.output<typeof impersonation>
+
+const toSession = (row: SessionRow): SessionRecord => ({
+  ...row,
+  startedAt: row.startedAt.getTime(),
+  expiresAt: row.expiresAt.getTime(),
+  endedAt: row.endedAt?.getTime() ?? null,
+})
+
+export const sessionParams = z.object({ id })
+/** Milliseconds since the epoch, within what a timestamp can be. */
+const moment = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
+  .transform((text) => new Date(Number(text)))
+
+export const sessionQuery = z.object({
+  userId: id.optional(),
+  actorId: id.optional(),
+  clientId: id.optional(),
+  creatorId: id.optional(),
+  ticket: z.string().min(1).max(256).optional(),
+  reason: z.string().min(1).max(1024).optional(),
+  /** `from <= startedAt < to` */
+  from: moment.optional(),
+  to: moment.optional(),
+  active: booleanText.optional(),
+})
+
+/** `Impersonation.Ended`, without the request that caused it. */
+export const sessionEnded = (row: SessionRow): EventContent => ({
+  type: 'Impersonation.Ended',
+  entity: { kind: 'impersonation', id: row.id },
+  data: toSession(row),
+})
+
+export const sessionRevocation = ({ id: value, expiresAt }: SessionRow): NewRevocation => ({
+  kind: 'sid',
+  value,
+  expiresAt,
+})
+
+/**
+ * What follows from sessions that were ended in this transaction: their events, then their revocations with `others`.
+ */
+export const recordEnded = async (
+  { trx, record }: Mutation,
+  ended: readonly SessionRow[],
+  others: readonly NewRevocation[] = [],
+): Promise<void> => {
+  for (const session of ended) await record(sessionEnded(session))
+  await revoke(trx, [...ended.map(sessionRevocation), ...others])
+}
+
+export interface SessionDependencies {
+  database: Pick<Database, 'query' | 'knex'>
+  mutate: Mutate
+}
+
+/** Reading impersonation sessions, and ending them before their token expires. */
+export const sessionOperations = ({ database, mutate }: SessionDependencies) => ({
+  async list(filter: SessionFilter, page: Page) {
+    const { rows, total } = await listSessions(database.knex, filter, page)
+    return { body: rows.map(toSession), total }
+  },
+
+  async *every(filter: SessionFilter): AsyncGenerator<SessionRecord> {
+    for await (const row of everySession(database.knex, filter)) yield toSession(row)
+  },
+
+  async get(sessionId: string): Promise<SessionRecord> {
+    const row = await findSession(database.query, sessionId)
+    if (!row) throw unknownSession(sessionId)
+    return toSession(row)
+  },
+
+  /** What has ended stays as it ended: no second event. */
+  end: (sessionId: string, context: OperationContext): Promise<void> =>
+    mutate(context, async (mutation) => {
+      const ended = await endSession(mutation.trx, sessionId, context.caller.subject)
+      if (ended) return recordEnded(mutation, [ended])
+      if (!(await findSession(mutation.trx, sessionId))) throw unknownSession(sessionId)
+    }),
+})
+
+const unknownSession = (sessionId: string) => problem('entity.not_exists_with_id', { data: { id: sessionId } })

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import type { ManagementTest } from '../../support/management.ts'
+
+/**
+ * The records that a generated request may name: `ids` stand in paths, by the path up to them, and `members` in bodies,
+ * by their name. Made anew for each operation that changes something, since many of them end what they are about. What
+ * a path names is related to what it names before (the role has the user); what a body names is not yet.
+ */
+export interface Fixtures {
+  ids: Readonly<Record<string, string>>
+  members: Readonly<Record<string, unknown>>
+}
+
+export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => {
+  const nonce = randomUUID()
+  const post = async (path: string, body: unknown) => {
+    const answer = await api.call('POST', path, body)
+    if (answer.status >= 300) throw new Error(`POST ${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const create = async (path: string, body: unknown): Promise<string> => (await post(path, body)).id
+  const userOf = (name: string) => create('/users', { name })
+  const roleOf = (name: string, type: string) => create('/roles', { name: `${name} ${nonce}`, description: 'x', type })
+  const applicationOf = (name: string) => create('/applications', { name, type: 'MachineToMachine' })
+
+  const [user, freeUser] = [await userOf('Ada'), await userOf('Grace')]
+  const [role, freeRole] = [await roleOf('has', 'User'), await roleOf('free', 'User')]
+  const [machineRole, freeMachineRole] = [await roleOf('m', 'MachineToMachine'), await roleOf('fm', 'MachineToMachine')]
+  const [application, freeApplication] = [await applicationOf('Backend'), await applicationOf('Other')]
+  const indicator = `https://api.test/${nonce}`
+  const resource = await create('/resources', { name: 'Orders', indicator })
+  const scope = await create(`/resources/${resource}/scopes`, { name: 'read:orders' })
+  const freeScope = await create(`/resources/${resource}/scopes`, { name: 'write:orders' })
+  await post(`/roles/${role}/scopes`, { scopeIds: [scope] })
+  await post(`/roles/${role}/users`, { userIds: [user] })
+  await post(`/roles/${machineRole}/applications`, { applicationIds: [application] })
+  await post(`/users/${user}/personal-access-tokens`, { name: 'laptop' })
+
+  const identities = JSON.stringify({ github: { userId: nonce } })
+  await api.database.knex('users').where({ id: user }).update({ identities })
+
+  const organization = await create('/organizations', { name: 'Acme' })
+  const organizationScope = await create('/organization-scopes', { name: `read:${nonce}` })
+  const freeOrganizationScope = await create('/organization-scopes', { name: `write:${nonce}` })
+  const organizationRole = await create('/organization-roles', {
+    name: `member ${nonce}`,
+    organizationScopeIds: [organizationScope],
+    resourceScopeIds: [scope],
+  })
+  const freeOrganizationRole = await create('/organization-roles', { name: `guest ${nonce}` })
+  const machineOrganizationRole = await create('/organization-roles', { name: `m ${nonce}`, type: 'MachineToMachine' })
+  const freeMachineOrganizationRole = await create('/organization-roles', {
+    name: `fm ${nonce}`,
+    type: 'MachineToMachine',
+  })
+  await post(`/organizations/${organization}/users`, { userIds: [user] })
+  await post(`/organizations/${organization}/users/${user}/roles`, { organizationRoleIds: [organizationRole] })
+  await post(`/organizations/${organization}/applications`, { applicationIds: [application] })
+  await post(`/organizations/${organization}/applications/${application}/roles`, {
+    organizationRoleIds: [machineOrganizationRole],
+  })
+
+  const hook = await create('/hooks', { events: ['User.Created'], config: { url: 'https://192.88.98.1/hook' } })
+  const entity = { entity_kind: 'user', entity_id: user, version: 1 }
+  const [event] = await api.database.knex('outbox').where(entity).select('id', 'seq')
+  await api.database.knex('outbox_pending').where({ seq: event.seq }).delete()
+  const [delivery] = await api.database
+    .knex('deliveries')
+    .insert({
+      hook_id: hook,
+      event_id: event.id,
+      type: 'User.Created',
+      ...entity,
+      state: 'dead',
+      finished_at: new Date(),
+    })
+    .returning('id')
+  const replay = await create(`/hooks/${hook}/replays`, { states: ['missing'] })
+  const [log] = await api.expect(200, 'GET', '/logs?page_size=1')
+  const session = `session ${nonce}`.slice(0, 21)
+  await api.database.knex('impersonation_sessions').insert({
+    id: session,
+    subject_id: user,
+    client_id: application,
+    creator_id: application,
+    scopes: [],
+    context: {},
+    token_id: nonce,
+    expires_at: new Date(Date.now() + 3_600_000),
+  })
+
+  const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
+  await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
+
+  return {
+    ids: {
+      '/users/{userId}': user,
+      '/users/{userId}/roles/{roleId}': role,
+      '/users/{userId}/personal-access-tokens/{name}': 'laptop',
+      '/users/{userId}/identities/{target}': 'github',
+      '/resources/{id}': resource,
+      '/resources/{resourceId}': resource,
+      '/resources/{resourceId}/scopes/{scopeId}': scope,
+      '/roles/{id}': role,
+      '/roles/{id}/scopes/{scopeId}': scope,
+      '/roles/{id}/users/{userId}': user,
+      '/roles/{id}/applications/{applicationId}': application,
+      '/applications/{id}': application,
+      '/applications/{id}/secrets/{name}': 'Default secret',
+      '/applications/{id}/roles/{roleId}': machineRole,
+      '/organizations/{id}': organization,
+      '/organizations/{id}/users/{userId}': user,
+      '/organizations/{id}/users/{userId}/roles/{organizationRoleId}': organizationRole,
+      '/organizations/{id}/applications/{applicationId}': application,
+      '/organizations/{id}/applications/{applicationId}/roles/{organizationRoleId}': machineOrganizationRole,
+      '/organization-roles/{id}': organizationRole,
+      '/organization-roles/{id}/scopes/{organizationScopeId}': organizationScope,
+      '/organization-roles/{id}/resource-scopes/{scopeId}': scope,
+      '/organization-scopes/{id}': organizationScope,
+      '/logs/{id}': log.id,
+      '/configs/jwt-customizer/{tokenType}': 'access-token',
+      '/configs/oidc/cookie-keys/{keyId}': 'unknown',
+      '/impersonations/{id}': session,
+      '/hooks/{id}': hook,
+      '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
+      '/hooks/{id}/replays/{replayId}': replay,
+      // The machine's role has no users: what a path names depends on the operation.
+      'deleteRoleApplication /roles/{id}': machineRole,
+      'addRoleApplications /roles/{id}': freeMachineRole,
+      'addRoleUsers /roles/{id}': freeRole,
+    },
+    members: {
+      userId: user,
+      actorId: freeUser,
+      clientId: application,
+      userIds: [freeUser],
+      applicationIds: [freeApplication],
+      scopeIds: [freeScope],
+      resourceScopeIds: [freeScope],
+      roleIds: [freeRole],
+      organizationScopeIds: [freeOrganizationScope],
+      organizationRoleIds: [freeOrganizationRole],
+      organizationRoleNames: [`guest ${nonce}`],
+      'addApplicationRoles roleIds': [freeMachineRole],
+      'replaceApplicationRoles roleIds': [freeMachineRole],
+      'addOrganizationUsersRoles userIds': [user],
+      'addOrganizationApplicationsRoles applicationIds': [application],
+      'addOrganizationApplicationsRoles organizationRoleIds': [freeMachineOrganizationRole],
+      'addOrganizationApplicationRoles organizationRoleIds': [freeMachineOrganizationRole],
+      'addOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
+      'replaceOrganizationApplicationRoles organizationRoleIds': [freeMachineOrganizationRole],
+      'replaceOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
+      resource: indicator,
+      scopes: ['read:orders'],
+      'createPersonalAccessToken scopes': ['read:orders'],
+      name: `a name of ${nonce}`,
+      'createScope name': `name:${nonce}`,
+      'updateScope name': `name:${nonce}`,
+      'createOrganizationScope name': `name:${nonce}`,
+      'updateOrganizationScope name': `name:${nonce}`,
+      'createApplicationSecret name': 'Second',
+      'deletePersonalAccessToken name': 'laptop',
+      currentName: 'laptop',
+      username: `ada_${nonce.replaceAll('-', '_')}`,
+      primaryEmail: `${nonce}@example.test`,
+      primaryPhone: `1202${String(Number.parseInt(nonce.slice(0, 8), 16) % 10_000_000).padStart(7, '0')}`,
+      indicator: `https://other.test/${nonce}`,
+      events: ['User.Created'],
+      event: 'User.Created',
+      script,
+      url: 'https://192.88.98.1/other',
+      expiresAt: Date.now() + 86_400_000,
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import { verify } from '@node-rs/argon2'
+import { expect, test } from 'vitest'
+import { createPasswordHasher } from '../../../../issuer/directory/users/password.ts'
+
+test('a digest verifies its password and no other, and no two are alike', async () => {
+  const { hash } = createPasswordHasher()
+  const [first, second] = await Promise.all([hash('correct horse'), hash('correct horse')])
+  expect(first.algorithm).toBe('Argon2id')
+  expect(first.digest).not.toBe(second.digest)
+  expect(await verify(first.digest, 'correct horse')).toBe(true)
+  expect(await verify(first.digest, 'correct horsé')).toBe(false)
+})
+
+test('a burst beyond the queue is refused at once, and the rest is served', async () => {
+  const { hash } = createPasswordHasher({ concurrency: 1, maxWaiting: 2 })
+  const results = await Promise.allSettled(Array.from({ length: 5 }, () => hash('correct horse')))
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  expect(results[4]).toMatchObject({ reason: { code: 'server.unavailable', status: 503 } })
+  expect((await hash('once more')).algorithm).toBe('Argon2id')
+})

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { managementScopes } from '../../../../issuer/base/authorization.ts'
+import { refusals } from '../../../../issuer/protocol/grants/token-exchange/refusal.ts'
+
+const page = await readFile(new URL('../../../../docs/integrators.md', import.meta.url), 'utf8')
+
+/** The first column of the table whose head begins with this cell. */
+const firstColumn = (head: string): string[] => {
+  const lines = page.split('\n')
+  const start = lines.findIndex((line) => line.startsWith(`| ${head} |`))
+  const length = lines.slice(start).findIndex((line) => !line.startsWith('|'))
+  return lines.slice(start + 2, start + length).map((line) => line.split('|')[1]!.trim().replaceAll('`', ''))
+}
+
+test('every reason of a refused exchange is on the integrators’ page, and no other', () => {
+  expect(firstColumn('`reason`')).toEqual(Object.keys(refusals))
+})
+
+test('every permission of the Management API is on the integrators’ page', () => {
+  for (const name of Object.keys(managementScopes)) expect(page).toContain(`\`${name}\``)
+})
