@@ -9,6 +9,7 @@ import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { parseGatewayConfig } from './config/load.ts'
 import type { gatewayFile } from './config/settings/file.ts'
+import { issuer as issuerSettings } from './config/settings/issuer.ts'
 import type { access } from './config/settings/route.ts'
 import { type GuardedRequest, rewriteRequest, targetOf } from './express-request.ts'
 import { createGateway, type Gateway } from './gateway.ts'
@@ -182,15 +183,18 @@ export const protect = (options: ProtectOptions): Guard => {
 /** Its defaults: `case sensitive routing` and `strict routing` are off. */
 const asExpress = { case: 'insensitive', trailingSlash: 'ignore' } as const
 
+/** Members of the file that are options by themselves. */
+const ofFile = ['decisionLog', 'accessLog', 'limits', 'trustedProxies', 'forwardedBy', 'allowInsecure'] as const
+
 const configOf = (options: ProtectOptions) => {
   const { issuer, audience, policies, pathEquality, logger: _logger, metrics: _metrics, ...members } = options
-  const { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations, ...others } = members
-  const { decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure, ...route } = others
-  const forEach = { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations }
+  const [forEach, others] = divided(members, Object.keys(issuerSettings.shape))
+  // What is no option at all is left among the members of the route, where it is refused.
+  const [more, route] = divided(others, ofFile)
   const issuers = [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) }))
   const file = {
     version: 1,
-    ...{ decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure },
+    ...more,
     issuers,
     policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
@@ -210,4 +214,11 @@ const configOf = (options: ProtectOptions) => {
     ],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
+}
+
+/** The members of these names, and the others. */
+const divided = (members: object, names: readonly string[]): [object, object] => {
+  const isNamed = ([name]: [string, unknown]) => names.includes(name)
+  const all = Object.entries(members)
+  return [Object.fromEntries(all.filter(isNamed)), Object.fromEntries(all.filter((entry) => !isNamed(entry)))]
 }
