@@ -175,7 +175,7 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
   return (context: RequestContext): void => {
     const { response } = context
     response.on('close', () => {
-      if (!response.writableFinished) context.answer?.cancel()
+      if (!response.writableFinished) context.upstreamRequest?.cancel()
       onFinish(context)
     })
     // RFC 9112 §9.3.2: a pipelined request begins when the answers before it are out. Upstream the requests would

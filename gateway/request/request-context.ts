@@ -37,8 +37,8 @@ export interface RequestContext {
   assertion: string | undefined
   /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
   answerFields: Record<string, string> | undefined
-  /** forward, upgrade */
-  answer: UpstreamAnswer | undefined
+  /** forward, upgrade: the request upstream, which ends when the client goes away */
+  upstreamRequest: { cancel(): void } | undefined
   /** why it was refused or failed */
   error: AppError | undefined
 }
@@ -82,12 +82,6 @@ export interface CanonicalRequest {
   readonly bodyLength: number | undefined
   /** What `x-forwarded-for` says upstream. */
   readonly forwardedFor: string
-}
-
-/** What is being fetched from the upstream. */
-export interface UpstreamAnswer {
-  /** Ends the upstream request, since the client went away. */
-  cancel(): void
 }
 
 /** Returned by a stage that has answered the request itself: no later stage runs. */
@@ -142,6 +136,6 @@ export const newRequestContext = (
   input: undefined,
   decision: undefined,
   answerFields: undefined,
-  answer: undefined,
+  upstreamRequest: undefined,
   error: undefined,
 })

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Dispatcher, errors } from 'undici'
-import { AppError } from '../../platform/problem.ts'
-import { type ProblemCode, problem } from '../refusals/problems.ts'
+import type { Dispatcher } from 'undici'
+import { problem } from '../refusals/problems.ts'
 import type { DecidedRequest, RequestContext, Stage } from '../request/request-context.ts'
 import type { ActiveRequest } from './active-requests.ts'
 import { addAnswerFields, answerHeaders } from './answer-headers.ts'
@@ -9,6 +8,7 @@ import { ClientRate } from './client-rate.ts'
 import { type Upstreams, upstreamOf } from './require-upstream.ts'
 import { answerTrailers } from './trailers.ts'
 import type { Upstream } from './upstream.ts'
+import { upstreamError } from './upstream-error.ts'
 import { upstreamHeaders, upstreamPath } from './upstream-request.ts'
 
 /**
@@ -39,25 +39,25 @@ export const createForward =
     const upstream = upstreamOf(upstreams, route)
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
     if (upstream.activeRequests.size >= upstream.maxRequests) throw problem('server.unavailable')
-    const answer = new Answer(context, upstream, fail)
-    context.answer = answer
+    const forwarded = new ForwardedRequest(context, upstream, fail)
+    context.upstreamRequest = forwarded
     if (context.headers.expect !== undefined) context.response.writeContinue()
-    if (bodyLength === 0) answer.dispatch(null)
-    else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(context.incoming, answer)
-    else answer.dispatch(chunksOf(context.incoming, route.bodySize, answer))
+    if (bodyLength === 0) forwarded.dispatch(null)
+    else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(context.incoming, forwarded)
+    else forwarded.dispatch(chunksOf(context.incoming, route.bodySize, forwarded))
   }
 
-const readAhead = (incoming: IncomingMessage, answer: Answer): void => {
+const readAhead = (incoming: IncomingMessage, forwarded: ForwardedRequest): void => {
   const chunks: Buffer[] = []
-  answer.waitsForClient = true
+  forwarded.waitsForClient = true
   incoming.on('data', (chunk: Buffer) => {
-    answer.clientRate.moved(chunk.length)
+    forwarded.clientRate.moved(chunk.length)
     chunks.push(chunk)
   })
   incoming.once('end', () => {
-    answer.waitsForClient = false
+    forwarded.waitsForClient = false
     // The client may have left in between, or have been too slow.
-    if (!answer.ended) answer.dispatch(wholeOf(chunks))
+    if (!forwarded.ended) forwarded.dispatch(wholeOf(chunks))
   })
 }
 
@@ -73,39 +73,25 @@ const tooLarge = () => problem('content_too_large')
  * The body as it arrives. Leaves the connection to the client open when the upstream stops reading: its answer must
  * still get there.
  */
-async function* chunksOf(incoming: IncomingMessage, limit: number, answer: Answer): AsyncGenerator<Buffer> {
+async function* chunksOf(
+  incoming: IncomingMessage,
+  limit: number,
+  forwarded: ForwardedRequest,
+): AsyncGenerator<Buffer> {
   let size = 0
-  answer.waitsForClient = true
+  forwarded.waitsForClient = true
   for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
-    answer.clientRate.moved(chunk.length)
+    forwarded.clientRate.moved(chunk.length)
     if (size > limit) throw tooLarge()
-    answer.waitsForClient = false
+    forwarded.waitsForClient = false
     yield chunk
-    answer.waitsForClient = true
+    forwarded.waitsForClient = true
   }
-  answer.waitsForClient = false
+  forwarded.waitsForClient = false
 }
 
-/** What an error of undici or of the network means for the caller. */
-const meanings: Record<string, ProblemCode> = {
-  UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
-  ETIMEDOUT: 'upstream_timeout',
-  UND_ERR_HEADERS_OVERFLOW: 'upstream_protocol_error',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_protocol_error',
-  ERR_INVALID_CHAR: 'upstream_protocol_error',
-  ERR_HTTP_INVALID_STATUS_CODE: 'upstream_protocol_error',
-  UND_ERR_INVALID_ARG: 'server.error',
-}
-
-export const upstreamError = (cause: Error): AppError => {
-  if (cause instanceof AppError) return cause
-  const { code = '' } = cause as NodeJS.ErrnoException
-  const otherwise = cause instanceof errors.HTTPParserError ? 'upstream_protocol_error' : 'upstream_unavailable'
-  return problem(meanings[code] ?? otherwise, { cause })
-}
-
-const flushHead = (answer: Answer): void => answer.flushHead()
+const flushHead = (forwarded: ForwardedRequest): void => forwarded.flushHead()
 
 const clientGone = new Error('the client went away')
 
@@ -113,7 +99,7 @@ const clientGone = new Error('the client went away')
  * A request that holds a slot of its upstream, from its admission to the end of the upstream's answer. A class, unlike
  * elsewhere: undici calls its methods on every chunk, and a prototype is cheaper than five closures a request.
  */
-class Answer implements Dispatcher.DispatchHandler, ActiveRequest {
+class ForwardedRequest implements Dispatcher.DispatchHandler, ActiveRequest {
   place = -1
   /**
    * Whether the rest of its body is awaited. While it reads the answer too slowly, the controller is paused instead.

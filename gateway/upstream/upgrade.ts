@@ -10,10 +10,10 @@ import {
   type Stage,
 } from '../request/request-context.ts'
 import { addAnswerFields, answerHeaders } from './answer-headers.ts'
-import { upstreamError } from './forward.ts'
 import type { OpenWebSockets } from './open-websockets.ts'
 import { type Upstreams, upstreamOf } from './require-upstream.ts'
 import type { Upstream } from './upstream.ts'
+import { upstreamError } from './upstream-error.ts'
 import { upstreamHeaders, upstreamPath } from './upstream-request.ts'
 import { WebSocketBridge } from './websocket-bridge.ts'
 import { checkHandshake, checkOrigin, handshakeHeaders, isAccepted } from './websocket-handshake.ts'
@@ -68,7 +68,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
       bridge.destroy()
       throw problem('server.unavailable')
     }
-    context.answer = { cancel: () => void bridge.destroy() }
+    context.upstreamRequest = { cancel: () => void bridge.destroy() }
 
     const failed = (error: Error) => {
       if (bridge.destroyed) return
@@ -94,7 +94,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
       },
       onRefusal(answer) {
         // 401, 404, a redirect.
-        context.answer = { cancel: () => void answer.destroy() }
+        context.upstreamRequest = { cancel: () => void answer.destroy() }
         answer.on('error', () => context.response.destroy())
         // When nothing moves, because of the upstream or of the client.
         answer.setTimeout(upstream.clientTimeout, () => void answer.destroy(new Error('nothing moved')))

@@ -14,7 +14,7 @@ const withoutSegments = (path: string, count: number): string => {
   return end < 0 ? '/' : path.slice(end)
 }
 
-/** As a flat list. Makes it of the fields that the request came with, once. */
+/** As a flat list. Made in the place of `forwardable`, so it is called once for a request. */
 export const upstreamHeaders = (context: DecidedRequest): string[] => {
   const { id, headers, request, route, decision, principal, assertion } = context
   const { forwardable: flat, authorization, via } = headers
