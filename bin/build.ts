@@ -5,7 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { z } from 'zod'
-import { gatewayJsonSchema } from '../gateway/config-json-schema.ts'
+import { gatewayJsonSchema } from '../gateway/config/json-schema.ts'
 import { importGraph, namingEmittedFiles } from './build/emitted-imports.ts'
 import { commandLine, gatewaySchemaFile, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
 

@@ -7,54 +7,57 @@ import { createLogger, type Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
-import { admit, type GuardedRequest, targetOf } from './admit.ts'
-import { parseGatewayConfig } from './config.ts'
-import type { gatewaySchema } from './config-schema.ts'
-import { newExchange } from './exchange.ts'
+import { parseGatewayConfig } from './config/load.ts'
+import type { gatewayFile } from './config/settings/file.ts'
+import { issuer as issuerSettings } from './config/settings/issuer.ts'
+import type { access } from './config/settings/route.ts'
+import { type GuardedRequest, rewriteRequest, targetOf } from './express-request.ts'
 import { createGateway, type Gateway } from './gateway.ts'
 import { createFail, guardStages } from './pipeline.ts'
-import { problem } from './problems.ts'
+import { problem } from './refusals/problems.ts'
+import { newRequestContext } from './request/request-context.ts'
 import { createSharedParts } from './shared-parts.ts'
 
-type ConfigurationFile = z.input<typeof gatewaySchema>
+type ConfigurationFile = z.input<typeof gatewayFile>
 type UpstreamMembers = NonNullable<ConfigurationFile['upstreams']>[string]
-type RouteMembers = NonNullable<ConfigurationFile['routes']>[number]
+/** The settings of a route that are about who may ask: each is an option of a guard. */
+type AccessMembers = z.input<z.ZodObject<typeof access>>
+
+/** Options are only read, so lists may be constants (`as const`). */
+type ReadOnlyLists<Members> = {
+  [Name in keyof Members]: Members[Name] extends (infer Item)[] | undefined ? readonly Item[] : Members[Name]
+}
 
 /** An entry of `issuers:` in `gateway.yaml`. */
 export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]
 
-/** What may differ from one guard to another of the same application. Members mean what they mean for a route of `gateway.yaml`. */
-export interface RouteOptions
-  extends Pick<
-    RouteMembers,
-    | 'issuers'
-    | 'entrypoint'
-    | 'impersonation'
-    | 'context'
-    | 'insufficientScopeStatus'
-    | 'encodedSlash'
-    | 'matrixParameters'
-    | 'acceptPersonalAccessTokens'
-    | 'isolation'
-    | 'rateLimit'
-    | 'forwardAuthorization'
-  > {
+/**
+ * What may differ from one guard to another of the same application. Members mean what they mean for a route of
+ * `gateway.yaml`.
+ */
+export interface RouteOptions extends Omit<ReadOnlyLists<AccessMembers>, 'audience'> {
   /** For logs, metrics and policies. Default `protected`. */
   id?: string
   /** Any of them. */
   audience: string | readonly string[]
-  /** All of them. */
-  scopes?: readonly string[]
-  policyHeaders?: readonly string[]
   /** What the application takes for the same, for `folded` of the policy's input. Default: what Express does. */
   pathEquality?: UpstreamMembers['pathEquality']
 }
 
-/** Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working directory. */
+/**
+ * Members mean what they mean in `gateway.yaml`, durations and defaults too. Paths are relative to the working
+ * directory.
+ */
 export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions, 'issuer'>> {
-  /** The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each of a list. */
+  /**
+   * The exact `iss`, or several issuers. What is set for one issuer beside it (`jwksUri`, `client`, …) holds for each
+   * of a list.
+   */
   issuer: string | readonly (string | IssuerOptions)[]
-  /** A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come with the package. */
+  /**
+   * A folder of rules, a bundle file or its address, or all members of `policies:`. Default: the policies that come
+   * with the package.
+   */
   policies?: string | ConfigurationFile['policies']
   decisionLog?: ConfigurationFile['decisionLog']
   accessLog?: ConfigurationFile['accessLog']
@@ -69,7 +72,10 @@ export interface ProtectOptions extends RouteOptions, Partial<Omit<IssuerOptions
   metrics?: Metrics
 }
 
-/** Who is asking, for the handlers behind a guard: the members of the policy input that come from the token, and the decision. */
+/**
+ * Who is asking, for the handlers behind a guard: the members of the policy input that come from the token, and the
+ * decision.
+ */
 export interface RequestAuth extends Required<Pick<PolicyInput, 'token' | 'subject'>> {
   /** Who acts for the subject; absent when nobody does. */
   actor?: PolicyInput['actor']
@@ -90,7 +96,10 @@ declare global {
 
 export interface Guard {
   (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void
-  /** Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then requests wait, 5 s at most. */
+  /**
+   * Resolves when keys, revocations and policies are loaded; rejects when the policies cannot be used. Until then
+   * requests wait, 5 s at most.
+   */
   ready: Promise<void>
   /** Another guard for the same issuers: keys, revocations and policies are shared. Closed with this one. */
   with(options: Partial<RouteOptions>): Guard
@@ -101,14 +110,15 @@ export interface Guard {
   close(): Promise<void>
 }
 
-/** Requests of before the guard is ready wait this long for it, in ms; then they are answered as well as can be. */
+/** How long requests wait for the guard to be ready, in ms. After that they are served with what has loaded. */
 const longestWait = 5_000
 
 /**
- * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler in the place of the
- * upstream. A refused request is answered as the gateway answers it. What gets through has `request.auth`, the canonical URL, `x-auth-*`
- * fields that can be believed, and no others of that kind; `x-forwarded-*` are left to the framework's own trust setting. Throws
- * `StartupError` for options that cannot be right.
+ * Middleware for Express and everything that calls handlers the same way: the gateway's pipeline with the next handler
+ * in the place of the upstream. A refused request is answered as the gateway answers it. What gets through has
+ * `request.auth`, the canonical URL, `x-auth-*` fields that can be believed, and no others of that kind;
+ * `x-forwarded-*` are left to the framework's own trust setting. Throws `StartupError` for options that cannot be
+ * right.
  */
 export const protect = (options: ProtectOptions): Guard => {
   const { logger = createLogger({ name: 'surrogate', level: 'warn' }), metrics = createMetrics() } = options
@@ -118,30 +128,32 @@ export const protect = (options: ProtectOptions): Guard => {
   const guardWith = (wanted: ProtectOptions): Guard => {
     const derived: Guard[] = []
     let gateway: Gateway | undefined
-    let serving = false
+    /** Set once requests need not wait. */
+    let serving: Gateway | undefined
     const opening = createGateway({ config: configOf(wanted), logger, metrics, shared, stages: guardStages })
     const ready = opening.then((made) => {
       gateway = made
       return made.ready
     })
-    // Told to whoever awaits it; requests are refused all the same.
+    // Whoever awaits `ready` gets the error too; requests are refused.
     ready.catch((error: unknown) => logger.error({ err: error }, 'the guard cannot start'))
     const begun = opening.then(async (made) => {
       await Promise.race([made.ready.catch(() => {}), delay(longestWait, undefined, { ref: false })])
-      serving = true
+      serving = made
+      return made
     })
     begun.catch(() => {})
 
     const guard = (request: GuardedRequest, response: ServerResponse, next: (error?: unknown) => void): void => {
-      const exchange = newExchange(request, response, targetOf(request), (passed) => {
-        admit(request, passed)
+      const context = newRequestContext(request, response, targetOf(request), (passed) => {
+        rewriteRequest(request, passed)
         next()
       })
-      if (serving) gateway!.start(exchange)
+      if (serving) serving.start(context)
       else {
         begun.then(
-          () => gateway!.start(exchange),
-          (cause: unknown) => fail(exchange, problem('server.unavailable', { cause })),
+          (made) => made.start(context),
+          (cause: unknown) => fail(context, problem('server.unavailable', { cause })),
         )
       }
     }
@@ -171,20 +183,23 @@ export const protect = (options: ProtectOptions): Guard => {
 /** Its defaults: `case sensitive routing` and `strict routing` are off. */
 const asExpress = { case: 'insensitive', trailingSlash: 'ignore' } as const
 
+/** Members of the file that are options by themselves. */
+const ofFile = ['decisionLog', 'accessLog', 'limits', 'trustedProxies', 'forwardedBy', 'allowInsecure'] as const
+
 const configOf = (options: ProtectOptions) => {
   const { issuer, audience, policies, pathEquality, logger: _logger, metrics: _metrics, ...members } = options
-  const { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations, ...others } = members
-  const { decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure, ...route } = others
-  const forEach = { jwksUri, algorithms, typ, clockSkew, client, tokenEndpoint, revocations }
+  const [forEach, others] = divided(members, Object.keys(issuerSettings.shape))
+  // What is no option at all is left among the members of the route, where it is refused.
+  const [more, route] = divided(others, ofFile)
   const issuers = [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) }))
   const file = {
     version: 1,
-    ...{ decisionLog, accessLog, limits, trustedProxies, forwardedBy, allowInsecure },
+    ...more,
     issuers,
     policies: typeof policies === 'string' ? { [isAddress(policies) ? 'bundle' : 'path']: policies } : policies,
     // Documents at well-known paths are the application's own.
     resourceMetadata: false,
-    // Named because a route must; nothing is sent there.
+    // A route must name an upstream; nothing is sent to this one.
     upstreams: { next: { url: 'http://localhost', pathEquality: { ...asExpress, ...pathEquality } } },
     // A guard is one route, and `issuer` says whose tokens it takes.
     routes: [
@@ -199,4 +214,11 @@ const configOf = (options: ProtectOptions) => {
     ],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
+}
+
+/** The members of these names, and the others. */
+const divided = (members: object, names: readonly string[]): [object, object] => {
+  const isNamed = ([name]: [string, unknown]) => names.includes(name)
+  const all = Object.entries(members)
+  return [Object.fromEntries(all.filter(isNamed)), Object.fromEntries(all.filter((entry) => !isNamed(entry)))]
 }

@@ -1,22 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import type { AppError } from '../platform/problem.ts'
-import { refuse } from './canonical-target.ts'
-import { answered, type Exchange, type Stage } from './exchange.ts'
-import type { RequestHeaders } from './headers.ts'
-import { sendProblem } from './problem-response.ts'
-import { problem } from './problems.ts'
+import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { sendProblem } from './refusals/problem-response.ts'
+import { problem } from './refusals/problems.ts'
+import { refuse } from './request/canonical-target.ts'
+import { eachField, lowerCaseNames, valuesOf } from './request/field-list.ts'
+import type { RequestHeaders } from './request/headers.ts'
+import { answered, type DecidedRequest, type RequestContext, type Stage } from './request/request-context.ts'
 
 /**
- * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public listener, answers
- * only to `trustedProxies`, and decides with the same stages as the proxy. What the proxies do differently is a row of `dialects`.
+ * Forward-auth: another proxy asks about each request and forwards it itself. It is asked at one path of the public
+ * listener, answers only to `trustedProxies`, and decides with the same stages as the proxy. What the proxies do
+ * differently is a row of `dialects`.
  */
-export interface ForwardAuthSettings {
-  /** Where it is asked; with Envoy the prefix of what it is asked about. */
-  path: string
-  dialect: Dialect
-}
-
-export type Dialect = keyof typeof dialects
 
 /** The request that is asked about, as the proxy received it. */
 export interface OriginalRequest {
@@ -26,42 +22,37 @@ export interface OriginalRequest {
 }
 
 interface DialectRow {
-  original(exchange: Exchange, headers: RequestHeaders, path: string): OriginalRequest
+  original(context: RequestContext, headers: RequestHeaders, path: string): OriginalRequest
   /** Whether the proxy knows only yes (2xx), 401 and 403, and takes everything else for a failure of its own. */
   knowsOnlyDenials: boolean
 }
 
-/** Exactly once: a field that came twice could be the client's own beside the proxy's. */
-const onlyField = ({ incoming }: Exchange, name: string): string => {
-  const { rawHeaders } = incoming
-  let found: string | undefined
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]!.toLowerCase() !== name) continue
-    if (found !== undefined) throw refuse(`The proxy sent more than one ${name} field.`)
-    found = rawHeaders[index + 1]!
-  }
+/** A field must come exactly once: of two, one could be the client's own. */
+const onlyField = ({ incoming }: RequestContext, name: string): string => {
+  const [found, ...others] = valuesOf(lowerCaseNames(incoming.rawHeaders), name)
+  if (others.length > 0) throw refuse(`The proxy sent more than one ${name} field.`)
   if (found === undefined) throw refuse(`The proxy sent no ${name} field.`)
   return found
 }
 
 /** Traefik and Caddy say in `X-Forwarded-*` everything that they asked about. */
-const forwardedFields = (exchange: Exchange): OriginalRequest => {
-  onlyField(exchange, 'x-forwarded-proto')
+const forwardedFields = (context: RequestContext): OriginalRequest => {
+  onlyField(context, 'x-forwarded-proto')
   return {
-    method: onlyField(exchange, 'x-forwarded-method'),
-    target: onlyField(exchange, 'x-forwarded-uri'),
-    host: onlyField(exchange, 'x-forwarded-host'),
+    method: onlyField(context, 'x-forwarded-method'),
+    target: onlyField(context, 'x-forwarded-uri'),
+    host: onlyField(context, 'x-forwarded-host'),
   }
 }
 
 const dialects = {
-  // `auth_request` sends what its location says: method and target in fields of their own. The host is the Host that it was told to keep,
-  // never X-Forwarded-Host, which nginx would pass on from the client.
+  // `auth_request` sends what its location says: method and target in fields of their own. The host is the Host that it
+  // was told to keep, never X-Forwarded-Host, which nginx would pass on from the client.
   nginx: {
-    original: (exchange, { host }) => {
-      onlyField(exchange, 'x-forwarded-proto')
-      const method = onlyField(exchange, 'x-original-method')
-      return { method, target: onlyField(exchange, 'x-original-uri'), host }
+    original: (context, { host }) => {
+      onlyField(context, 'x-forwarded-proto')
+      const method = onlyField(context, 'x-original-method')
+      return { method, target: onlyField(context, 'x-original-uri'), host }
     },
     knowsOnlyDenials: true,
   },
@@ -70,17 +61,15 @@ const dialects = {
   // ext_authz over HTTP sends the request's own method and Host, and its target behind `path_prefix`.
   envoy: {
     original: ({ incoming, target }, { host }, path) => ({
-      method: incoming.method!,
+      method: incoming.method ?? '',
       target: target.slice(path.length),
       host,
     }),
     knowsOnlyDenials: false,
   },
-} satisfies Record<string, DialectRow>
+} satisfies Record<ForwardAuthSettings['dialect'], DialectRow>
 
-export const dialectNames = Object.keys(dialects) as [Dialect, ...Dialect[]]
-
-/** Whether a request target asks for a decision. As received: another spelling of the path is another path. */
+/** Whether a request target asks for a decision. Compared as received: another spelling of the path does not ask. */
 export const asksForDecision =
   ({ path, dialect }: ForwardAuthSettings) =>
   (target: string): boolean => {
@@ -89,45 +78,46 @@ export const asksForDecision =
     return dialect === 'envoy' ? next === '/' : next === undefined || next === '?'
   }
 
-/** For `createReadRequest`: what is decided on is the request that the proxy tells of. */
+/** For `createReadRequest`: the decision is about the request that the proxy describes. */
 export const originalRequest =
   ({ path, dialect }: ForwardAuthSettings) =>
-  (exchange: Exchange, headers: RequestHeaders, trusted: boolean): OriginalRequest => {
+  (context: RequestContext, headers: RequestHeaders, trusted: boolean): OriginalRequest => {
     if (!trusted) throw problem('not_found', { detail: 'Decisions are given to trusted proxies only.' })
     const row: DialectRow = dialects[dialect]
-    const original = row.original(exchange, headers, path)
+    const original = row.original(context, headers, path)
     if (!/^[A-Z][A-Z-]{0,31}$/.test(original.method)) throw refuse('The method is not one in capital letters.')
     return original
   }
 
-/** Every field that says who is asking. Those without a value are sent empty, so that a proxy copies nothing that the client had sent. */
+/**
+ * Every field that says who is asking. Those without a value are sent empty, so that a proxy copies nothing that the
+ * client had sent.
+ */
 const identityFields = [
   ...['x-auth-sub', 'x-auth-act', 'x-auth-act-chain', 'x-auth-scope', 'x-auth-client-id', 'x-auth-sid'],
   'x-auth-assertion',
 ]
 
 /** The last stage, instead of forwarding: 200 with the fields that the proxy puts on the request. */
-export const createAnswerDecision = (): Stage => (exchange) => {
-  const { principal, decision, assertion, headers, request, route, response, id } = exchange
+export const createAnswerDecision = (): Stage<DecidedRequest> => (context) => {
+  const { principal, decision, assertion, headers, request, route, response, id } = context
   // The proxy forwards the target as it received it: whoever is behind it would get the token.
-  if (request!.accessToken) throw refuse('The query holds an access token.')
-  const fields: Record<string, string> = { ...decision?.headers }
+  if (request.accessToken) throw refuse('The query holds an access token.')
+  const fields: Record<string, string> = { ...decision.headers }
   for (const name of identityFields) fields[name] = ''
-  const ours = principal?.identityHeaders ?? []
-  for (let index = 0; index < ours.length; index += 2) fields[ours[index]!] = ours[index + 1]!
+  eachField(principal?.identityHeaders ?? [], (name, value) => {
+    fields[name] = value
+  })
   if (assertion !== undefined) fields['x-auth-assertion'] = assertion
   // The access token in place of a personal one; nothing where the route keeps it from the upstream.
-  fields['authorization'] = route!.forwardAuthorization ? (headers!.authorization ?? '') : ''
+  fields['authorization'] = route.forwardAuthorization ? (headers.authorization ?? '') : ''
   response.writeHead(200, { ...fields, 'content-length': 0, 'cache-control': 'no-store', 'x-request-id': id }).end()
   return answered
 }
 
-/** Routes without an upstream are for forward-auth only: for the proxy they are none, and no less exact route takes their place. */
-export const requireUpstream: Stage = ({ route }) => {
-  if (route!.upstream === '') throw problem('not_found')
-}
-
-/** How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason. */
+/**
+ * How refusals are sent. Where only 401 and 403 are understood the real status is told in a field beside the reason.
+ */
 export const sendRefusal = ({ dialect }: ForwardAuthSettings): typeof sendProblem => {
   if (!dialects[dialect].knowsOnlyDenials) return sendProblem
   return (response: ServerResponse, error: AppError, id: string, closing: boolean, fields = error.headers) => {

@@ -4,13 +4,14 @@ import { type Clock, systemClock } from '../platform/clock.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
-import { createProxyTrust } from './client-address.ts'
-import type { GatewayConfig } from './config.ts'
-import { type Exchange, newExchange, type Stage } from './exchange.ts'
-import { asksForDecision, type ForwardAuthSettings, sendRefusal } from './forward-auth.ts'
-import { createIdentityAssertions, readIdentityKeys } from './identity-assertion.ts'
+import { createVerifiedTokenCache } from './caller/verified-token-cache.ts'
+import type { GatewayConfig } from './config/load.ts'
+import { protectedResourceDocuments } from './config/resource-metadata.ts'
+import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { asksForDecision, sendRefusal } from './forward-auth.ts'
+import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
-import { createOpenWebSockets } from './open-websockets.ts'
+import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
 import {
   createFail,
   createPipeline,
@@ -19,14 +20,14 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
-import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './policies.ts'
-import { protectedResourceDocuments } from './protected-resource.ts'
-import { createRequestLogs } from './request-logs.ts'
-import { createRouter } from './router.ts'
+import { createProxyTrust } from './request/client-address.ts'
+import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
+import type { UnparsedRequest } from './request/unparsed.ts'
+import { createRouter } from './routing/router.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
-import type { UnreadRequest } from './unreadable.ts'
-import { upgradeExchange } from './upgrade.ts'
-import { createVerifiedTokenCache } from './verified-token-cache.ts'
+import { createIdentityAssertions, readIdentityKeys } from './upstream/identity-assertion.ts'
+import { createOpenWebSockets } from './upstream/open-websockets.ts'
+import { upgradeContext } from './upstream/upgrade.ts'
 
 export interface GatewayOptions {
   config: GatewayConfig
@@ -46,12 +47,15 @@ export interface GatewayOptions {
 export interface Gateway {
   /** For `http.createServer`; the server's limits are the caller's business (`startGateway` sets them). */
   handler: RequestListener
-  /** For the server's `upgrade` event, where routes have `websocket: true`; the server then needs `shouldUpgradeCallback: opensWebSocket`. */
+  /**
+   * For the server's `upgrade` event, where routes have `websocket: true`; the server then needs
+   * `shouldUpgradeCallback: opensWebSocket`.
+   */
   upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => void
-  /** The same for an exchange that was made elsewhere. */
-  start: (exchange: Exchange) => void
+  /** The same for a request whose context was made elsewhere. */
+  start: (context: RequestContext) => void
   /** Logs and counts what was refused on a bare socket. */
-  note: (unread: UnreadRequest) => void
+  recordUnparsed: (unparsed: UnparsedRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
   checks: Record<string, () => { ok: boolean; detail?: string }>
@@ -64,7 +68,9 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint. */
+/**
+ * Builds a gateway without a listener. Throws `StartupError` when the policies cannot be loaded or lack an entrypoint.
+ */
 export const createGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const lifecycle = createLifecycle({ logger: options.logger })
   try {
@@ -127,27 +133,27 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
 
   let underWay = 0
   let onIdle: (() => void)[] = []
-  const onFinish = (exchange: Exchange) => {
-    count.finished(exchange)
-    logs.write(exchange)
+  const onFinish = (context: RequestContext) => {
+    count.finished(context)
+    logs.write(context)
     if (--underWay > 0) return
     for (const resolve of onIdle) resolve()
     onIdle = []
   }
   const answering = { logger, onFinish, refusals }
   const pass = createPipeline((options.stages ?? proxyStages)(parts), answering)
-  const run = config.forwardAuth ? decidingFor(config.forwardAuth, parts, answering, pass) : pass
-  const start = (exchange: Exchange) => {
+  const run = config.forwardAuth ? decideOrPass(config.forwardAuth, parts, answering, pass) : pass
+  const start = (context: RequestContext) => {
     underWay++
-    run(exchange)
+    run(context)
   }
 
   return {
-    handler: (incoming, response) => start(newExchange(incoming, response)),
-    upgrade: (incoming, socket, head) => start(upgradeExchange(incoming, socket, head)),
-    note(unread) {
-      count.unread(unread.status)
-      logs.writeUnread(unread)
+    handler: (incoming, response) => start(newRequestContext(incoming, response)),
+    upgrade: (incoming, socket, head) => start(upgradeContext(incoming, socket, head)),
+    recordUnparsed(unparsed) {
+      count.unparsed(unparsed.status)
+      logs.writeUnparsed(unparsed)
     },
     start,
     ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
@@ -175,13 +181,13 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
 }
 
 /** Requests to the path of forward-auth ask for a decision, all others pass through. */
-const decidingFor = (
+const decideOrPass = (
   settings: ForwardAuthSettings,
   parts: StageParts,
   options: PipelineParts,
-  pass: (exchange: Exchange) => void,
+  pass: (context: RequestContext) => void,
 ) => {
   const asks = asksForDecision(settings)
   const decide = createPipeline(forwardAuthStages(settings, parts), { ...options, send: sendRefusal(settings) })
-  return (exchange: Exchange) => (asks(exchange.target) ? decide : pass)(exchange)
+  return (context: RequestContext) => (asks(context.target) ? decide : pass)(context)
 }

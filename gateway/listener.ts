@@ -1,26 +1,26 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { listen } from '../platform/http-server.ts'
-import type { GatewayConfig } from './config.ts'
+import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
-import { isAnswering, refuseConnect, refuseUnreadable, refuseUpgrade, type UnreadRequest } from './unreadable.ts'
-import { opensWebSocket } from './upgrade.ts'
+import { isAnswering, refuseConnect, refuseUnparsed, refuseUpgrade, type UnparsedRequest } from './request/unparsed.ts'
+import { opensWebSocket } from './upstream/websocket-handshake.ts'
 
-/** The public listener: everything that Node's HTTP server must be told, and must not answer itself. */
+/** The public listener: the options of Node's HTTP server, and the events that it would otherwise answer itself. */
 export interface Listener {
   url: string
   port: number
   /** Takes over the timeouts of another configuration; address and header size stay. */
   adjust(config: GatewayConfig): void
   /** From now on each answer is the last one of its connection. */
-  sayGoodbye(): void
+  endKeepAlive(): void
   /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
 }
 
 /**
- * Node counts the target among the header fields, and cannot say which of them was too large: it reads more, so that both are refused by
- * their own limits. In bytes; the longest target that can be allowed.
+ * Added to Node's limit of the head, in bytes: the longest target that can be allowed. Node counts the target among the
+ * header fields and cannot say which of them was too large; with this room each is refused by its own limit.
  */
 const roomForTarget = 65_536
 
@@ -59,18 +59,18 @@ export const openListener = async (options: {
   const upgraded = new Set<Socket>()
   let leaving = false
 
-  // Fields past Node's own maximum are dropped without a word; ours is checked against what was really received.
+  // Node would drop fields beyond its own maximum silently; our limit is checked against all that were received.
   server.maxHeadersCount = 0
   server.on('checkContinue', handler)
   server.on('checkExpectation', handler)
-  const note = (unread: UnreadRequest | undefined) => unread && gateway().note(unread)
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => note(refuseUnreadable(error, socket as Socket)))
-  server.on('connect', (_request, socket) => note(refuseConnect(socket as Socket)))
+  const record = (unparsed: UnparsedRequest | undefined) => unparsed && gateway().recordUnparsed(unparsed)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => record(refuseUnparsed(error, socket as Socket)))
+  server.on('connect', (_request, socket) => record(refuseConnect(socket as Socket)))
   server.on('upgrade', (incoming: IncomingMessage, duplex, head) => {
     const socket = duplex as Socket
-    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to that. And Node before
-    // 24.9 hands over whatever names Upgrade, its body unread.
-    if (isAnswering(socket) || !opensWebSocket(incoming)) return note(refuseUpgrade(socket))
+    // RFC 6455 §4.1: no client opens a WebSocket behind another request; the socket still belongs to the answer to
+    // that. Node before 24.9 hands over every request that names Upgrade, its body unread.
+    if (isAnswering(socket) || !opensWebSocket(incoming)) return record(refuseUpgrade(socket))
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     gateway().upgrade(incoming, socket, head)
@@ -83,7 +83,7 @@ export const openListener = async (options: {
     url,
     port,
     adjust: (next) => void Object.assign(server, timeouts(next)),
-    sayGoodbye() {
+    endKeepAlive() {
       leaving = true
     },
     async close(timeoutMs) {

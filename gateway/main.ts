@@ -2,16 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { GatewayConfig, GatewaySource } from './config.ts'
+import type { GatewayConfig, GatewaySource } from './config/load.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
+import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
-import { createSuccession } from './succession.ts'
 
-export { fileSource, type GatewayConfig, type GatewaySource, loadGatewayConfig, parseGatewayConfig } from './config.ts'
+export {
+  fileSource,
+  type GatewayConfig,
+  type GatewaySource,
+  loadGatewayConfig,
+  parseGatewayConfig,
+} from './config/load.ts'
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
-export type { PolicyProvider } from './policies.ts'
+export type { PolicyProvider } from './open-policies.ts'
 
 /** A gateway with its public listener. */
 export interface RunningGateway {
@@ -26,9 +32,9 @@ export interface RunningGateway {
 }
 
 /**
- * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an issuer's keys are
- * there, and is not ready in `health` until then. `close` lets `drain.delay` pass, stops accepting, ends WebSockets with 1001, gives
- * running requests `drain.timeout`, and then releases everything.
+ * Starts the gateway's public listener. The admin listener is the caller's. Answers 503 `keys_unavailable` until an
+ * issuer's keys are there, and is not ready in `health` until then. `close` lets `drain.delay` pass, stops accepting,
+ * ends WebSockets with 1001, gives running requests `drain.timeout`, and then releases everything.
  */
 export const startGateway = async (
   options: GatewayOptions & {
@@ -43,7 +49,7 @@ export const startGateway = async (
   const { config, health, metrics, logger, source, portSetting = 'listen.port' } = options
   const shared = createSharedParts()
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
-  const gateways = await createSuccession({ config, build, health })
+  const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
   const listener = await openListener({ config, gateway, portSetting }).catch(async (error: unknown) => {
     await gateways.close()
@@ -76,7 +82,7 @@ export const startGateway = async (
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      listener.sayGoodbye()
+      listener.endKeepAlive()
       const reloadsEnded = reloads?.close()
       const { delay: pause, timeout } = gateways.config.drain
       if (pause > 0) await delay(pause)
@@ -88,7 +94,7 @@ export const startGateway = async (
   }
 }
 
-/** What belongs to listeners that are open. */
+/** Settings of open listeners: a change counts from the next start. */
 const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
   admin: ({ admin }: GatewayConfig) => admin,

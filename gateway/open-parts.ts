@@ -4,18 +4,22 @@ import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { TrustedIssuer } from './authenticate.ts'
-import type { GatewayConfig } from './config.ts'
-import { createPersonalAccessTokens, type PersonalAccessTokens } from './personal-access-tokens.ts'
-import type { LimitRateParts, RateLimit, RateLimitSettings } from './rate-limit.ts'
-import { createRefusalPace } from './refusal-pace.ts'
-import { createRequestMetrics } from './request-metrics.ts'
-import { createRevocations, type Revocations } from './revocations.ts'
+import type { LimitRateParts, RateLimit } from './authorize/rate-limit.ts'
+import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
+import { createTokenBuckets } from './authorize/token-buckets.ts'
+import type { TrustedIssuer } from './caller/authenticate.ts'
+import { createPersonalAccessTokens, type PersonalAccessTokens } from './caller/personal-access-tokens.ts'
+import { createRevocations, type Revocations } from './caller/revocations.ts'
+import type { GatewayConfig } from './config/load.ts'
+import type { RateLimitSettings } from './config/settings/route.ts'
+import { createRequestMetrics } from './logs/request-metrics.ts'
 import type { SharedParts } from './shared-parts.ts'
-import { createTokenBuckets } from './token-buckets.ts'
-import { createUpstream, type Upstream } from './upstreams.ts'
+import { createUpstream, type Upstream } from './upstream/upstream.ts'
 
-/** What a configuration needs that holds connections, memory or timers: taken over from the one before where nothing changed. */
+/**
+ * The parts of a gateway that hold connections, memory or timers. A part whose settings did not change is taken over
+ * from the configuration before.
+ */
 export const openParts = (options: {
   config: GatewayConfig
   shared: SharedParts
@@ -97,12 +101,12 @@ export const openParts = (options: {
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
     ...rateLimits(),
-    refusals: use('refusals', { perSecond }, () => createRefusalPace({ perSecond, metrics }), noClosing),
+    refusals: use('refusals', { perSecond }, () => createRefusalThrottle({ perSecond, metrics }), noClosing),
     count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
   }
 }
 
-/** Several limits have buckets: each adds its own to what the gauges show. */
+/** The gauges are shared by all limits: each adds its own buckets. */
 const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
   const buckets = createTokenBuckets(limit)
   const sizes = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')
@@ -128,7 +132,7 @@ const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
 
 const counted = (upstream: Upstream, metrics: Metrics) => {
   const gauge = metrics.gauge('surrogate_gateway_upstream_running', 'Requests with an upstream now', ['upstream'])
-  const stop = metrics.onCollect(() => gauge.set({ upstream: upstream.name }, upstream.running.size))
+  const stop = metrics.onCollect(() => gauge.set({ upstream: upstream.name }, upstream.activeRequests.size))
   return {
     upstream,
     async close() {

@@ -1,63 +1,86 @@
 import type { Socket } from 'node:net'
 import { type Logger, throttledLevel } from '../platform/logger.ts'
 import { AppError } from '../platform/problem.ts'
-import { type AuthenticateParts, createAuthenticate } from './authenticate.ts'
-import { type AuthorizeParts, createAuthorize } from './authorize.ts'
-import { createReadRequest, type ReadRequestParts } from './canonical-request.ts'
-import { challengeFields } from './challenges.ts'
-import { answered, type Exchange, type Stage } from './exchange.ts'
-import { createForward, type ForwardParts } from './forward.ts'
-import { createAnswerDecision, type ForwardAuthSettings, originalRequest, requireUpstream } from './forward-auth.ts'
-import { type AssertIdentityParts, createAssertIdentity } from './identity-assertion.ts'
-import { createAnswerPreflight, createMatchRoute, type MatchRouteParts } from './match-route.ts'
-import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './own-documents.ts'
-import { createExchangePersonalAccessTokens, type ExchangePersonalAccessTokensParts } from './personal-access-tokens.ts'
-import { sendProblem } from './problem-response.ts'
-import { problem } from './problems.ts'
-import { createLimitRate, type LimitRateParts } from './rate-limit.ts'
-import type { RefusalPace } from './refusal-pace.ts'
-import { type CheckRevokedParts, createCheckRevoked } from './revocations.ts'
-import { createUpgrade, type UpgradeParts } from './upgrade.ts'
+import { type AuthorizeParts, createAuthorize } from './authorize/authorize.ts'
+import { createLimitRate, type LimitRateParts } from './authorize/rate-limit.ts'
+import type { RefusalThrottle } from './authorize/refusal-throttle.ts'
+import { type AuthenticateParts, createAuthenticate } from './caller/authenticate.ts'
+import {
+  createExchangePersonalAccessTokens,
+  type ExchangePersonalAccessTokensParts,
+} from './caller/personal-access-tokens.ts'
+import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
+import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { createAnswerDecision, originalRequest } from './forward-auth.ts'
+import { challengeFields } from './refusals/challenges.ts'
+import { sendProblem } from './refusals/problem-response.ts'
+import { problem } from './refusals/problems.ts'
+import { createReadRequest, type ReadRequestParts } from './request/canonical-request.ts'
+import { createMatchRoute, type MatchRouteParts } from './request/match-route.ts'
+import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './request/own-documents.ts'
+import { createAnswerPreflight } from './request/preflight.ts'
+import {
+  afterDeciding,
+  afterReading,
+  afterRouting,
+  answered,
+  type RequestContext,
+  type Stage,
+} from './request/request-context.ts'
+import { createForward, type ForwardParts } from './upstream/forward.ts'
+import { type AssertIdentityParts, createAssertIdentity } from './upstream/identity-assertion.ts'
+import { createRequireUpstream } from './upstream/require-upstream.ts'
+import { createUpgrade, type UpgradeParts } from './upstream/upgrade.ts'
 
 /**
- * What every way of using the gateway shares, in order: the decision about one canonical request. Each stage is one file; it passes, or
- * throws an `AppError`, or answers itself and returns `answered`.
+ * What every way of using the gateway shares, in order: the decision about one canonical request. Each stage is one
+ * file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
  */
 const decisionStages = (parts: DecisionParts): readonly Stage[] => [
-  createMatchRoute(parts), //   404
-  createLimitRate(parts, 'early'), // by address: 429
-  createExchangePersonalAccessTokens(parts), // 401, 503
-  createAuthenticate(parts), // token, keys, audience: 401, 503
-  createCheckRevoked(parts), // 401, 503
-  createLimitRate(parts, 'late'), // by who asks: 429
-  createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+  ...afterReading(
+    createMatchRoute(parts), //   404
+  ),
+  ...afterRouting(
+    createLimitRate(parts, 'early'), // by address: 429
+    createExchangePersonalAccessTokens(parts), // 401, 503
+    createAuthenticate(parts), // token, keys, audience: 401, 503
+    createCheckRevoked(parts), // 401, 503
+    createLimitRate(parts, 'late'), // by who asks: 429
+    createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+  ),
 ]
 
 /** A request through the gateway as a proxy. */
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
   createReadRequest(parts), //  one canonical request, untrusted headers gone: 400, 414, 431
-  createServeOwnDocuments(parts), // 200 at /.well-known/…
-  createAnswerPreflight(parts), // 204
+  ...afterReading(
+    createServeOwnDocuments(parts), // 200 at /.well-known/…
+    createAnswerPreflight(parts), // CORS: 204
+  ),
   ...decisionStages(parts),
-  requireUpstream, //           404 on routes for forward-auth only
-  createAssertIdentity(parts), // x-auth-assertion
-  createUpgrade(parts), //      101 for WebSockets
-  createForward(parts), //      413, 502, 503, 504
+  ...afterDeciding(
+    createRequireUpstream(parts), // 404 on routes for forward-auth only
+    createAssertIdentity(parts), // x-auth-assertion
+    createUpgrade(parts), //      101 for WebSockets
+    createForward(parts), //      413, 502, 503, 504
+  ),
 ]
 
 /** The same for another proxy, which asks about its request and forwards it itself. */
 export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StageParts): readonly Stage[] => [
   createReadRequest(parts, originalRequest(settings)),
   ...decisionStages(parts),
-  createAssertIdentity(parts),
-  createAnswerDecision(), //     200
+  ...afterDeciding(
+    createAssertIdentity(parts),
+    createAnswerDecision(), //     200
+  ),
 ]
 
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
 export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly Stage[] => [
   createReadRequest(parts),
   ...decisionStages(parts),
-  (exchange) => void exchange.next?.(exchange),
+  ...afterDeciding((request) => void request.next?.(request)),
 ]
 
 type DecisionParts = MatchRouteParts &
@@ -77,44 +100,51 @@ export type StageParts = ReadRequestParts &
 export interface PipelineParts {
   logger: Logger
   /** Called once for every request, whatever ended it, when its answer is out or its client is gone. */
-  onFinish: (exchange: Exchange) => void
+  onFinish: (context: RequestContext) => void
   /** How refusals are answered. */
   send?: typeof sendProblem
   /** Default: at once. */
-  refusals?: RefusalPace
+  refusals?: RefusalThrottle
 }
 
-/** Bodies up to this many bytes are read and dropped to keep the connection of a refused request; for longer ones it is closed. */
+/**
+ * Bodies up to this many bytes are read and dropped to keep the connection of a refused request; for longer ones it is
+ * closed.
+ */
 const worthDraining = 65_536
 
-/** Ends an exchange with a problem document, or, when the answer has begun, by breaking the connection so that nobody takes it for whole. */
+/**
+ * Ends a request with a problem document, or, when the answer has begun, by breaking the connection so that nobody
+ * takes it for whole.
+ */
 export const createFail =
   ({ logger, send = sendProblem, refusals }: Pick<PipelineParts, 'logger' | 'send' | 'refusals'>) =>
-  (exchange: Exchange, thrown: unknown): void => {
+  (context: RequestContext, thrown: unknown): void => {
     const error = thrown instanceof AppError ? thrown : problem('server.error', { cause: thrown })
-    exchange.error = error
-    // Whoever is told when to come back is told by a limit of ours that did its work; logging each would help a flood along.
+    context.error = error
+    // A refusal with Retry-After comes from a limit of ours that worked as meant; logging each would make a flood
+    // worse.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
-      const { id: requestId, route } = exchange
+      const { id: requestId, route } = context
       const level = throttledLevel(logger, 'warn', `${error.code} ${route?.id}`)
       const told = { requestId, route: route?.id, code: error.code, err: error.cause }
       logger[level](told, 'a request failed on our side')
     }
-    if (refusals) refusals.inTurn(exchange, error.code, () => refuseWith(exchange, error, send))
-    else refuseWith(exchange, error, send)
+    if (refusals) refusals.throttle(context, error.code, () => refuseWith(context, error, send))
+    else refuseWith(context, error, send)
   }
 
-const refuseWith = (exchange: Exchange, error: AppError, send: typeof sendProblem): void => {
-  const { response, incoming, id } = exchange
+const refuseWith = (context: RequestContext, error: AppError, send: typeof sendProblem): void => {
+  const { response, incoming, id } = context
   if (response.destroyed) return
   if (response.headersSent) return void response.destroy()
-  const length = exchange.request ? exchange.request.bodyLength : 0
+  const length = context.request ? context.request.bodyLength : 0
   const closing =
     !incoming.complete &&
-    (exchange.request === undefined || length === undefined || length > worthDraining || error.status === 408)
+    (context.request === undefined || length === undefined || length > worthDraining || error.status === 408)
   send(response, error, id, closing, {
-    ...exchange.answerFields,
-    ...challengeFields(error, exchange.route?.resourceMetadata),
+    ...context.answerFields,
+    ...challengeFields(error, context.route?.resourceMetadata),
   })
 }
 
@@ -122,47 +152,52 @@ const refuseWith = (exchange: Exchange, error: AppError, send: typeof sendProble
 export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...answering }: PipelineParts) => {
   const fail = createFail({ logger, ...answering })
 
-  const run = (exchange: Exchange, from: number): void => {
+  const run = (context: RequestContext, from: number): void => {
     try {
-      for (let index = from; index < stages.length; index++) {
-        const waiting = stages[index]!(exchange)
+      let next = from
+      for (const stage of from === 0 ? stages : stages.slice(from)) {
+        next++
+        const waiting = stage(context)
         if (!waiting) continue
         if (waiting !== answered) {
           waiting.then(
-            (outcome) => outcome === answered || exchange.response.destroyed || run(exchange, index + 1),
-            (error: unknown) => fail(exchange, error),
+            (outcome) => outcome === answered || context.response.destroyed || run(context, next),
+            (error: unknown) => fail(context, error),
           )
         }
         return
       }
     } catch (error) {
-      fail(exchange, error)
+      fail(context, error)
     }
   }
 
-  return (exchange: Exchange): void => {
-    const { response } = exchange
+  return (context: RequestContext): void => {
+    const { response } = context
     response.on('close', () => {
-      if (!response.writableFinished) exchange.answer?.cancel()
-      onFinish(exchange)
+      if (!response.writableFinished) context.upstreamRequest?.cancel()
+      onFinish(context)
     })
-    // RFC 9112 §9.3.2: of pipelined requests the next one begins when its answer has its turn. Upstream they would overtake each other.
-    if (response.socket) run(exchange, 0)
-    // Otherwise somebody before a guard has answered, and there is no turn to come.
-    else if (!response.writableEnded) waitForTurn(exchange, () => run(exchange, 0))
+    // RFC 9112 §9.3.2: a pipelined request begins when the answers before it are out. Upstream the requests would
+    // overtake each other.
+    if (response.socket) run(context, 0)
+    // Otherwise a handler before a guard has answered already, and nothing is left to do.
+    else if (!response.writableEnded) waitForTurn(context, () => run(context, 0))
   }
 }
 
-/** By connection, the requests that wait for the answers to earlier ones. */
+/** The number of requests of a connection that wait for the answers to earlier ones. */
 const queues = new WeakMap<Socket, number>()
 
-/** Nothing more is read meanwhile: whoever sends without waiting for answers would have all of it parsed and kept in memory. */
-const waitForTurn = ({ incoming: { socket }, response }: Exchange, begin: () => void): void => {
+/**
+ * The connection is not read meanwhile: everything that a client sends ahead would be parsed and kept in memory.
+ */
+const waitForTurn = ({ incoming: { socket }, response }: RequestContext, begin: () => void): void => {
   queues.set(socket, (queues.get(socket) ?? 0) + 1)
-  // Node resumes it with every request that it has parsed: not before all of what has come is.
-  process.nextTick(() => queues.get(socket)! > 0 && socket.pause())
+  // In the next tick, since Node resumes the socket with every request that it has parsed.
+  process.nextTick(() => (queues.get(socket) ?? 0) > 0 && socket.pause())
   response.once('socket', () => {
-    const left = queues.get(socket)! - 1
+    const left = (queues.get(socket) ?? 1) - 1
     queues.set(socket, left)
     if (left === 0) socket.resume()
     begin()

@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { GatewayConfig } from './config.ts'
+import type { GatewayConfig } from './config/load.ts'
 
 /** A configuration that follows its file and the key file that it names. */
 export interface Reloads {
-  /** Reads the file now, changed or not. Resolves when what it says by then runs, or is refused. */
+  /** Reads the file now, changed or not. Resolves when its content is in force or refused. */
   reload(): Promise<void>
   /** For `/readyz`: always ok, since a good configuration runs; the detail tells when it is not the one in the file. */
   status(): { ok: true; detail: string }
@@ -14,11 +14,11 @@ export interface Reloads {
 }
 
 /**
- * How often the file is looked at, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes ConfigMaps) and network
- * file systems. What has changed is read when it has not changed since the last look: half a file can be a good configuration, with half
- * of the routes.
+ * How often the file is checked, in ms. Polling rather than `fs.watch`, which misses replaced links (Kubernetes
+ * ConfigMaps) and network file systems. A changed file is read once it has stayed the same for one interval: half a
+ * file can be a valid configuration with half of the routes.
  */
-const lookEvery = 250
+const checkInterval = 250
 
 export const createReloads = (options: {
   /** Looked at for changes, like the key file; undefined: only `reload` does something. */
@@ -27,7 +27,10 @@ export const createReloads = (options: {
   running: GatewayConfig
   /** Reads and checks it; rejects with an error whose message says what is wrong, with line and column. */
   load: () => Promise<GatewayConfig>
-  /** Puts it in the place of the running one, whole or not at all; resolves to whether it did. `signal`: something later has come, forget it. */
+  /**
+   * Replaces the running configuration, whole or not at all; resolves to whether it did. `signal` aborts when a later
+   * one has come.
+   */
   apply: (config: GatewayConfig, signal: AbortSignal) => Promise<boolean>
   logger: Logger
   metrics: Metrics
@@ -48,7 +51,7 @@ export const createReloads = (options: {
   const attempt = async (signal: AbortSignal, forced: boolean) => {
     try {
       const config = await load()
-      // The file was touched, or is again what it was.
+      // The file was only touched, or its old content came back.
       if (!forced && config.revision === running.revision) {
         problem = undefined
         stale.set(0)
@@ -71,7 +74,7 @@ export const createReloads = (options: {
     }
   }
 
-  // One at a time and in order; what is still being tried when a later one comes gives up.
+  // Reloads run one at a time and in order. A later one aborts the one that is being tried.
   const reload = (forced: boolean): Promise<void> => {
     latest.abort()
     latest = new AbortController()
@@ -89,11 +92,11 @@ export const createReloads = (options: {
 
   const stop = new AbortController()
   const follow = async (path: string) => {
-    // Not the state of the file itself: what was written there while the gateway started counts too.
+    // The state of the main file is left out, so that a change made while the gateway started counts too.
     let seen = await statesOf(filesBeside(running))
     let before = ''
     while (!stop.signal.aborted) {
-      await delay(lookEvery, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+      await delay(checkInterval, undefined, { signal: stop.signal, ref: false }).catch(() => {})
       const states = await statesOf([path, ...filesBeside(running)])
       const settling = before !== textOf(states)
       before = textOf(states)
@@ -118,7 +121,7 @@ export const createReloads = (options: {
   }
 }
 
-/** Read with the configuration, and not part of its text. */
+/** Files that the configuration names and that are read with it. */
 const filesBeside = ({ identity }: GatewayConfig): string[] => (identity ? [identity.keyFile] : [])
 
 /** By the name of the file. */

@@ -1,8 +1,8 @@
 import { Secret, sha256 } from '../platform/secret.ts'
 
 /**
- * What outlives a configuration: keys, revocations, connections and counts are the same things after a reload that did not change their
- * settings. Each is opened by the first who uses it and closed when the last one has released it.
+ * Parts that outlive a configuration: keys, revocations, connections and counts stay after a reload that did not change
+ * their settings. The first user opens a part, and the release by the last one closes it.
  */
 export interface SharedParts {
   /** `settings` tell one from another; everything that `open` depends on and that a reload may change belongs there. */

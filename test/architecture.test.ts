@@ -22,6 +22,14 @@ const areas: Record<string, readonly string[]> = {
  * folder or a file of the part; what is not named stands on the roof. Rooms on one line do not know each other.
  */
 const floors: Record<string, readonly (readonly string[])[]> = {
+  gateway: [
+    ['upstream', 'authorize', 'logs'],
+    ['caller'],
+    ['request'],
+    ['config'],
+    ['config/settings'],
+    ['routing', 'refusals'],
+  ],
   policies: [
     ['authoring/', 'shadow.ts'],
     ['decide.ts', 'schemas.ts'],

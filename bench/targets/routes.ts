@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { stringify } from 'yaml'
-import { canonicalTarget } from '../../gateway/canonical-target.ts'
 import { parseGatewayConfig } from '../../gateway/main.ts'
-import { createRouter } from '../../gateway/router.ts'
+import { canonicalTarget } from '../../gateway/request/canonical-target.ts'
+import { createRouter } from '../../gateway/routing/router.ts'
 import { listen, runServer } from '../harness/server.ts'
 
 export type RoutesTargetSettings = { routes: number; matches: number }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
-import { fileSource } from '../../gateway/config.ts'
+import { fileSource } from '../../gateway/config/load.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
 import { loadConfig, loadTogether } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database.ts'

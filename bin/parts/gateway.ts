@@ -1,4 +1,4 @@
-import type { GatewayConfig } from '../../gateway/config.ts'
+import type { GatewayConfig } from '../../gateway/config/load.ts'
 import { type GatewaySource, startGateway } from '../../gateway/main.ts'
 import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { loadGatewayConfig } from '../../gateway/config.ts'
+import { loadGatewayConfig } from '../../gateway/config/load.ts'
 import {
   type CaseQuestion,
   type PolicyCase,

@@ -1,7 +1,7 @@
-import { canonicalTarget, queryParameters } from '../../gateway/canonical-target.ts'
-import type { GatewayConfig } from '../../gateway/config.ts'
-import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/match-route.ts'
-import { createRouter } from '../../gateway/router.ts'
+import type { GatewayConfig } from '../../gateway/config/load.ts'
+import { canonicalTarget, queryParameters } from '../../gateway/request/canonical-target.ts'
+import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/request/match-route.ts'
+import { createRouter } from '../../gateway/routing/router.ts'
 import { AppError } from '../../platform/problem.ts'
 import {
   type CaseQuestion,

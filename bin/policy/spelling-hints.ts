@@ -1,4 +1,4 @@
-import { loadGatewayConfig } from '../../gateway/config.ts'
+import { loadGatewayConfig } from '../../gateway/config/load.ts'
 import { pathComparisons } from '../../policies/authoring/path-comparisons.ts'
 import { type CompileIssue, planPolicies, readSources } from '../../policies/engine/index.ts'
 import type { Invocation } from './invocation.ts'

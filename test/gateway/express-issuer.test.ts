@@ -13,7 +13,10 @@ import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/until.ts'
 
-/** Guards of an Express application before our own issuer: what is revoked, personal access tokens, several issuers, logs. */
+/**
+ * Guards of an Express application before our own issuer: what is revoked, personal access tokens, several issuers,
+ * logs.
+ */
 
 let issuer: TestIssuer
 let client: { id: string; secret: string }

@@ -94,6 +94,17 @@ test('refusals are those of the gateway, and nothing behind the guard runs', asy
   expect(upstream.seen).toEqual([])
 })
 
+test('every setting of an issuer is an option, and what is none is refused', async () => {
+  const issuer = await startTokenIssuer()
+  cleanup.push(() => issuer.close())
+  const options = { issuer: issuer.issuer, audience: orders, logger: silentLogger }
+  const guard = protect({ ...options, jwks: { cooldown: '1s' }, clockSkew: '1s' })
+  cleanup.push(() => guard.close())
+  await guard.ready
+  const misspelt = { ...options, scope: ['read:orders'] }
+  expect(() => protect(misspelt)).toThrow('unknown key scope')
+})
+
 describe('a guard that cannot work', () => {
   test('says so at once for options that cannot be right', () => {
     expect(() => protect({ issuer: 'https://id.test', audience: [] })).toThrow(StartupError)

@@ -2,7 +2,7 @@ import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { policyCommand } from '../../bin/commands/policy.ts'
-import { parseGatewayConfig } from '../../gateway/config.ts'
+import { parseGatewayConfig } from '../../gateway/config/load.ts'
 import { shippedPolicies } from '../../policies/decide.ts'
 import { ruleFolder, writeFiles } from './rule-folder.ts'
 

@@ -5,7 +5,10 @@ export interface Conversation {
   text: string
   /** Where the text is cut into writes. */
   cuts: number[]
-  /** For conversations of well-formed requests: what the upstream must see of each, in order; undefined when anything may happen. */
+  /**
+   * For conversations of well-formed requests: what the upstream must see of each, in order; undefined when anything
+   * may happen.
+   */
   wanted: { method: string; target: string; body: string }[] | undefined
 }
 

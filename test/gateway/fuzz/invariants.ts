@@ -32,8 +32,8 @@ const queryOf = (target: string): Record<string, string[]> => {
 }
 
 /**
- * "The upstream sees the request that the policy saw": what differs between one and the other, in words. A well-behaved gateway gives an
- * empty list.
+ * "The upstream sees the request that the policy saw": what differs between one and the other, in words. A well-behaved
+ * gateway gives an empty list.
  */
 export const differences = (seen: StrictRequest, input: PolicyInput): string[] => {
   const found: string[] = []

@@ -1,7 +1,10 @@
 import { programArguments } from '../../support/program-arguments.ts'
 import { fuzz } from './run.ts'
 
-/** `npm run fuzz -- [--seed 1] [--seconds 60]`: see `run.ts`. Exits with 1 when something was found, and says how to repeat it. */
+/**
+ * `npm run fuzz -- [--seed 1] [--seconds 60]`: see `run.ts`. Exits with 1 when something was found, and says how to
+ * repeat it.
+ */
 const { values, misuse } = programArguments('npm run fuzz -- [--seed 1] [--seconds 60]', {
   seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
   seconds: { type: 'string', default: '60' },

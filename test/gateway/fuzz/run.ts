@@ -61,8 +61,9 @@ const converse = ({ text, cuts }: Conversation, port: number): Promise<{ receive
   })
 
 /**
- * Sends seeded conversations, well-formed and broken ones, through a gateway with the shipped policies and tokens of a real issuer, before
- * an upstream that reads bytes strictly. What must hold: the upstream sees the request that the policy allowed, once, and nothing else.
+ * Sends seeded conversations, well-formed and broken ones, through a gateway with the shipped policies and tokens of a
+ * real issuer, before an upstream that reads bytes strictly. What must hold: the upstream sees the request that the
+ * policy allowed, once, and nothing else.
  */
 export const fuzz = async ({ seed, conversations, until, parallel = 16 }: FuzzOptions): Promise<FuzzResult> => {
   const upstream = await startStrictUpstream()

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { problems as ofGateway } from '../../../gateway/problems.ts'
+import { problems as ofGateway } from '../../../gateway/refusals/problems.ts'
 import { oauthErrors, problems as ofIssuer } from '../../../issuer/base/errors/problems.ts'
 
 /** `docs/errors.md` and the problem tables of the parts name the same codes with the same statuses. */

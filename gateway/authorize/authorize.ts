@@ -1,0 +1,114 @@
+import { type Clock, toSeconds } from '../../platform/clock.ts'
+import type { Logger } from '../../platform/logger.ts'
+import type { AppError } from '../../platform/problem.ts'
+import {
+  type Decision,
+  decide,
+  decideIsolated,
+  PolicyBusy,
+  type PolicyInput,
+  type PolicySet,
+} from '../../policies/decide.ts'
+import type { Shadow } from '../../policies/shadow.ts'
+import type { Route } from '../config/route.ts'
+import { insufficientScope } from '../refusals/challenges.ts'
+import { type ProblemCode, problem } from '../refusals/problems.ts'
+import { queryParameters } from '../request/canonical-target.ts'
+import { eachField, type FieldList } from '../request/field-list.ts'
+import { foldedTarget } from '../request/match-route.ts'
+import { nameRecord } from '../request/name-record.ts'
+import type { RoutedRequest, Stage } from '../request/request-context.ts'
+
+export interface AuthorizeParts {
+  policies: { current(): PolicySet }
+  /** Policies that are asked the same afterwards and not enforced. */
+  shadow?: Shadow | undefined
+  logger: Logger
+  now: Clock
+}
+
+/**
+ * Asks the policy of the route, on this thread or (`isolation: worker`) in one of its own. Whatever is not a clear yes
+ * is a no: 401 for a missing scope, 403 for everything else, and 503 when no thread came free to decide.
+ */
+export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage<RoutedRequest> => {
+  const apply = (context: RoutedRequest, input: PolicyInput, decision: Decision): void => {
+    const { id: requestId, route } = context
+    const { entrypoint, id } = route
+    context.decision = decision
+    shadow?.compare({ requestId, route: id, entrypoint, input, decision })
+    if (decision.allow) return
+    if (decision.reason === 'policy_error') {
+      logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
+    }
+    throw denial(decision, route)
+  }
+
+  return (context) => {
+    const { entrypoint, isolation } = context.route
+    const input = policyInput(context, toSeconds(now()))
+    context.input = input
+    if (isolation === 'main') return apply(context, input, decide(policies.current(), entrypoint, input))
+    return decideIsolated(policies.current(), entrypoint, input).then(
+      (decision) => apply(context, input, decision),
+      (cause: unknown) => {
+        if (!(cause instanceof PolicyBusy)) throw cause
+        throw problem('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
+      },
+    )
+  }
+}
+
+/**
+ * Denials that have a row of their own in the problem table; other reasons are the policy author's, carried beside
+ * `policy_denied`.
+ */
+const ownCodes: ReadonlySet<string> = new Set<ProblemCode>(['impersonation_denied', 'policy_error'])
+
+const denial = (
+  { reason, detail, scope }: { reason: string; detail?: string; scope?: string[] },
+  { scopes, insufficientScopeStatus: status }: Route,
+): AppError => {
+  if (reason === 'insufficient_scope') return insufficientScope({ scopes: scope ?? scopes, status, detail })
+  return problem(ownCodes.has(reason) ? (reason as ProblemCode) : 'policy_denied', {
+    ...(detail === undefined ? {} : { detail }),
+    data: { reason },
+  })
+}
+
+const noHeaders: Record<string, string[]> = Object.freeze(nameRecord<string[]>())
+
+const selectedHeaders = (fields: FieldList, wanted: readonly string[]): Record<string, string[]> => {
+  if (wanted.length === 0) return noHeaders
+  const selected = nameRecord<string[]>()
+  eachField(fields, (name, value) => {
+    if (!wanted.includes(name)) return
+    const values = selected[name]
+    if (values) values.push(value)
+    else selected[name] = [value]
+  })
+  return selected
+}
+
+const policyInput = ({ id, request, headers, route, params, principal }: RoutedRequest, now: number): PolicyInput => {
+  const { method, scheme, host, path, segments, query, clientIp } = request
+  const { scopes, audience, impersonation, context } = route
+  return {
+    version: 1,
+    request: {
+      id,
+      method,
+      scheme,
+      host,
+      path,
+      segments,
+      folded: foldedTarget(route, request),
+      query: queryParameters(query),
+      headers: selectedHeaders(headers.forwardable, route.policyHeaders),
+      clientIp,
+    },
+    route: { id: route.id, params, scopes, audience, impersonation, context },
+    ...principal?.input,
+    now,
+  }
+}

@@ -1,0 +1,71 @@
+import type { ActClaim, VerifiedClaims } from '../../platform/jwt/verify.ts'
+
+/** An entry of an issuer's revocation feed. Times in seconds. */
+export interface RevocationEntry {
+  kind: 'jti' | 'sid' | 'sub' | 'client'
+  value: string
+  /** For `sub` and `client`: tokens with `iat <= issuedBefore`. */
+  issuedBefore: number | null
+  expiresAt: number
+}
+
+/** What one issuer has revoked, in memory. Asked on every request: well under 1 µs. */
+export interface RevocationIndex {
+  isRevoked(claims: VerifiedClaims): boolean
+  add(entry: RevocationEntry): void
+  /** Forgets entries whose tokens have all expired. `now` in seconds. */
+  prune(now: number): void
+  readonly size: number
+}
+
+interface Mark {
+  /** Infinite for `jti` and `sid`. */
+  issuedBefore: number
+  expiresAt: number
+}
+
+export const createRevocationIndex = (): RevocationIndex => {
+  const marks = {
+    jti: new Map<string, Mark>(),
+    sid: new Map<string, Mark>(),
+    sub: new Map<string, Mark>(),
+    client: new Map<string, Mark>(),
+  }
+
+  const covers = (kind: keyof typeof marks, value: string | undefined, iat: number): boolean => {
+    if (value === undefined || marks[kind].size === 0) return false
+    const mark = marks[kind].get(value)
+    return mark !== undefined && iat <= mark.issuedBefore
+  }
+
+  /** The subject, or anybody in the chain of actors. */
+  const anyPersonRevoked = ({ sub, act, iat }: VerifiedClaims): boolean => {
+    if (marks.sub.size === 0) return false
+    if (covers('sub', sub, iat)) return true
+    for (let actor: ActClaim | undefined = act; actor; actor = actor.act) if (covers('sub', actor.sub, iat)) return true
+    return false
+  }
+
+  return {
+    isRevoked: (claims) =>
+      covers('jti', claims.jti, claims.iat) ||
+      covers('sid', claims.sid, claims.iat) ||
+      covers('client', claims.client_id, claims.iat) ||
+      anyPersonRevoked(claims),
+    add({ kind, value, issuedBefore, expiresAt }) {
+      const known = marks[kind].get(value)
+      marks[kind].set(value, {
+        issuedBefore: Math.max(issuedBefore ?? Number.POSITIVE_INFINITY, known?.issuedBefore ?? 0),
+        expiresAt: Math.max(expiresAt, known?.expiresAt ?? 0),
+      })
+    },
+    prune(now) {
+      for (const kind of Object.values(marks)) {
+        for (const [value, { expiresAt }] of kind) if (expiresAt <= now) kind.delete(value)
+      }
+    },
+    get size() {
+      return Object.values(marks).reduce((sum, { size }) => sum + size, 0)
+    },
+  }
+}

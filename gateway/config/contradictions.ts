@@ -1,0 +1,173 @@
+import { didYouMean } from '../../platform/nearest.ts'
+import { isAddress, isOpenAddress } from '../../policies/origin.ts'
+import { parsePattern } from '../routing/path-pattern.ts'
+import { findConflicts } from '../routing/router.ts'
+import { insecureSettings } from './insecure-settings.ts'
+import { issuersOf, pathEqualityOf, strippedSegments } from './route.ts'
+import type { GatewayFile } from './settings/file.ts'
+import type { RouteEntry } from './settings/route.ts'
+
+export interface Contradiction {
+  path: PropertyKey[]
+  message: string
+}
+
+/**
+ * What no single member shows: members that need or exclude each other, routes that tie, settings that are insecure.
+ */
+export const contradictions = (file: GatewayFile): Contradiction[] => {
+  const found: Contradiction[] = []
+  const report = (path: PropertyKey[], message: string) => void found.push({ path, message })
+  const { policies, routes, issuers } = file
+  if (policies.path !== undefined && policies.bundle !== undefined) {
+    report(['policies', 'bundle'], 'name a path or a bundle, not both')
+  }
+  for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
+  found.push(...insecureSettings(file))
+  if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
+  if (file.forwardAuth && file.trustedProxies.length === 0) {
+    report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
+  }
+  if (file.forwardAuth && file.forwardedBy === 'forwarded') {
+    report(['forwardedBy'], 'forward-auth reads X-Forwarded-*: all of its dialects write these')
+  }
+  for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
+    if (identityAudience !== undefined && !file.identity) {
+      report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
+    }
+  }
+  for (const [index, { issuer, client, revocations }] of issuers.entries()) {
+    if (issuers.findIndex((other) => other.issuer === issuer) < index) {
+      report(['issuers', index, 'issuer'], 'this issuer is listed twice')
+    }
+    if (revocations?.mode === 'feed' && !client) {
+      report(['issuers', index, 'revocations'], 'the revocation feed needs a client to read it with')
+    }
+  }
+  for (const [index, entry] of routes.entries()) {
+    for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
+  }
+  return [...found, ...ties(file)]
+}
+
+/** A port that the system chooses is never the same. */
+const sameListener = ({ listen, admin }: GatewayFile): boolean => {
+  if (listen.port !== admin.port || listen.port === 0) return false
+  return listen.host === admin.host || isEveryAddress(listen.host) || isEveryAddress(admin.host)
+}
+
+const isEveryAddress = (host: string): boolean => host === '0.0.0.0' || host === '::'
+
+/** Of the routes whose path can be read. */
+const ties = (file: GatewayFile): Contradiction[] => {
+  const routes = file.routes.flatMap((entry, index) => {
+    const pattern = parsePattern(entry.path)
+    return typeof pattern === 'string' ? [] : [{ ...entry, index, pattern, pathEquality: pathEqualityOf(entry, file) }]
+  })
+  return findConflicts(routes).map(({ first, second, method }) => {
+    const what = method === '*' ? 'every method' : method
+    return {
+      path: ['routes', second.index, 'path'],
+      message: `the routes ${first.id} and ${second.id} tie: both match ${what} ${second.pattern.text}`,
+    }
+  })
+}
+
+const policyContradictions = ({
+  path,
+  bundle,
+  token,
+  cache,
+  verify,
+  shadow,
+}: GatewayFile['policies']): Contradiction[] => {
+  const found: Contradiction[] = []
+  const addresses = { bundle, shadow }
+  if (path !== undefined && isAddress(path)) found.push({ path: ['path'], message: 'an address is named with bundle' })
+  for (const [name, address] of Object.entries(addresses)) {
+    if (address === undefined || verify || !isOpenAddress(address)) continue
+    found.push({ path: [name], message: 'needs https, or verify: whoever is on the way could replace the rules' })
+  }
+  for (const [name, value] of Object.entries({ token, cache })) {
+    if (value === undefined || Object.values(addresses).some((place) => place !== undefined && isAddress(place)))
+      continue
+    found.push({ path: [name], message: 'needs a bundle that is an address' })
+  }
+  if (verify && bundle === undefined)
+    found.push({ path: ['verify'], message: 'needs a bundle; a folder of rules is not signed' })
+  return found
+}
+
+/** No issuer vouches for a route that does not name it, so with several of them every route must. */
+const issuerContradictions = (entry: RouteEntry, issuers: GatewayFile['issuers']): Contradiction[] => {
+  const { auth, issuers: named, acceptPersonalAccessTokens } = entry
+  if (auth === 'none') return named ? [{ path: ['issuers'], message: 'a route with auth: none takes no token' }] : []
+  if (!named && issuers.length > 1) {
+    const message = 'issuers is needed: the file has more than one issuer, and each route says whose tokens it takes'
+    return [{ path: ['id'], message }]
+  }
+  const found = (named ?? []).flatMap((name, index): Contradiction[] =>
+    issuers.some(({ issuer }) => issuer === name)
+      ? []
+      : [{ path: ['issuers', index], message: `there is no issuer ${name}` }],
+  )
+  const taken = issuersOf(entry, issuers)
+  if (acceptPersonalAccessTokens && !issuers.some(({ issuer, client }) => client && taken.includes(issuer))) {
+    const message = 'needs an issuer of the route with a client to exchange them with'
+    found.push({ path: ['acceptPersonalAccessTokens'], message })
+  }
+  return found
+}
+
+const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
+  const found: Contradiction[] = []
+  if (file.routes.findIndex((other) => other.id === entry.id) < index) {
+    found.push({ path: ['id'], message: `the id ${entry.id} is used twice` })
+  }
+  if (entry.upstream === '') {
+    if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
+  } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
+    const meant = didYouMean(entry.upstream, Object.keys(file.upstreams))
+    found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}${meant}` })
+  }
+  if (entry.auth === 'required' && entry.audience.length === 0) {
+    found.push({ path: ['id'], message: 'audience is needed with auth: required' })
+  }
+  if (entry.auth === 'required' && file.issuers.length === 0) {
+    found.push({ path: ['id'], message: 'auth: required needs an issuer' })
+  }
+  found.push(...issuerContradictions(entry, file.issuers))
+  if (entry.auth === 'none' && entry.scopes.length > 0) {
+    found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
+  }
+  if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
+    found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
+  }
+  if (entry.cors?.credentials && entry.cors.origins.includes('*')) {
+    found.push({ path: ['cors', 'credentials'], message: 'credentials for pages of any origin: name the origins' })
+  }
+  const limits = entry.rateLimit.map(({ name }) => name)
+  if (new Set(limits).size < limits.length) {
+    found.push({ path: ['rateLimit'], message: 'two limits have the same name: give each one of its own' })
+  }
+  if (entry.auth === 'none' && entry.rateLimit.some(({ by }) => by !== 'address')) {
+    found.push({ path: ['rateLimit'], message: 'a route with auth: none can only be limited by address' })
+  }
+  if (entry.websocket && entry.methods.length > 0 && !entry.methods.includes('GET')) {
+    found.push({ path: ['websocket'], message: 'a WebSocket is opened with GET, which is not among the methods' })
+  }
+  const pattern = parsePattern(entry.path)
+  if (typeof pattern !== 'string' && pathEqualityOf(entry, file).case === 'insensitive') {
+    const odd = pattern.segments.find((literal) => literal !== null && hasCaseBeyondAscii(literal))
+    const message = `APIs differ in whether letters beyond ASCII are the same in capitals: write a {parameter} in the place of "${odd}"`
+    if (odd !== undefined) found.push({ path: ['path'], message })
+  }
+  if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
+  else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
+    found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
+  }
+  return found
+}
+
+const hasCaseBeyondAscii = (text: string): boolean =>
+  [...text].some((letter) => letter > '\u007f' && letter.toLowerCase() !== letter.toUpperCase())

@@ -1,0 +1,72 @@
+import { createRouter, findConflicts } from '../routing/router.ts'
+import type { GatewayConfig } from './load.ts'
+import type { Route } from './route.ts'
+
+/** What is valid and probably a mistake, one sentence each; for `surrogate gateway check`. */
+export const configWarnings = (config: GatewayConfig): string[] => [
+  ...spellings(config.routes),
+  ...headRequests(config.routes),
+  ...oneServer(config.upstreams),
+  ...issuersBehind(config),
+]
+
+const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as const
+
+/**
+ * Two routes to one upstream that differ only in spelling: if the API does not tell them apart, both lead to one
+ * handler, and the weaker route guards it.
+ */
+const spellings = (routes: readonly Route[]): string[] =>
+  [...Map.groupBy(routes, ({ upstream }) => upstream)].flatMap(([upstream, group]) =>
+    findConflicts(group.map((route) => ({ ...route, pathEquality: everythingIsEqual }))).map(({ first, second }) => {
+      const [one, other] = [first.pattern.text, second.pattern.text]
+      const setting = upstream === '' ? 'forwardAuth.pathEquality' : `upstreams.${upstream}.pathEquality`
+      return `the routes ${first.id} (${one}) and ${second.id} (${other}) differ only in spelling: if the API takes both for the same, say so in ${setting} and keep one of them`
+    }),
+  )
+
+/** Many APIs answer HEAD with the handler of GET, and a route for GET alone leaves HEAD to a less exact one. */
+const headRequests = (routes: readonly Route[]): string[] => {
+  const router = createRouter(routes)
+  return routes.flatMap(({ id, hosts, methods, pattern, upstream }) => {
+    if (!methods.includes('GET') || methods.includes('HEAD')) return []
+    const found = router.match(
+      hosts[0] ?? '',
+      'HEAD',
+      pattern.segments.map((literal) => literal ?? 'x'),
+    )
+    if (!found || found.upstream !== upstream || found.pattern.text === pattern.text) return []
+    return [
+      `HEAD ${pattern.text} is left to the route ${found.id}: if the API answers it as GET, name HEAD in the methods of ${id}`,
+    ]
+  })
+}
+
+const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
+  [...Map.groupBy(Object.entries(upstreams), ([, { url }]) => new URL(url).origin).values()].flatMap((group) => {
+    const [first, ...others] = group.map(([name, { pathEquality }]) => ({
+      name,
+      equality: JSON.stringify(pathEquality),
+    }))
+    return others.flatMap(({ name, equality }) =>
+      first === undefined || equality === first.equality
+        ? []
+        : [`the upstreams ${first.name} and ${name} are one server, and differ in pathEquality`],
+    )
+  })
+
+/** Upstreams at the address of an issuer that do not say whether they are the issuer. */
+const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {
+  const addresses = issuers.flatMap(({ issuer, jwksUri, tokenEndpoint, revocations }) =>
+    [issuer, jwksUri, tokenEndpoint, revocations?.url].flatMap((url) =>
+      url === undefined ? [] : [new URL(url).origin],
+    ),
+  )
+  return Object.entries(upstreams).flatMap(([name, { url, issuer }]) =>
+    issuer === undefined && addresses.includes(new URL(url).origin)
+      ? [
+          `the upstream ${name} is at the address of an issuer: its cookies pass with upstreams.${name}.issuer: true only`,
+        ]
+      : [],
+  )
+}

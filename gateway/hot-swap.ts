@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import type { Health } from '../platform/health.ts'
+import type { GatewayConfig } from './config/load.ts'
+import type { Gateway } from './gateway.ts'
+
+/**
+ * One gateway for each configuration: the current one, and earlier ones until their last request and WebSocket has
+ * ended. A request ends under the configuration it began with.
+ */
+export interface HotSwap {
+  readonly current: Gateway
+  /** Of `current`. */
+  readonly config: GatewayConfig
+  /**
+   * Builds a gateway for `config`, which takes over once it is ready: when it has the keys and revocations of its
+   * issuers. Resolves to whether it took over: not when `signal` came first. Rejects, and changes nothing, when it
+   * cannot be built.
+   */
+  replace(config: GatewayConfig, signal: AbortSignal): Promise<boolean>
+  /** Of all of them. */
+  reopenLogs(): void
+  drain(): void
+  close(): Promise<void>
+}
+
+/** Rejects when the first one cannot be built. */
+export const createHotSwap = async (options: {
+  config: GatewayConfig
+  build: (config: GatewayConfig) => Promise<Gateway>
+  /** Shows the checks of the current one. */
+  health: Health
+}): Promise<HotSwap> => {
+  const { build, health } = options
+  let { config } = options
+  let current = await build(config)
+  const retired = new Set<Gateway>()
+  const all = () => [current, ...retired]
+
+  const showChecks = ({ checks }: Gateway) => {
+    for (const [name, check] of Object.entries(checks)) health.addCheck(`gateway ${name}`, check)
+  }
+  showChecks(current)
+
+  const retire = (gateway: Gateway) => {
+    for (const name of Object.keys(gateway.checks)) health.removeCheck(`gateway ${name}`)
+    retired.add(gateway)
+    void gateway
+      .idle()
+      .then(() => gateway.close())
+      .finally(() => retired.delete(gateway))
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    get config() {
+      return config
+    },
+    async replace(nextConfig, signal) {
+      const next = await build(nextConfig)
+      const superseded = once(signal, 'abort')
+      if (!signal.aborted) await Promise.race([next.ready, superseded])
+      if (signal.aborted) {
+        await next.close()
+        return false
+      }
+      retire(current)
+      current = next
+      config = nextConfig
+      showChecks(next)
+      return true
+    },
+    reopenLogs() {
+      for (const gateway of all()) gateway.reopenLogs()
+    },
+    drain() {
+      for (const gateway of all()) gateway.drain()
+    },
+    async close() {
+      await Promise.all(all().map((gateway) => gateway.close()))
+    },
+  }
+}

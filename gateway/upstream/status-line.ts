@@ -1,0 +1,43 @@
+import type { Socket } from 'node:net'
+import { buildConnector } from 'undici'
+import { problem } from '../refusals/problems.ts'
+
+/**
+ * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112
+ * §2.3), and does not tell the version. So the beginning of each answer is looked at before it is parsed.
+ */
+export const connectForHttp1 = (timeout: number): buildConnector.connector => {
+  const connect = buildConnector({ timeout, allowH2: false })
+  return (options, callback) =>
+    connect(options, (...outcome) => {
+      if (outcome[1]) checkStatusLines(outcome[1])
+      callback(...outcome)
+    })
+}
+
+const otherVersion = /^HTTP\/(?:0\.9|2\.0)/
+const versionLength = 'HTTP/1.1'.length
+
+const checkStatusLines = (socket: Socket): void => {
+  const read = socket.read.bind(socket)
+  let sent = -1
+  let beginning: string | undefined
+  socket.read = (size?: number): unknown => {
+    const chunk: Buffer | null = read(size)
+    if (chunk === null) return null
+    // Requests are not pipelined: the first bytes after something was sent begin an answer, or belong to the answer to
+    // a request that is still being sent.
+    if (socket.bytesWritten !== sent) {
+      sent = socket.bytesWritten
+      beginning = ''
+    }
+    if (beginning === undefined) return chunk
+    beginning += chunk.toString('latin1', 0, versionLength)
+    if (otherVersion.test(beginning)) {
+      socket.destroy(problem('upstream_protocol_error'))
+      return null
+    }
+    if (beginning.length >= versionLength) beginning = undefined
+    return chunk
+  }
+}

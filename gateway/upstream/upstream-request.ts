@@ -1,0 +1,31 @@
+import { setFields } from '../request/headers.ts'
+import type { DecidedRequest } from '../request/request-context.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What the request upstream says: the canonical path, and the fields that were let through plus our own. */
+
+export const upstreamPath = ({ request: { path, query }, route }: DecidedRequest, { basePath }: Upstream): string =>
+  basePath + withoutSegments(path, route.stripSegments) + query
+
+const withoutSegments = (path: string, count: number): string => {
+  if (count === 0) return path
+  let end = 0
+  for (let left = count; left > 0 && end >= 0; left--) end = path.indexOf('/', end + 1)
+  return end < 0 ? '/' : path.slice(end)
+}
+
+/** As a flat list. Made in the place of `forwardable`, so it is called once for a request. */
+export const upstreamHeaders = (context: DecidedRequest): string[] => {
+  const { id, headers, request, route, decision, principal, assertion } = context
+  const { forwardable: flat, authorization, via } = headers
+  const { scheme, host, bodyLength, forwardedFor } = request
+  setFields(flat, decision.headers)
+  if (principal) for (const text of principal.identityHeaders) flat.push(text)
+  if (assertion !== undefined) flat.push('x-auth-assertion', assertion)
+  if (authorization !== undefined && route.forwardAuthorization) flat.push('authorization', authorization)
+  if (bodyLength) flat.push('content-length', String(bodyLength))
+  flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)
+  // RFC 9110 §7.6.3
+  flat.push('via', via === undefined ? '1.1 surrogate' : `${via}, 1.1 surrogate`, 'x-request-id', id)
+  return flat
+}

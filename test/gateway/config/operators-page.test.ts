@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { formsOf, gatewayJsonSchema, type SchemaNode } from '../../../gateway/config/json-schema.ts'
+import { type GatewayConfig, parseGatewayConfig } from '../../../gateway/config/load.ts'
+import { access, forwarding, matching } from '../../../gateway/config/settings/route.ts'
+
+/** What the page for operators shows is what the gateway takes. Blocks of other programs have tests against those. */
+
+type Members = Record<string, unknown> & { routes: Record<string, unknown>[] }
+
+const pagePath = fileURLToPath(new URL('../../../docs/operators.md', import.meta.url))
+const page = await readFile(pagePath, 'utf8')
+const blocks = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!)
+
+/** The one block that begins with this. */
+const block = (start: string): Partial<Members> => {
+  const found = blocks.filter((text) => text.startsWith(start))
+  expect(found, start).toHaveLength(1)
+  return parse(found[0]!) ?? {}
+}
+
+const whole = block('version: 1') as Members
+const env = { GATEWAY_CLIENT_SECRET: 's3cret', COLLECTOR_TOKEN: 's3cret' }
+const configOf = (members: object): GatewayConfig =>
+  parseGatewayConfig(stringify({ ...whole, ...members }), { file: '/etc/surrogate/gateway.yaml', env })
+const withRoute = (members: object) => configOf({ routes: [{ ...whole.routes[0], ...members }] })
+
+describe('the examples of the page for operators', () => {
+  test('the whole file', () => {
+    const { routes, issuers, policies } = configOf({})
+    expect(routes.map(({ id }) => id)).toEqual(['orders-read'])
+    expect(issuers[0]!.revocations).toMatchObject({ mode: 'feed', whenStale: 'deny' })
+    expect(policies.path).toBe('/etc/surrogate/policies')
+  })
+
+  test('sections added to it', () => {
+    expect(configOf(block('allowInsecure:')).allowInsecure).toEqual(['http-upstream'])
+    expect(configOf({ routes: [...whole.routes, ...block('routes:').routes!] }).routes[1]).toMatchObject({
+      websocket: true,
+    })
+    const { upstreams } = configOf({ ...block('upstreams:'), routes: [] })
+    expect(upstreams['app']!.pathEquality).toEqual({ case: 'insensitive', trailingSlash: 'ignore' })
+    expect(configOf(block('identity:'))).toMatchObject({
+      identity: { keyFile: '/etc/surrogate/identity-key.json' },
+      upstreams: { orders: { identityAudience: 'https://orders.internal' } },
+    })
+    expect(configOf(block('decisionLog:'))).toMatchObject({
+      decisionLog: { labels: { region: 'eu-1' }, http: { interval: 5_000 } },
+      accessLog: { to: '/var/log/surrogate/access.jsonl' },
+    })
+    expect(configOf(block('trustedProxies:')).forwardAuth).toMatchObject({ path: '/.surrogate/auth', dialect: 'nginx' })
+  })
+
+  test('members of a route', () => {
+    expect(withRoute(block('rateLimit:')).routes[0]!.rateLimits.map(({ name }) => name)).toEqual(['client', 'guesses'])
+    const { cors } = withRoute(block('cors:')).routes[0]!
+    expect(cors!.allowed('https://a.shop.example.test')).toBe('https://a.shop.example.test')
+  })
+})
+
+type Settings = Record<string, SchemaNode>
+
+const settingsOf = (node: SchemaNode | undefined): Settings =>
+  Object.assign({}, ...(node ? formsOf(node) : []).map(({ properties }) => properties))
+
+const { issuers, upstreams, routes } = settingsOf(gatewayJsonSchema())
+const ofRoutes = settingsOf(routes)
+const group = (names: object): Settings =>
+  Object.fromEntries(Object.entries(ofRoutes).filter(([name]) => Object.hasOwn(names, name)))
+
+/** By the marker that a table stands behind on the page. */
+const tables: Record<string, Settings> = {
+  issuers: settingsOf(issuers),
+  upstreams: settingsOf(upstreams?.additionalProperties as SchemaNode),
+  'routes, which requests': group(matching),
+  'routes, who may ask': group(access),
+  'routes, forwarding': group(forwarding),
+  cors: settingsOf(ofRoutes['cors']),
+  rateLimit: settingsOf(ofRoutes['rateLimit']),
+}
+
+const code = (value: unknown): string => {
+  const text = Array.isArray(value) ? value.join(', ') : value
+  return text === undefined || text === '' || text === null || typeof text === 'object' ? '' : `\`${text}\``
+}
+
+const rowsOf = (settings: Settings, prefix = ''): string[] =>
+  Object.entries(settings).flatMap(([name, setting]) => [
+    [
+      '',
+      ` \`${prefix}${name}\` `,
+      ` ${code(setting.default)} `.replace(/^ {2}$/, ' '),
+      ` ${setting.description} `,
+      '',
+    ].join('|'),
+    ...(Object.hasOwn(tables, name) ? [] : rowsOf(settingsOf(setting), `${prefix}${name}.`)),
+  ])
+
+test('its tables of settings are made from the rows of the settings: npm test -- test/gateway/config -u writes them', async () => {
+  const written = page.replace(/(<!-- settings: (.*) -->\n\n)(?:\|.*\n)+/g, (_, marker: string, name: string) =>
+    [`${marker}| Setting | Default | Meaning |`, '|---|---|---|', ...rowsOf(tables[name] ?? {}), ''].join('\n'),
+  )
+  expect([...page.matchAll(/<!-- settings: (.*) -->/g)].map(([, name]) => name)).toEqual(
+    expect.arrayContaining(Object.keys(tables)),
+  )
+  await expect(written).toMatchFileSnapshot(pagePath)
+})
