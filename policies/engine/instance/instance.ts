@@ -4,6 +4,7 @@ import type { Builtin, BuiltinTable, EvaluationContext } from '../builtins/built
 import { BuiltinError } from '../values/operands.ts'
 import { parseValue, writeValue } from '../values/text.ts'
 import type { Value } from '../values/value.ts'
+import { pageBytes, pages, sharedCopy, sharedPart, weigh } from './memory.ts'
 
 /**
  * One instance of an OPA policy module, called through OPA's WASM ABI 1.2 or later (`opa_eval`, one call a decision):
@@ -75,8 +76,6 @@ interface Exports {
   ): number
 }
 
-const pageBytes = 65_536
-const pages = (bytes: number) => Math.ceil(bytes / pageBytes)
 /** Room for the answers of most decisions, so that memory need not grow. Bytes. */
 const workspace = 524_288
 
@@ -225,26 +224,6 @@ export const instantiate = ({
     image,
   }
 }
-
-/**
- * V8 counts no shared memory, so nothing would tell it that those of replaced instances are worth collecting. A memory
- * of the same size that is never touched, and so takes addresses only, is counted in its place for as long as this
- * thread holds it.
- */
-const weights = new WeakMap<WebAssembly.Memory, WebAssembly.Memory>()
-const weigh = (memory: WebAssembly.Memory): void => {
-  if (!(memory.buffer instanceof SharedArrayBuffer) || weights.has(memory)) return
-  weights.set(memory, new WebAssembly.Memory({ initial: pages(memory.buffer.byteLength) }))
-}
-
-const sharedCopy = (memory: ArrayBufferLike, start: number, end: number): Uint8Array<SharedArrayBuffer> => {
-  const copy = new Uint8Array(new SharedArrayBuffer(end - start))
-  copy.set(new Uint8Array(memory, start, end - start))
-  return copy
-}
-
-const sharedPart = (memory: ArrayBufferLike, start: number, end: number): Uint8Array<SharedArrayBuffer> =>
-  new Uint8Array(memory as SharedArrayBuffer, start, end - start)
 
 const suppliedBuiltins = ({ builtins: needed }: MemoryImage, builtins: BuiltinTable): Builtin[] => {
   const supplied: Builtin[] = []

@@ -291,8 +291,7 @@ const formatDouble = (value: number, verb: string, flags: Flags): string | undef
 /** The flag `#`: always a decimal point, and with g and x trailing zeros up to the precision. */
 const withPoint = (number: string, style: string, precision: number): string => {
   const exponent = number.search(style === 'x' || style === 'X' ? /[pP]/ : /[eE]/)
-  const end = exponent < 0 ? number.length : exponent
-  const [mantissa, tail] = [number.slice(0, end), number.slice(end)]
+  const [mantissa, tail] = exponent < 0 ? [number, ''] : [number.slice(0, exponent), number.slice(exponent)]
   let missing = 'gGx'.includes(style) ? (precision === -1 ? 6 : precision) : 0
   missing -= mantissa.replace('.', '').replace(/^0+/, '').length
   if (mantissa.includes('.')) return mantissa + '0'.repeat(Math.max(missing, 0)) + tail
