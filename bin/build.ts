@@ -98,7 +98,7 @@ const copyDocuments = async (output: string): Promise<void> => {
 const writeSchema = (output: string): Promise<void> =>
   writeFile(join(output, gatewaySchemaFile), `${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)
 
-const forMaintainers = new Set(['docs/package.md', 'docs/maintaining.md'])
+const forMaintainers = new Set(['docs/package.md', 'docs/maintaining.md', 'docs/architecture.md'])
 
 const writeManifest = async (output: string): Promise<void> => {
   const source = sourceManifest.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')))
