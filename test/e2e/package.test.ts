@@ -249,7 +249,7 @@ test('the Express receiver of the webhooks page takes what is signed with one of
 describe('custom claims', () => {
   test('scripts run in threads of the published JavaScript', { timeout: 60_000 }, async () => {
     const { path, modules } = await createApplication(all())
-    const program = `import { createClaimsSandbox } from '${join(modules, 'surrogate/issuer/claims/sandbox.js')}'
+    const program = `import { createClaimsSandbox } from '${join(modules, 'surrogate/issuer/claims/sandbox/sandbox.js')}'
 const sandbox = createClaimsSandbox()
 const script = 'const getCustomJwtClaims = async ({ context }) => ({ name: context.name, node: typeof process })'
 const input = JSON.stringify({ token: {}, context: { name: 'Ada' } })
