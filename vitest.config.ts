@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * They take long, and look small. They begin first, in this order: the two that run five processes and more do not meet. The rest comes as
- * always from large to small, so that both workers end together.
+ * They take long, and look small. They begin first, in this order: the two that run five processes and more do not
+ * meet. The rest comes as always from large to small, so that both workers end together.
  */
 const first = [
   'test/chaos/variants.test.ts',
@@ -36,7 +36,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/architecture.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
-          // A worker loads the product once, not once a file: half of the time of most files. What a file changes in the process it undoes.
+          // A worker loads the product once, not once a file: half of the time of most files. What a file changes in
+          // the process it undoes.
           isolate: false,
           // How long a machine may take that does something else as well; nothing waits so long when all is well.
           testTimeout: 60_000,

@@ -335,6 +335,18 @@ describe('what stands where', () => {
     expect(odd).toEqual([])
   })
 
+  test('the files that docs/architecture.md names exist', () => {
+    const names = [...textOf('docs/architecture.md').matchAll(/`([\w./-]+\.(?:ts|rego|json|md))`/g)].map(([, name]) => name ?? '')
+    expect(names.length).toBeGreaterThan(50)
+    expect(names.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))).toEqual([])
+  })
+
+  test('comments are wrapped at the width of the formatter', () => {
+    const tooLong = (line: string) => line.length > 120 && /^\s*(\/\/|\/?\*)/.test(line)
+    const found = [...sources, ...tests].filter((file) => textOf(file).split('\n').some(tooLong))
+    expect(found).toEqual([])
+  })
+
   test('no file knows the machine or the registry it was made with', () => {
     const machinePath = /(?<![\w.-])\/(work|home\/\w+|Users\/\w+|tmp\/(brief|bash_jobs))\//
     const registry = /"resolved":\s*"https?:|^\s*(@[\w-]+:)?registry\s*=/m

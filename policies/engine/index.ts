@@ -3,8 +3,8 @@
  * their inputs, and everything else imports it from here.
  *
  *     const opa = await findOpa()
- *     const engine = await createWasmEngine(readBundle(await compilePolicies({ sources: await readSources('rules'), opa })))
- *     engine.evaluate('example/decision', { user: 'alice' })
+ *     const engine = await createWasmEngine(readBundle(await compilePolicies({ sources: await readSources('rules'), opa
+ *     }))) engine.evaluate('example/decision', { user: 'alice' })
  */
 
 export {

@@ -416,7 +416,9 @@ describe('one clear line when the operator must act', () => {
 })
 
 describe.runIf(others)('installed somewhere else', () => {
-  /** Our files and a copy of the binaries as npm installs them without install scripts: no links between the libraries. */
+  /**
+   * Our files and a copy of the binaries as npm installs them without install scripts: no links between the libraries.
+   */
   const install = async (options: { binaries: boolean }) => {
     folders += 1
     const root = join(folder, `checkout ${folders}`)

@@ -29,8 +29,8 @@ export interface WasmInstance {
 
 /**
  * A memory with its documents parsed. Other instances start from it without parsing them again, in a new memory or in
- * that of an instance that threw: globals (the shadow stack's pointer among them) belong to instances, so a new instance
- * in an old memory is sound.
+ * that of an instance that threw: globals (the shadow stack's pointer among them) belong to instances, so a new
+ * instance in an old memory is sound.
  */
 export interface MemoryImage {
   /** The memory below the documents: the module's own variables and its stack. */

@@ -12,7 +12,8 @@ const say = (message: FromThread): void => port.postMessage(message)
 
 const start = async (): Promise<Run | undefined> => {
   try {
-    // Loading code is most of a start's work: it comes after the priority is lowered, and the functions only where they are used.
+    // Loading code is most of a start's work: it comes after the priority is lowered, and the functions only where they
+    // are used.
     const { createRunner } = await import('../instance/runner.ts')
     const needed = prepared.image.builtins
     const builtins = needed.length > 0 ? await (await import('../builtins/index.ts')).loadBuiltins(needed) : {}
