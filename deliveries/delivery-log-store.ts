@@ -1,4 +1,4 @@
-import { oneRow, type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database/database.ts'
 
 /** What the Management API shows of deliveries and attempts, and what ends with a hook. */
 

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../platform/database/database.ts'
 
 /**
  * Relays look for lanes when they have ingested events, and once a second. Whatever else opens lanes (a test-send, a

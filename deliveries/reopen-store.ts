@@ -1,4 +1,4 @@
-import { type Query, statement } from '../platform/database.ts'
+import { type Query, statement } from '../platform/database/database.ts'
 import { announceLanes } from './lane-notice-store.ts'
 
 /** Opening deliveries that ended, one at a time, and giving dead ones up. Many at a time: `replay-store.ts`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { typesMatching } from '../events/event-patterns.ts'
-import { oneRow, type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database/database.ts'
 import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 

@@ -1,4 +1,4 @@
-import { oneRow, type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database/database.ts'
 
 /**
  * Test-sends: a delivery of its own, with its own bytes, in a lane of its own that a relay takes whatever the state of

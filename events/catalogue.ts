@@ -45,42 +45,37 @@ interface Example<Data> {
   extras?: Record<string, unknown>
 }
 
-const row = <const Type extends string, const Kind extends EntityKind, Data extends z.ZodType>(
-  category: EventType['category'],
-  type: Type,
-  entity: Kind,
-  data: Data,
-  occurs: string,
-  example: Example<z.input<Data>>,
-): EventType<Type, Kind, Data> => ({ type, category, entity, data, occurs, example })
-
 const mutation = <const Type extends string, const Kind extends EntityKind, Data extends z.ZodType>(
   type: Type,
   entity: Kind,
   data: Data,
   occurs: string,
   example: Example<z.input<Data>>,
-) => row('data', type, entity, data, occurs, example)
+): EventType<Type, Kind, Data> => ({ type, category: 'data', entity, data, occurs, example })
 
 const deletion = <const Type extends string, const Kind extends EntityKind>(
   type: Type,
   entity: Kind,
   occurs: string,
   cause: Example<null>['cause'],
-) => row('data', type, entity, z.null(), occurs, { cause, status: 204, data: null })
+) => mutation(type, entity, z.null(), occurs, { cause, status: 204, data: null })
 
 const planned = <const Type extends string>(
   category: EventType['category'],
   type: Type,
   occurs: string,
   example: Example<Record<string, unknown> | null>,
-) => ({ ...row(category, type, 'user', jsonObject.nullable(), occurs, example), planned: true as const })
+) => ({ ...mutation(type, 'user', jsonObject.nullable(), occurs, example), category, planned: true as const })
 
 const impersonationEvent = <const Type extends string>(
   type: Type,
   occurs: string,
   example: Example<z.input<typeof impersonation>>,
-) => ({ ...row('impersonation', type, 'impersonation', impersonation, occurs, example), named: true as const })
+) => ({
+  ...mutation(type, 'impersonation', impersonation, occurs, example),
+  category: 'impersonation' as const,
+  named: true as const,
+})
 
 const experience = { cause: 'POST /experience/submit', data: examples.user } as const
 
@@ -301,10 +296,6 @@ export type EventContent = EventOf<Row>
 
 /** The `data` of a type. */
 export type EventData<Type extends Row['type']> = Extract<EventContent, { type: Type }>['data']
-
-/** For the documents. */
-export const occasionOf = ({ occurs, planned }: EventType): string =>
-  `Occurs when ${occurs}.${planned ? ' Not sent yet.' : ''}`
 
 export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventType>(
   catalogue.map((row) => [row.type, row]),

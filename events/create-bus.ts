@@ -1,7 +1,7 @@
-import type { Database } from '../platform/database.ts'
+import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { NatsServers } from '../platform/nats-url.ts'
+import type { NatsServers } from '../platform/nats/nats-url.ts'
 import type { EventBus } from './bus.ts'
 import { createPostgresBus } from './postgres-bus.ts'
 
@@ -31,7 +31,7 @@ export const createBus = async ({ database, logger, metrics, nats }: CreateBusOp
 /** Loaded only where it is used. */
 const createNatsBus = async (nats: NonNullable<CreateBusOptions['nats']>, logger: Logger): Promise<EventBus> => {
   const [{ connectNats }, { createJetStreamBus }] = await Promise.all([
-    import('../platform/nats.ts'),
+    import('../platform/nats/nats.ts'),
     import('./jetstream-bus.ts'),
   ])
   const link = await connectNats({ ...nats, name: 'surrogate', logger })

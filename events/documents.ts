@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { catalogue, type EventType, occasionOf } from './catalogue.ts'
+import { catalogue, type EventType } from './catalogue.ts'
 import { apiVersion } from './outbox.ts'
 
 /**
@@ -29,6 +29,9 @@ const envelope = z.looseObject({
   status: z.int().describe('Of the answer to the request.'),
   test: z.literal(true).optional().describe('Sent to try out the hook: nothing happened.'),
 })
+
+export const occasionOf = ({ occurs, planned }: EventType): string =>
+  `Occurs when ${occurs}.${planned ? ' Not sent yet.' : ''}`
 
 /** Of one event type, JSON Schema 2020-12 without references. */
 export const payloadSchema = (row: EventType): JsonSchema => {

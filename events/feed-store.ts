@@ -1,4 +1,4 @@
-import { oneRow, type Query, statement } from '../platform/database.ts'
+import { oneRow, type Query, statement } from '../platform/database/database.ts'
 
 /**
  * Reading the ledger from a cursor on: a `seq`. Only up to where nothing can appear any more

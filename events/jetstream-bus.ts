@@ -3,7 +3,7 @@ import { JetStreamApiError, type JetStreamClient, type JetStreamManager, jetstre
 import { headers } from '@nats-io/transport-node'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { NatsLink } from '../platform/nats.ts'
+import type { NatsLink } from '../platform/nats/nats.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { pause } from '../platform/wake-up.ts'
 import type { BusEvent, EventBus, PublishResult } from './bus.ts'

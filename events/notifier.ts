@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { PoolClient } from 'pg'
 import { createBackOff } from '../platform/back-off.ts'
-import type { Database } from '../platform/database.ts'
+import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
 

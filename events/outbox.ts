@@ -1,4 +1,4 @@
-import { queryOf, statement, type Transaction } from '../platform/database.ts'
+import { queryOf, statement, type Transaction } from '../platform/database/database.ts'
 import { uuidv7 } from '../platform/ids.ts'
 import type { EventContent } from './catalogue.ts'
 

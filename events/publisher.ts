@@ -1,5 +1,5 @@
 import { createBackOff } from '../platform/back-off.ts'
-import { type Database, type Query, statement } from '../platform/database.ts'
+import { type Database, type Query, statement } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createWakeUp, pause } from '../platform/wake-up.ts'

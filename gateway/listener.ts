@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
-import { listen } from '../platform/http-server.ts'
+import { listen } from '../platform/http/http-server.ts'
 import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
 import { isAnswering, refuseConnect, refuseUnparsed, refuseUpgrade, type UnparsedRequest } from './request/unparsed.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { loadConfig, setting } from '../platform/config.ts'
-import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/outbound.ts'
+import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/http/outbound.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'

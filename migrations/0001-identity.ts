@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** Users, resources with scopes, roles, applications with secrets, and the audit log. */
 export const identity: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Signing keys, subject tokens, opaque access tokens and impersonation sessions. No token stands here in clear: a

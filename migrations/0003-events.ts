@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * The ledger of events: what happened (`outbox`), who is to be told (`hooks`), and how far that got (`deliveries`,

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** Proofs of clients that were used, buckets of rate limits, and the web origins of applications. */
 export const clientAssertionsAndLimits: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Personal access tokens, what tells a token or an actor that came from one, and the look-ups of the impersonation

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** What a staged rotation of signing keys needs to know; see `issuer/tokens/keys`. */
 export const keyRotation: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** Organizations with their members (users and applications), and the roles and permissions that members have there. */
 export const organizations: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * An unknown resource is answered with the registered one that differs only by case, port or final slash; finding it

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** The answers to requests with an `Idempotency-Key`, until retention removes them. */
 export const idempotency: Migration = {

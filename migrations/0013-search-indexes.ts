@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * What lists, searches and totals of the Management API stand on, so that none of them reads a large table from end to

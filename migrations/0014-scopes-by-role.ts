@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /** Whether one of somebody's roles carries a scope is looked up in the index alone, at every token. */
 export const scopesByRole: Migration = {

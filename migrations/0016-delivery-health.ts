@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * How receivers fare, shared by all relays: consecutive failures and the circuit breaker, the rate limit, the catching

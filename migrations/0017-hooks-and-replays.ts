@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Hooks for some organizations only, replays that outlive whoever runs them, test-sends, and what pulling readers can

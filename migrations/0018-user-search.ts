@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * What users are searched by, in one narrow text per user: all searched fields in lower case, a line each. A search

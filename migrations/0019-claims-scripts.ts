@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * The scripts that add custom claims to access tokens: one for users' tokens, one for those of machine-to-machine

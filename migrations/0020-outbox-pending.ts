@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Fewer bytes and index entries for each event and delivery. The marks of an event move to a narrow row that lives

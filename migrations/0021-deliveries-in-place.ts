@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * A delivery that succeeds is changed in place (a heap-only update): no index tells open deliveries from others any

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Lanes end with their hook by a trigger. A foreign key does that too, but looks the hook up, and locks it, for each

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * A delivery is found by its lane, by its id, or in the list of its hook. Which index a statement takes must not depend

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * `died_at` says that a delivery was given up, and stays when its dead letter is purged. So the index of these tells at

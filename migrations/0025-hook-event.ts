@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 
 /**
  * `event` is how existing clients named the only event of a hook before there was `events`. It is kept to be answered;

@@ -1,4 +1,4 @@
-import type { Migration } from '../platform/database.ts'
+import type { Migration } from '../platform/database/database.ts'
 import { identity } from './0001-identity.ts'
 import { tokens } from './0002-tokens.ts'
 import { events } from './0003-events.ts'

@@ -1,6 +1,6 @@
 import { request } from 'undici'
-import { createBoundedAgent } from '../platform/bounded-client.ts'
-import { readWhole } from '../platform/read-whole.ts'
+import { createBoundedAgent } from '../platform/http/bounded-client.ts'
+import { readWhole } from '../platform/http/read-whole.ts'
 import type { Secret } from '../platform/secret.ts'
 import { PolicyError } from './engine/index.ts'
 

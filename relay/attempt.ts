@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
-import type { Connection } from '../platform/bounded-client.ts'
-import type { OutboundAgent } from '../platform/outbound.ts'
+import type { Connection } from '../platform/http/bounded-client.ts'
+import type { OutboundAgent } from '../platform/http/outbound.ts'
 import { brokenOff, isOwnFault, overdue, reasonOf } from './failure-reasons.ts'
 import { loggedHeaders } from './logged-headers.ts'
 
@@ -33,7 +33,7 @@ export interface AttemptRequest {
   signal?: AbortSignal
 }
 
-/** Of the body of an answer: then its connection is destroyed (platform/bounded-client.ts). */
+/** Of the body of an answer: then its connection is destroyed (platform/http/bounded-client.ts). */
 export const maxResponseBytes = 16_384
 
 export const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
@@ -123,7 +123,7 @@ const post = ({ url, headers, body, signal }: AttemptRequest, dispatcher: Dispat
       body,
       headersTimeout: 0,
       bodyTimeout: 0,
-      /** Called by the client that carries the request (platform/bounded-client.ts). */
+      /** Called by the client that carries the request (platform/http/bounded-client.ts). */
       onConnection: (connection: Connection) => {
         outcome.connection = connection
       },

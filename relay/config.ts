@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { loadConfig, setting } from '../platform/config.ts'
-import { webhookTargetSettings } from '../platform/outbound.ts'
+import { webhookTargetSettings } from '../platform/http/outbound.ts'
 
 /** POSTs of one relay to one hook at a time. */
 export const defaultPerHook = 4

@@ -1,5 +1,5 @@
 import type { Clock } from '../platform/clock.ts'
-import type { OutboundAgent } from '../platform/outbound.ts'
+import type { OutboundAgent } from '../platform/http/outbound.ts'
 import { type AttemptResult, attempt } from './attempt.ts'
 import type { AttemptRecord } from './ledger/attempt-store.ts'
 import type { Lease, OpenDelivery } from './ledger/lane-store.ts'

@@ -1,5 +1,5 @@
-import { AnswerTooLarge } from '../platform/bounded-client.ts'
-import { TargetNotAllowed } from '../platform/outbound.ts'
+import { AnswerTooLarge } from '../platform/http/bounded-client.ts'
+import { TargetNotAllowed } from '../platform/http/outbound.ts'
 
 /** Why an attempt failed without an answer, for people. */
 

@@ -1,6 +1,6 @@
 import type { BusMessage, EventConsumer } from '../events/bus.ts'
 import type { EventMetrics } from '../events/event-metrics.ts'
-import type { Database, Query } from '../platform/database.ts'
+import type { Database, Query } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { ingestEvents } from './ledger/ingest-store.ts'
 import {

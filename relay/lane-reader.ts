@@ -1,5 +1,5 @@
 import { createBatcher } from '../platform/batcher.ts'
-import type { Query } from '../platform/database.ts'
+import type { Query } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type Lease, type OpenDelivery, openDeliveries } from './ledger/lane-store.ts'
 

@@ -1,4 +1,4 @@
-import type { Query } from '../platform/database.ts'
+import type { Query } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type Concurrency, createConcurrency, type HookConcurrency } from './concurrency.ts'
 import type { Deliver } from './deliver.ts'

@@ -1,5 +1,5 @@
 import { createBackOff } from '../platform/back-off.ts'
-import type { Database } from '../platform/database.ts'
+import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
 import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from './ledger/attempt-store.ts'

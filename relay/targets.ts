@@ -1,5 +1,5 @@
 import { createBatcher } from '../platform/batcher.ts'
-import type { Query } from '../platform/database.ts'
+import type { Query } from '../platform/database/database.ts'
 import type { HealthResult } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import { type SealedTarget, sealedSamples, targetsOf, testTargetOf } from './ledger/target-store.ts'

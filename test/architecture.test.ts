@@ -336,7 +336,9 @@ describe('what stands where', () => {
   })
 
   test('the files that docs/architecture.md names exist', () => {
-    const names = [...textOf('docs/architecture.md').matchAll(/`([\w./-]+\.(?:ts|rego|json|md))`/g)].map(([, name]) => name ?? '')
+    const names = [...textOf('docs/architecture.md').matchAll(/`([\w./-]+\.(?:ts|rego|json|md))`/g)].map(
+      ([, name]) => name ?? '',
+    )
     expect(names.length).toBeGreaterThan(50)
     expect(names.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))).toEqual([])
   })

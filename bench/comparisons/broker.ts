@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { migrations } from '../../migrations/index.ts'
-import { createDatabase, migrate } from '../../platform/database.ts'
+import { createDatabase, migrate } from '../../platform/database/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import { startTestNats } from '../../test/support/nats.ts'

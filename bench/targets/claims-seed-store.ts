@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { migrations } from '../../migrations/index.ts'
-import { createDatabase, migrate, statement } from '../../platform/database.ts'
+import { createDatabase, migrate, statement } from '../../platform/database/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { sha256 } from '../../platform/secret.ts'
 import type { Connection } from '../harness/database-store.ts'

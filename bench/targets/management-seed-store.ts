@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { searchIndexes } from '../../migrations/0013-search-indexes.ts'
 import { migrations } from '../../migrations/index.ts'
-import { createDatabase, migrate } from '../../platform/database.ts'
+import { createDatabase, migrate } from '../../platform/database/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { addDatabase, type Connection } from '../harness/database-store.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { setting } from '../../platform/config.ts'
-import { natsUrl } from '../../platform/nats-url.ts'
+import { natsUrl } from '../../platform/nats/nats-url.ts'
 
 /**
  * What each command reads from its environment. A setting of one part stands in that part's own `config.ts`; here

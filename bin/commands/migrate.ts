@@ -1,6 +1,6 @@
 import { migrations } from '../../migrations/index.ts'
 import { loadConfig } from '../../platform/config.ts'
-import { createDatabase, migrate } from '../../platform/database.ts'
+import { createDatabase, migrate } from '../../platform/database/database.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { listen, type RunningServer } from '../../platform/http-server.ts'
-import { readWhole } from '../../platform/read-whole.ts'
+import { listen, type RunningServer } from '../../platform/http/http-server.ts'
+import { readWhole } from '../../platform/http/read-whole.ts'
 import { verifyWebhook } from './webhook-verification.ts'
 
 /** A webhook that arrived, newest first in the list that `GET /webhooks` answers with. */

@@ -1,4 +1,4 @@
-import { startAdminServer } from '../../platform/admin-server.ts'
+import { startAdminServer } from '../../platform/http/admin-server.ts'
 import type { Service } from '../cli/serve.ts'
 
 /** Health and metrics of the whole process. Opened first, so that it is closed last. */

@@ -1,8 +1,8 @@
 import type { EventBus } from '../../events/bus.ts'
 import { createBus } from '../../events/create-bus.ts'
 import { migrations } from '../../migrations/index.ts'
-import { createDatabase, type Database, type DatabaseConnection, migrate } from '../../platform/database.ts'
-import type { NatsServers } from '../../platform/nats-url.ts'
+import { createDatabase, type Database, type DatabaseConnection, migrate } from '../../platform/database/database.ts'
+import type { NatsServers } from '../../platform/nats/nats-url.ts'
 import type { Service } from '../cli/serve.ts'
 
 export interface NatsSettings {

@@ -2,7 +2,7 @@ import type { EventBus } from '../../events/bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
 import { startIssuer } from '../../issuer/main.ts'
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import type { Service } from '../cli/serve.ts'
 import { openImpersonationPolicies } from './impersonation-policies.ts'
 

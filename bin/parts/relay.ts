@@ -1,5 +1,5 @@
 import type { EventBus } from '../../events/bus.ts'
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import type { RelayConfig } from '../../relay/config.ts'
 import { startRelay } from '../../relay/main.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import type { Mutate } from './mutate.ts'
 
 /** What the routes of users, resources, roles, applications and logs stand on. */

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import { onlyRow } from './only-row.ts'
 
 /** What was answered under an idempotency key. `id` stands for client, route and key. */

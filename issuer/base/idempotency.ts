@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryOf } from '../../platform/database.ts'
+import { queryOf } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { AppError } from '../../platform/problem.ts'
 import { sha256 } from '../../platform/secret.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { readWhole } from '../../platform/http/read-whole.ts'
 import { AppError } from '../../platform/problem.ts'
-import { readWhole } from '../../platform/read-whole.ts'
 import { problem } from './errors/problems.ts'
 
 /**

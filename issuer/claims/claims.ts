@@ -1,4 +1,4 @@
-import type { Query } from '../../platform/database.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../base/errors/problems.ts'

@@ -1,5 +1,5 @@
-import type { Query } from '../../platform/database.ts'
-import { lookUp } from '../../platform/shared-statement.ts'
+import type { Query } from '../../platform/database/database.ts'
+import { lookUp } from '../../platform/database/shared-statement.ts'
 import { onlyRow } from '../base/only-row.ts'
 import type { ClaimsApplication, ClaimsOrganization, ClaimsUser } from './custom-claims.ts'
 

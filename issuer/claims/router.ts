@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Database, queryOf } from '../../platform/database.ts'
+import { type Database, queryOf } from '../../platform/database/database.ts'
 import { changesOf } from '../base/change.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Mutate } from '../base/mutate.ts'

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { onlyRow } from '../base/only-row.ts'
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import { newId, randomAlphanumerics } from '../../platform/ids.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'

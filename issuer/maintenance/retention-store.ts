@@ -1,4 +1,4 @@
-import { type Database, statement } from '../../platform/database.ts'
+import { type Database, statement } from '../../platform/database/database.ts'
 import { onlyRow } from '../base/only-row.ts'
 
 /** Rows that are too old, as a condition: `$1` is how long they are kept, in ms. Each has an index on its time. */

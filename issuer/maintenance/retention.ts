@@ -1,5 +1,5 @@
 import { setting } from '../../platform/config.ts'
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { type RemovableKind, removeOld } from './retention-store.ts'

@@ -1,5 +1,5 @@
 import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'
 import { signingKeyContext } from '../tokens/keys/key-pair.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isDatabaseUnavailable } from '../../platform/database-unavailable.ts'
+import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import { OAuthError } from '../base/errors/problems.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Query } from '../../platform/database.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Endpoint } from './answers.ts'
 import { isRegisteredOrigin } from './cors-store.ts'

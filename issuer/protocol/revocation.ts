@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { recordEvent } from '../../events/outbox.ts'
-import type { Database, Query } from '../../platform/database.ts'
+import type { Database, Query } from '../../platform/database/database.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import type { VerifiedClaims } from '../../platform/jwt/verify.ts'
 import type { Logger } from '../../platform/logger.ts'

@@ -1,4 +1,4 @@
-import type { Query } from '../../platform/database.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import { isIndicator } from '../base/indicator.ts'
 import { nearestIndicator, type TokenRequestFacts } from './clients/token-request-store.ts'

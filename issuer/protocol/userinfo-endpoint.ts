@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Query } from '../../platform/database.ts'
+import type { Query } from '../../platform/database/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { OAuthError, type OAuthErrorCode } from '../base/errors/problems.ts'
 import { findOpaqueToken } from '../tokens/revocations/active-token-store.ts'

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import type { UserProfile } from '../directory/users/user.ts'
 
 /** What userinfo may tell of a user. Times in seconds. */

@@ -1,4 +1,4 @@
-import { queryOf, statement, type Transaction } from '../../platform/database.ts'
+import { queryOf, statement, type Transaction } from '../../platform/database/database.ts'
 
 const removeOfUser = statement('opaque-tokens-remove-of-user', `DELETE FROM opaque_tokens WHERE user_id = $1`)
 const removeOfClient = statement('opaque-tokens-remove-of-client', `DELETE FROM opaque_tokens WHERE client_id = $1`)

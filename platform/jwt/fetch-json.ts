@@ -1,6 +1,6 @@
 import { request } from 'undici'
-import { createBoundedAgent } from '../bounded-client.ts'
-import { readWhole } from '../read-whole.ts'
+import { createBoundedAgent } from '../http/bounded-client.ts'
+import { readWhole } from '../http/read-whole.ts'
 
 export interface Fetched {
   body: unknown

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import { type HookChange, type HookOutcomes, lockHealth, type ProbeTiming, storeHealth } from './hook-health-store.ts'
 import { type Lease, laneColumns } from './lane-store.ts'
 

@@ -1,4 +1,4 @@
-import { oneRow, type Query, statement } from '../../platform/database.ts'
+import { oneRow, type Query, statement } from '../../platform/database/database.ts'
 
 /** What operators watch of the ledger, over all relays. Read at each scrape. */
 export interface LedgerFigures {

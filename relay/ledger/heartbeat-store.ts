@@ -1,4 +1,4 @@
-import { oneRow, type Query, statement } from '../../platform/database.ts'
+import { oneRow, type Query, statement } from '../../platform/database/database.ts'
 
 /** The relays that run, and what becomes of the lanes of those that do not. */
 

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import { type HookHealth, healthAfter, isGivenUp, type Outcome, probeDelay } from './hook-health.ts'
 
 /** The health of hooks, kept in their rows, so that all relays and the API see the same. */

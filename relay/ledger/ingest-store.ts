@@ -1,5 +1,5 @@
 import { patternsOf } from '../../events/event-patterns.ts'
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import type { PendingEvent } from './pending-store.ts'
 
 // No lane may outlive its hook, so hooks are locked. The upsert locks lanes that exist, also where it changes nothing.

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 import type { LaneKey, Lease } from './lane-store.ts'
 
 /**

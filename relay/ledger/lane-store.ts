@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 
 /**
  * Lanes: the deliveries of one hook about one entity, in order. A relay claims lanes (`lane-claim-store.ts`), reads

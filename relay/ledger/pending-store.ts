@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 
 /**
  * Events of the outbox that are still to be ingested: locking the next ones, and comparing what a broker brought with

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 
 // These statements look at everything that is kept, once an hour. They are planned anew each time, for what the tables
 // hold by then, and sequential scans are allowed.

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
 
 /** Where hooks point, and whether anything may be sent to them now. */
 export interface SealedTarget {

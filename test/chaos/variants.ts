@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventBus, EventConsumer } from '../../events/bus.ts'
-import type { Database } from '../../platform/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import { ingestEvents } from '../../relay/ledger/ingest-store.ts'
 import { inOrder, lockPending } from '../../relay/ledger/pending-store.ts'
 

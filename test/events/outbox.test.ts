@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
-import { statement } from '../../platform/database.ts'
+import { statement } from '../../platform/database/database.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { userUpdated } from '../support/event-factory.ts'
 

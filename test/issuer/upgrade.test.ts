@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { managementScopes } from '../../issuer/base/authorization.ts'
 import { migrations } from '../../migrations/index.ts'
-import { migrate } from '../../platform/database.ts'
+import { migrate } from '../../platform/database/database.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startTestIssuer } from '../support/issuer.ts'

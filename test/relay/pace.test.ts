@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { statement } from '../../platform/database.ts'
+import { statement } from '../../platform/database/database.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { claimGatedLanes, msUntilGatedDue } from '../../relay/ledger/lane-claim-store.ts'
 import { userEvent, userUpdated } from '../support/event-factory.ts'

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { replayDelivery } from '../../deliveries/reopen-store.ts'
-import { type Query, type Statement, statement } from '../../platform/database.ts'
+import { type Query, type Statement, statement } from '../../platform/database/database.ts'
 import { type AttemptRecord, recordAttempts } from '../../relay/ledger/attempt-store.ts'
 import { ledgerFigures } from '../../relay/ledger/figures-store.ts'
 import { ingestEvents } from '../../relay/ledger/ingest-store.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createPostgresBus } from '../../events/postgres-bus.ts'
-import { createDatabase } from '../../platform/database.ts'
+import { createDatabase } from '../../platform/database/database.ts'
 import { createHealth } from '../../platform/health.ts'
 import { newId } from '../../platform/ids.ts'
 import { capturedLogger } from '../support/captured-logger.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hookSecrets } from '../../deliveries/hook-secrets.ts'
-import type { Query } from '../../platform/database.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { createTargets } from '../../relay/targets.ts'
 import { eachWithLedger, ledger } from '../support/fresh-ledger.ts'

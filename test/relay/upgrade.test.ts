@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
-import { migrate } from '../../platform/database.ts'
+import { migrate } from '../../platform/database/database.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { userUpdated } from '../support/event-factory.ts'
 import { anotherReceiver, eachWithLedger, ledger, receiver } from '../support/fresh-ledger.ts'

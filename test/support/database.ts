@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { createDatabase, type Database, type Migration, migrate } from '../../platform/database.ts'
+import { createDatabase, type Database, type Migration, migrate } from '../../platform/database/database.ts'
 import { silentLogger } from '../../platform/logger.ts'
 
 export interface PostgresConnection {

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { promises as dns, type LookupAddress } from 'node:dns'
-import type { Resolve } from '../../platform/outbound.ts'
+import type { Resolve } from '../../platform/http/outbound.ts'
 
 /** A record leads to an IPv4 address or, as an alias (CNAME), to another name. */
 export type Zone = Record<string, string>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Database, statement } from '../../platform/database.ts'
+import { type Database, statement } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { sha256 } from '../../platform/secret.ts'
 

@@ -17,9 +17,9 @@ import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
 import { createImpersonationPolicy } from '../../issuer/tokens/subject-tokens/impersonation-policy.ts'
 import { systemClock, toSeconds } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
-import { listen } from '../../platform/http-server.ts'
+import { listen } from '../../platform/http/http-server.ts'
+import { createTargetPolicy } from '../../platform/http/outbound.ts'
 import { createLogger } from '../../platform/logger.ts'
-import { createTargetPolicy } from '../../platform/outbound.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 export interface Answer {

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { NatsServers } from '../../platform/nats-url.ts'
+import type { NatsServers } from '../../platform/nats/nats-url.ts'
 import { freePort } from './free-port.ts'
 import { startProcess, type TestProcess } from './process.ts'
 

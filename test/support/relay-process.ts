@@ -1,5 +1,5 @@
 import { createPostgresBus } from '../../events/postgres-bus.ts'
-import { createDatabase } from '../../platform/database.ts'
+import { createDatabase } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
 import { createLogger } from '../../platform/logger.ts'

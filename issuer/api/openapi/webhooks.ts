@@ -1,5 +1,5 @@
-import { catalogue, occasionOf } from '../../../events/catalogue.ts'
-import { deliveryHeaders, payloadSchema } from '../../../events/documents.ts'
+import { catalogue } from '../../../events/catalogue.ts'
+import { deliveryHeaders, occasionOf, payloadSchema } from '../../../events/documents.ts'
 import type { SchemaObject } from './json-schema.ts'
 
 const nameOf = (type: string) => `${type.replaceAll('.', '')}Event`

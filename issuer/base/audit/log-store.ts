@@ -1,4 +1,4 @@
-import { type Query, queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { newId } from '../../../platform/ids.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '../../../platform/database-unavailable.ts'
+import { isDatabaseUnavailable } from '../../../platform/database/database-unavailable.ts'
 import { type ProblemCode, problem } from './problems.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import { onlyRow } from '../only-row.ts'
 
 /** What a lease gave: tokens, or none and how long until the bucket has one again, in seconds. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../platform/clock.ts'
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import { sha256 } from '../../../platform/secret.ts'
 import { leaseTokens } from './bucket-store.ts'
 

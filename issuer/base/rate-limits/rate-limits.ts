@@ -1,6 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts'
 import { setting } from '../../../platform/config.ts'
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
 import { OAuthError, problem } from '../errors/problems.ts'
 import { addressKey } from './address-key.ts'

@@ -1,9 +1,14 @@
 import { z } from 'zod'
-import { parseNetwork } from '../../../platform/address-guard.ts'
-import { AnswerTooLarge } from '../../../platform/bounded-client.ts'
 import { setting } from '../../../platform/config.ts'
-import { createOutboundAgent, createTargetPolicy, type Resolve, TargetNotAllowed } from '../../../platform/outbound.ts'
-import { readWhole } from '../../../platform/read-whole.ts'
+import { parseNetwork } from '../../../platform/http/address-guard.ts'
+import { AnswerTooLarge } from '../../../platform/http/bounded-client.ts'
+import {
+  createOutboundAgent,
+  createTargetPolicy,
+  type Resolve,
+  TargetNotAllowed,
+} from '../../../platform/http/outbound.ts'
+import { readWhole } from '../../../platform/http/read-whole.ts'
 import type { FetchedAnswer, FetchRequest } from './messages.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { cursorBefore, lastSeqGiven, readFeed, removedUpTo, writersNow } from '../../../events/feed-store.ts'
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import { problem } from '../../base/errors/problems.ts'
 
 /**

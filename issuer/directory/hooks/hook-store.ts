@@ -1,5 +1,5 @@
 import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { newId } from '../../../platform/ids.ts'
 import { onlyRow } from '../../base/only-row.ts'

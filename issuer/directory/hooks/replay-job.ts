@@ -1,6 +1,6 @@
 import { continueReplay } from '../../../deliveries/replay-store.ts'
 import { createBackOff } from '../../../platform/back-off.ts'
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import { createWakeUp, pause } from '../../../platform/wake-up.ts'
 

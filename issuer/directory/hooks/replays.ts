@@ -10,7 +10,7 @@ import {
   replayStates,
 } from '../../../deliveries/replay-store.ts'
 import { typesMatching } from '../../../events/event-patterns.ts'
-import { queryOf } from '../../../platform/database.ts'
+import { queryOf } from '../../../platform/database/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import type { OperationContext } from '../../base/route.ts'

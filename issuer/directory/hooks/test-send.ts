@@ -11,7 +11,7 @@ import {
 } from '../../../deliveries/test-send-store.ts'
 import { typesMatching } from '../../../events/event-patterns.ts'
 import { testPayload } from '../../../events/examples.ts'
-import { queryOf } from '../../../platform/database.ts'
+import { queryOf } from '../../../platform/database/database.ts'
 import { uuidv7 } from '../../../platform/ids.ts'
 import type { AppError } from '../../../platform/problem.ts'
 import { problem } from '../../base/errors/problems.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import type { PersonalAccessTokenRow } from './personal-access-token.ts'
 
 const columns = ['user_id', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at'] as const

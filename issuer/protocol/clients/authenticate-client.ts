@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../platform/clock.ts'
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import type { Limits } from '../../base/rate-limits/rate-limits.ts'
 import type { Parameters } from '../requests/parameters.ts'

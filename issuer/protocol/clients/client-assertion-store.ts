@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import { sha256 } from '../../../platform/secret.ts'
 
 const insert = statement(

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import type { Parameters } from '../requests/parameters.ts'
 import type { AuthenticateClient } from './authenticate-client.ts'
 import type { Client } from './client.ts'

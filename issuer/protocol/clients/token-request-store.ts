@@ -1,5 +1,5 @@
-import { type Query, statement } from '../../../platform/database.ts'
-import { lookUp } from '../../../platform/shared-statement.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
+import { lookUp } from '../../../platform/database/shared-statement.ts'
 import { likelySpellings } from '../../base/indicator.ts'
 import { type ScriptVersions, scriptVersions, scriptVersionsSql } from '../../claims/claims-script-store.ts'
 import { revokedUntil } from '../../tokens/revocations/revocation-store.ts'

@@ -1,5 +1,5 @@
 import { toSeconds } from '../../../platform/clock.ts'
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { AuditEntry } from '../../base/audit/log-store.ts'
 import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import { OAuthError } from '../../base/errors/problems.ts'

@@ -1,4 +1,4 @@
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { ScriptVersions } from '../../claims/claims-script-store.ts'
 import type { AccessTokenClaims } from '../../tokens/access-token.ts'

@@ -1,4 +1,4 @@
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import { findOrganizationAccess } from '../../directory/organizations/members/access-store.ts'
 import type { MemberKind } from '../../directory/organizations/members/member-store.ts'

@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { SealedKeyPair } from './key-pair.ts'
 import type { SigningAlgorithmName } from './signing-algorithms.ts'

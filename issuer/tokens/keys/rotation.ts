@@ -1,4 +1,4 @@
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import { problem } from '../../base/errors/problems.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Database, queryOf } from '../../../platform/database.ts'
+import { type Database, queryOf } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import { problem } from '../../base/errors/problems.ts'

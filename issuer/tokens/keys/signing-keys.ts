@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Notifier } from '../../../events/notifier.ts'
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import type { VerificationKey } from '../../../platform/jwt/keys.ts'
 import type { Logger } from '../../../platform/logger.ts'

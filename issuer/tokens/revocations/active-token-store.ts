@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../../platform/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'

@@ -1,5 +1,5 @@
 import type { Notifier } from '../../../events/notifier.ts'
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import { lastRevocation, type RevocationPage, readRevocations } from './revocation-store.ts'
 

@@ -1,4 +1,4 @@
-import type { Query } from '../../../platform/database.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import { findHeldScopes } from './active-token-store.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
 import type { ActorVia } from './session.ts'
 

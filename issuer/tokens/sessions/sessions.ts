@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EventContent } from '../../../events/catalogue.ts'
 import type { impersonation } from '../../../events/records.ts'
-import type { Database } from '../../../platform/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import type { Page } from '../../base/lists/list-store.ts'
 import { booleanText } from '../../base/lists/search.ts'

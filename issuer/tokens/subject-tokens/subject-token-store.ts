@@ -1,4 +1,4 @@
-import { queryOf, statement, type Transaction } from '../../../platform/database.ts'
+import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
 
 export interface NewSubjectToken {

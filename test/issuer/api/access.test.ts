@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createManagementApi } from '../../../issuer/api/mount.ts'
 import { route } from '../../../issuer/base/route.ts'
-import { listen, type RunningServer } from '../../../platform/http-server.ts'
+import { listen, type RunningServer } from '../../../platform/http/http-server.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 
 const operation = (operationId: string, path: string) => ({

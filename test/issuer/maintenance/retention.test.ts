@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRetentionJob, retentionDefaults, retentionSettings } from '../../../issuer/maintenance/retention.ts'
-import { statement } from '../../../platform/database.ts'
+import { statement } from '../../../platform/database/database.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'

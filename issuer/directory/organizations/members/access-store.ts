@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../../../platform/database.ts'
+import { type Query, statement } from '../../../../platform/database/database.ts'
 import { onlyRow } from '../../../base/only-row.ts'
 import { type MemberKind, memberTables } from './member-store.ts'
 

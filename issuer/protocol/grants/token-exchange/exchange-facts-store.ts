@@ -1,5 +1,5 @@
-import type { Query } from '../../../../platform/database.ts'
-import { bytea, lookUp, type SharedStatement } from '../../../../platform/shared-statement.ts'
+import type { Query } from '../../../../platform/database/database.ts'
+import { bytea, lookUp, type SharedStatement } from '../../../../platform/database/shared-statement.ts'
 import { onlyRow } from '../../../base/only-row.ts'
 import type { Act } from '../../../tokens/access-token.ts'
 import type { FoundRevocation } from '../../../tokens/revocations/is-revoked.ts'

@@ -1,4 +1,4 @@
-import type { Database, Query } from '../../../../platform/database.ts'
+import type { Database, Query } from '../../../../platform/database/database.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
 import type { CustomClaims, ScriptClaims } from '../../../claims/claims.ts'

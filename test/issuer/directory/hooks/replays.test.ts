@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { continueReplay, insertReplay, measureReplay, type ReplayFilter } from '../../../../deliveries/replay-store.ts'
 import { startReplayJob } from '../../../../issuer/directory/hooks/replay-job.ts'
-import { statement } from '../../../../platform/database.ts'
+import { statement } from '../../../../platform/database/database.ts'
 import { newId } from '../../../../platform/ids.ts'
 import { silentLogger } from '../../../../platform/logger.ts'
 import { eachWithHooks, hooks, receiver } from '../../../support/fresh-hooks.ts'

@@ -7,7 +7,7 @@ import { maxAgeSeconds, pollSeconds, publishSeconds } from '../../../../issuer/t
 import type { SigningAlgorithmName } from '../../../../issuer/tokens/keys/signing-algorithms.ts'
 import { createSigningKeys, type SigningKeys } from '../../../../issuer/tokens/keys/signing-keys.ts'
 import { createEnvelope } from '../../../../platform/envelope.ts'
-import { listen, type RunningServer } from '../../../../platform/http-server.ts'
+import { listen, type RunningServer } from '../../../../platform/http/http-server.ts'
 import { createJwksClient, type JwksClient } from '../../../../platform/jwt/jwks-client.ts'
 import { parseJwt } from '../../../../platform/jwt/parse.ts'
 import { verifyJwt } from '../../../../platform/jwt/verify.ts'

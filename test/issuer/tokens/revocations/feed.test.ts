@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRevocationFeed, type RevocationFeed } from '../../../../issuer/tokens/revocations/feed.ts'
 import { type RevocationPage, revoke } from '../../../../issuer/tokens/revocations/revocation-store.ts'
-import type { Query } from '../../../../platform/database.ts'
+import type { Query } from '../../../../platform/database/database.ts'
 import { silentLogger } from '../../../../platform/logger.ts'
 import { type Answer, basic, request, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'

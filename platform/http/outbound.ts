@@ -2,9 +2,9 @@ import { promises as dns, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { type Agent, buildConnector, type Client, type Dispatcher } from 'undici'
 import type { z } from 'zod'
+import { setting } from '../config.ts'
 import { type AddressGuard, createAddressGuard, parseNetwork } from './address-guard.ts'
 import { BoundedClient, createBoundedAgent } from './bounded-client.ts'
-import { setting } from './config.ts'
 
 /**
  * Requests to URLs that customers wrote. What may be reached is checked twice: when a URL is registered (`refusal`)
@@ -121,7 +121,7 @@ export interface OutboundAgentOptions {
   connectTimeoutMs?: number
   /** Connections of one owner to one origin. Default 4. */
   connections?: number
-  /** Of an answer's body with its framing (platform/bounded-client.ts). */
+  /** Of an answer's body with its framing (platform/http/bounded-client.ts). */
   maxBodyBytes: number
 }
 

@@ -2,8 +2,8 @@ import type { LookupAddress } from 'node:dns'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import type { Connection } from '../../platform/bounded-client.ts'
-import { createOutboundAgent, createTargetPolicy, type OutboundAgent } from '../../platform/outbound.ts'
+import type { Connection } from '../../../platform/http/bounded-client.ts'
+import { createOutboundAgent, createTargetPolicy, type OutboundAgent } from '../../../platform/http/outbound.ts'
 
 let server: Server
 let port: number

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, credsAuthenticator, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node'
-import type { Logger } from './logger.ts'
+import type { Logger } from '../logger.ts'
+import { StartupError } from '../startup-error.ts'
 import type { NatsServers } from './nats-url.ts'
-import { StartupError } from './startup-error.ts'
 
 /** A connection to NATS that is made again for ever, whatever happened to it. */
 export interface NatsLink {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readWhole } from '../../platform/read-whole.ts'
+import { readWhole } from '../../../platform/http/read-whole.ts'
 
 const body = () => Readable.from([Buffer.from('abc'), Buffer.from('de')])
 const tooLarge = () => new Error('too large')

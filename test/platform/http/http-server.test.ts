@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { request } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
-import { startAdminServer } from '../../platform/admin-server.ts'
-import { createHealth } from '../../platform/health.ts'
-import { listen } from '../../platform/http-server.ts'
-import { createMetrics } from '../../platform/metrics.ts'
+import { createHealth } from '../../../platform/health.ts'
+import { startAdminServer } from '../../../platform/http/admin-server.ts'
+import { listen } from '../../../platform/http/http-server.ts'
+import { createMetrics } from '../../../platform/metrics.ts'
 
 const address = { name: 'the test server', host: '127.0.0.1', setting: 'PORT' }
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createDatabase, queryOf, statement } from '../../platform/database.ts'
-import { silentLogger } from '../../platform/logger.ts'
-import { bytea, lookUp, sharedStatement } from '../../platform/shared-statement.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createDatabase, queryOf, statement } from '../../../platform/database/database.ts'
+import { bytea, lookUp, sharedStatement } from '../../../platform/database/shared-statement.ts'
+import { silentLogger } from '../../../platform/logger.ts'
+import { createTestDatabase } from '../../support/database.ts'
 
 const open = async () => {
   const { database, close } = await createTestDatabase()

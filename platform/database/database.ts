@@ -1,10 +1,10 @@
 import knexFactory, { type Knex } from 'knex'
 import pg from 'pg'
+import type { Logger } from '../logger.ts'
+import { StartupError } from '../startup-error.ts'
 import { withArrayText } from './array-parameter.ts'
-import type { Logger } from './logger.ts'
 import { createPipelinedQuery } from './pipelined-query.ts'
 import { isShared, sharedParameter } from './shared-statement.ts'
-import { StartupError } from './startup-error.ts'
 
 export type DatabaseConnection =
   | string

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Secret } from './secret.ts'
+import { Secret } from '../secret.ts'
 
 /** Where the servers of NATS are and how to log in, as `NATS_URL` says it. */
 export interface NatsServers {

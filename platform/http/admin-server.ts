@@ -1,6 +1,6 @@
-import type { Health } from './health.ts'
+import type { Health } from '../health.ts'
+import type { Metrics } from '../metrics.ts'
 import { listen, type RunningServer } from './http-server.ts'
-import type { Metrics } from './metrics.ts'
 
 /**
  * The operators' listener, never on the public port: `/livez` (the process runs), `/readyz` (it can serve; 503 when

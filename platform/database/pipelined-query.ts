@@ -1,6 +1,6 @@
 import pg from 'pg'
+import { createBatcher } from '../batcher.ts'
 import { withArrayText } from './array-parameter.ts'
-import { createBatcher } from './batcher.ts'
 import type { Query, Statement } from './database.ts'
 import { isShared, type SharedStatement, sharedParameter } from './shared-statement.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createAddressGuard, parseNetwork } from '../../platform/address-guard.ts'
-import { createTargetPolicy } from '../../platform/outbound.ts'
+import { createAddressGuard, parseNetwork } from '../../../platform/http/address-guard.ts'
+import { createTargetPolicy } from '../../../platform/http/outbound.ts'
 
 const guard = createAddressGuard()
 

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createLogger, silentLogger } from '../../platform/logger.ts'
-import { connectNats, type NatsOptions } from '../../platform/nats.ts'
-import { type NatsServers, natsUrl } from '../../platform/nats-url.ts'
-import { freePort } from '../support/free-port.ts'
-import { natsMissing, natsServers, startTestNats } from '../support/nats.ts'
-import { natsAccounts } from '../support/nats-accounts.ts'
-import { runProcess } from '../support/process.ts'
+import { createLogger, silentLogger } from '../../../platform/logger.ts'
+import { connectNats, type NatsOptions } from '../../../platform/nats/nats.ts'
+import { type NatsServers, natsUrl } from '../../../platform/nats/nats-url.ts'
+import { freePort } from '../../support/free-port.ts'
+import { natsMissing, natsServers, startTestNats } from '../../support/nats.ts'
+import { natsAccounts } from '../../support/nats-accounts.ts'
+import { runProcess } from '../../support/process.ts'
 
 const parse = (value: string) => {
   const result = natsUrl().safeParse(value)
@@ -125,7 +125,7 @@ describe.skipIf(natsMissing() !== undefined)('a connection to NATS', () => {
       config: `tls { cert_file: "${join(path, 'cert.pem')}", key_file: "${join(path, 'key.pem')}" }`,
     })
     const script = `
-      import { connectNats } from ${JSON.stringify(fileURLToPath(new URL('../../platform/nats.ts', import.meta.url)))}
+      import { connectNats } from ${JSON.stringify(fileURLToPath(new URL('../../../platform/nats/nats.ts', import.meta.url)))}
       const [port, tls] = process.argv.slice(1)
       const servers = { addresses: ['localhost:' + port], tls: tls === 'tls', credentials: {} }
       const logger = { info() {}, warn() {} }
