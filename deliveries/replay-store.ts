@@ -5,10 +5,8 @@ import { announceLanes } from './lane-notice-store.ts'
 import { openAnew, openLanes } from './reopen-store.ts'
 
 /**
- * Sending again what the ledger still has: a replay walks the events of a filter in the order in which they happened
- * and queues each once for its hook. A delivery that ended is opened anew, so it has the same id, the same bytes, and
- * its old place in its lane: before everything of that entity that has not been sent yet. An event that the hook never
- * had a delivery for gets one.
+ * A replay walks the events of a filter in order and queues each once. An ended delivery is opened again: same id, same
+ * bytes, same place in its lane, so before later unsent events. An event without a delivery gets one.
  */
 export const replayStates = ['succeeded', 'dead', 'cancelled', 'missing'] as const
 

@@ -66,27 +66,27 @@ const absent = {
 } as const
 
 /**
- * Makes the stream if it is missing: after `lookAgainMs`, if it is still missing then. Throws `StartupError` when it
+ * Makes the stream if it is missing: after `recheckMs`, if it is still missing then. Throws `StartupError` when it
  * differs or cannot be made.
  */
-export const ensureStream = async ({ streams }: JetStreamManager, lookAgainMs: number): Promise<void> => {
+export const ensureStream = async ({ streams }: JetStreamManager, recheckMs: number): Promise<void> => {
   const found = () => streams.info(streamName).catch(unlessMissing)
-  const made = (await foundAfter(found, lookAgainMs)) ?? (await streams.add(stream).catch(foundOr(found)))
+  const made = (await foundAfter(found, recheckMs)) ?? (await streams.add(stream).catch(foundOr(found)))
   refuseDifferent(`The stream ${streamName}`, stream, absent.stream, made.config)
 }
 
 /** The same for the consumer, which only relays need. */
-export const ensureConsumer = async ({ consumers }: JetStreamManager, lookAgainMs: number): Promise<void> => {
+export const ensureConsumer = async ({ consumers }: JetStreamManager, recheckMs: number): Promise<void> => {
   const found = () => consumers.info(streamName, consumerName).catch(unlessMissing)
   const add = () => consumers.add(streamName, { ...consumer, ...consumerDefaults })
-  const made = (await foundAfter(found, lookAgainMs)) ?? (await add().catch(foundOr(found)))
+  const made = (await foundAfter(found, recheckMs)) ?? (await add().catch(foundOr(found)))
   refuseDifferent(`The consumer ${consumerName} of the stream ${streamName}`, consumer, absent.consumer, made.config)
 }
 
-const foundAfter = async <Info>(found: () => Promise<Info | undefined>, lookAgainMs: number) => {
+const foundAfter = async <Info>(found: () => Promise<Info | undefined>, recheckMs: number) => {
   const info = await found()
-  if (info !== undefined || lookAgainMs === 0) return info
-  await setTimeout(lookAgainMs)
+  if (info !== undefined || recheckMs === 0) return info
+  await setTimeout(recheckMs)
   return found()
 }
 

@@ -10,9 +10,8 @@ import type { DecidedRequest } from './request/request-context.ts'
 export type GuardedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string; auth?: RequestAuth }
 
 /**
- * The target that what is behind the guard will act on. Frameworks take the path that a guard is mounted at off `url`,
- * and Express keeps it in `baseUrl`; an earlier middleware may have rewritten `url`, and then it is no part of
- * `originalUrl` any more.
+ * The request target that handlers behind the guard will see. Frameworks cut the mount path off `url`; Express keeps it
+ * in `baseUrl`. If an earlier middleware rewrote `url`, `originalUrl` no longer ends with it.
  */
 export const targetOf = ({ originalUrl, baseUrl, url: rest = '' }: GuardedRequest): string => {
   if (originalUrl === undefined) return rest

@@ -90,8 +90,7 @@ export const originalRequest =
   }
 
 /**
- * Every field that says who is asking. Those without a value are sent empty, so that a proxy copies nothing that the
- * client had sent.
+ * The identity fields of an answer. Those without a value are sent empty, so that a proxy does not keep the client's.
  */
 const identityFields = [
   ...['x-auth-sub', 'x-auth-act', 'x-auth-act-chain', 'x-auth-scope', 'x-auth-client-id', 'x-auth-sid'],

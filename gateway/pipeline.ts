@@ -182,7 +182,7 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
     // overtake each other.
     if (response.socket) run(context, 0)
     // Otherwise a handler before a guard has answered already, and nothing is left to do.
-    else if (!response.writableEnded) waitForTurn(context, () => run(context, 0))
+    else if (!response.writableEnded) waitForEarlierAnswers(context, () => run(context, 0))
   }
 }
 
@@ -192,7 +192,7 @@ const queues = new WeakMap<Socket, number>()
 /**
  * The connection is not read meanwhile: everything that a client sends ahead would be parsed and kept in memory.
  */
-const waitForTurn = ({ incoming: { socket }, response }: RequestContext, begin: () => void): void => {
+const waitForEarlierAnswers = ({ incoming: { socket }, response }: RequestContext, begin: () => void): void => {
   queues.set(socket, (queues.get(socket) ?? 0) + 1)
   // In the next tick, since Node resumes the socket with every request that it has parsed.
   process.nextTick(() => (queues.get(socket) ?? 0) > 0 && socket.pause())

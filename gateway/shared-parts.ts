@@ -5,7 +5,10 @@ import { Secret, sha256 } from '../platform/secret.ts'
  * their settings. The first user opens a part, and the release by the last one closes it.
  */
 export interface SharedParts {
-  /** `settings` tell one from another; everything that `open` depends on and that a reload may change belongs there. */
+  /**
+   * Parts with equal `settings` are one part. List in `settings` everything that `open` depends on and a reload may
+   * change.
+   */
   use<Part>(
     kind: string,
     settings: unknown,

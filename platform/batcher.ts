@@ -7,7 +7,7 @@ export interface BatcherOptions<Call, Result> {
   /** Calls sent together, at most. */
   most: number
   /** A sending that takes longer is not waited for, unless that many are under way. */
-  patienceMs: number
+  secondAfterMs: number
   mostUnderWay: number
 }
 
@@ -25,11 +25,11 @@ interface Waiting<Call, Result> {
 export const createBatcher = <Call, Result>(
   options: BatcherOptions<Call, Result>,
 ): ((call: Call) => Promise<Result>) => {
-  const { send, mayRepeat, most, patienceMs, mostUnderWay } = options
+  const { send, mayRepeat, most, secondAfterMs, mostUnderWay } = options
   let waiting: Waiting<Call, Result>[] = []
   let underWay = 0
   let isDue = false
-  let patience: NodeJS.Timeout | undefined
+  let timer: NodeJS.Timeout | undefined
 
   const answer = async (together: readonly Waiting<Call, Result>[]) => {
     try {
@@ -44,8 +44,8 @@ export const createBatcher = <Call, Result>(
   }
 
   const sendWaiting = async () => {
-    clearTimeout(patience)
-    patience = undefined
+    clearTimeout(timer)
+    timer = undefined
     const together = waiting.length <= most ? waiting : waiting.slice(0, most)
     waiting = waiting.length <= most ? [] : waiting.slice(most)
     underWay++
@@ -59,10 +59,10 @@ export const createBatcher = <Call, Result>(
     if (waiting.length === 0) return
     if (underWay === 0 || (waiting.length >= most && underWay < mostUnderWay)) void sendWaiting()
     else if (underWay < mostUnderWay)
-      patience ??= setTimeout(() => {
-        patience = undefined
+      timer ??= setTimeout(() => {
+        timer = undefined
         if (waiting.length > 0 && underWay < mostUnderWay) void sendWaiting()
-      }, patienceMs)
+      }, secondAfterMs)
   }
 
   return (call) =>

@@ -33,7 +33,7 @@ class InvalidSettings extends StartupError {
 }
 
 /** Loads the settings of several parts, so that what is wrong with any of them is told at once. */
-export const loadTogether = (...loads: readonly (() => unknown)[]): void => {
+export const loadAll = (...loads: readonly (() => unknown)[]): void => {
   const lines = new Set<string>()
   for (const load of loads) {
     try {

@@ -14,7 +14,7 @@ export interface BundleDownload {
   close(): Promise<void>
 }
 
-/** The whole exchange, in ms, and the compressed bundle, in bytes. */
+/** The whole request, in ms, and the compressed bundle, in bytes. */
 const timeoutMs = 30_000
 const maxBytes = 33_554_432
 

@@ -17,10 +17,10 @@ export interface LaneReader {
 /** Deliveries of a lane that are read at a time. */
 export const perLane = 8
 /**
- * Lanes read together, and statements under way, at most; another one begins after `patienceMs` when the first takes
+ * Lanes read together, and statements under way, at most; another one begins after `secondAfterMs` when the first takes
  * longer.
  */
-const reads = { most: 1_000, mostUnderWay: 4, patienceMs: 5 }
+const reads = { most: 1_000, mostUnderWay: 4, secondAfterMs: 5 }
 
 /** `room`: bytes of payload for which there is memory. */
 export const createLaneReader = (options: { query: Query; logger: Logger; room(): number }): LaneReader => {

@@ -36,9 +36,7 @@ export interface LaneRunnerOptions {
   deliver: Deliver
   recorder: Recorder
   onResult(result: AttemptRecord, delivery: OpenDelivery): void
-  /**
-   * There may be lanes that can be claimed now: a lane has ended for which others had to wait, or has more that is due.
-   */
+  /** Lanes may be claimable now: one ended that others waited for, or one has more due. */
   onRoom(): void
   logger: Logger
   /** POSTs to one hook at a time. */

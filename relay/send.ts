@@ -16,8 +16,8 @@ export interface ClaimedLane {
   /** Aborts when the relay stops or its membership ends: running attempts are broken off. */
   breakOff: AbortSignal
   /**
-   * Its deliveries were read after this (`performance.now()`), and the hook is too. So a change of the hook holds for
-   * every event that was recorded after the change.
+   * Deliveries and hook are read after this time (`performance.now()`). So a change of the hook applies to every later
+   * event.
    */
   since: number
   /** No attempt starts after this (`performance.now()`). */

@@ -56,10 +56,10 @@ interface Known {
 const keptTargets = 5_000
 const healthMs = 5_000
 /**
- * Hooks read in one statement, and statements under way, at most; another one begins after `patienceMs` when the first
- * takes longer.
+ * Hooks read in one statement, and statements under way, at most; another one begins after `secondAfterMs` when the
+ * first takes longer.
  */
-const reads = { most: 1_000, mostUnderWay: 4, patienceMs: 5 }
+const reads = { most: 1_000, mostUnderWay: 4, secondAfterMs: 5 }
 
 const sameSecrets = (left: SealedTarget, right: SealedTarget): boolean =>
   left.url === right.url && left.sealedHeaders === right.sealedHeaders && left.sealedKeys === right.sealedKeys

@@ -1,5 +1,5 @@
 import { loadIssuerConfig } from '../../issuer/config.ts'
-import { loadConfig, loadTogether } from '../../platform/config.ts'
+import { loadAll, loadConfig } from '../../platform/config.ts'
 import { parseOptions } from '../cli/options.ts'
 import { serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
@@ -10,7 +10,7 @@ import { openIssuer } from '../parts/issuer.ts'
 /** `surrogate issuer`: the token issuer and the Management API, on the database of DATABASE_URL. */
 export const issuerCommand = async (args: readonly string[]): Promise<number> => {
   parseOptions(args, {})
-  loadTogether(
+  loadAll(
     () => loadConfig(settings.issuer, process.env),
     () => loadIssuerConfig(process.env),
   )

@@ -1,4 +1,4 @@
-import { loadConfig, loadTogether } from '../../platform/config.ts'
+import { loadAll, loadConfig } from '../../platform/config.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
 import { parseOptions } from '../cli/options.ts'
 import { serve } from '../cli/serve.ts'
@@ -10,7 +10,7 @@ import { openRelay } from '../parts/relay.ts'
 /** `surrogate relay`: the delivery of webhooks, on the database of DATABASE_URL. */
 export const relayCommand = async (args: readonly string[]): Promise<number> => {
   parseOptions(args, {})
-  loadTogether(
+  loadAll(
     () => loadConfig(settings.relay, process.env),
     () => loadRelayConfig(process.env),
   )

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { fileSource } from '../../gateway/config/load.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
-import { loadConfig, loadTogether } from '../../platform/config.ts'
+import { loadAll, loadConfig } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
 import { loadRelayConfig } from '../../relay/config.ts'
@@ -61,7 +61,7 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
 /** The parts' settings, before anything is opened; with the embedded database the key is made later. */
 const checkSettings = () => {
   const key = process.env['DATABASE_URL'] ? undefined : Buffer.alloc(32).toString('base64')
-  loadTogether(
+  loadAll(
     () => loadConfig(settings.start, process.env),
     () => loadIssuerConfig({ ...process.env, KEY_ENCRYPTION_KEY: process.env['KEY_ENCRYPTION_KEY'] || key }),
     () => loadRelayConfig(process.env),

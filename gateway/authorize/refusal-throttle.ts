@@ -33,7 +33,7 @@ export const createRefusalThrottle = ({ perSecond, metrics }: { perSecond: numbe
   const heldTotal = metrics.counter('surrogate_gateway_refusals_held_total', 'Refusals of tokens whose answers waited')
   let held = 0
 
-  /** In ms; 0 = at once. What waits has taken its token, so that the next one waits longer. */
+  /** In ms; 0 = at once. A waiting refusal has already taken its token, so the next one waits longer. */
   const waitOf = (address: string): number => {
     const now = performance.now()
     const { wait } = buckets.ask(address, now)

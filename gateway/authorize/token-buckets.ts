@@ -2,10 +2,7 @@
 export interface TokenBuckets {
   /** What taking one token would mean; takes nothing yet. `now` in ms. */
   ask(key: string, now: number): BucketAnswer
-  /**
-   * Takes a token. A caller that then waits may take one that exists only after the `wait` of an `ask` at the same
-   * time.
-   */
+  /** Takes a token. If `ask` said `wait`, the token taken is the one that becomes available then. */
   take(key: string, now: number): void
   readonly size: number
   /** Buckets that were forgotten, before they were full again, for lack of room. */
@@ -22,10 +19,9 @@ export interface BucketAnswer {
 }
 
 /**
- * The generic cell rate algorithm: a bucket is the time at which it will be full again, so that nothing has to be
- * refilled. A bucket that nobody touched until then is as good as new and can be forgotten. They live in two maps: what
- * is touched moves into the young one; when that has grown to half of `maxBuckets`, or is as old as filling takes, it
- * becomes the old one and the old one is let go.
+ * Generic cell rate algorithm: a bucket is the time at which it is full again, so nothing is refilled. A full bucket
+ * can be forgotten. There are two maps, and a touched bucket moves to the young one. When that holds half of
+ * `maxBuckets`, or is older than a full refill, it becomes the old one and the old one is dropped.
  */
 export const createTokenBuckets = (options: {
   /** Tokens in `per` ms, evenly. */

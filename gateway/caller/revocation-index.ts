@@ -18,29 +18,29 @@ export interface RevocationIndex {
   readonly size: number
 }
 
-interface Mark {
+interface Entry {
   /** Infinite for `jti` and `sid`. */
   issuedBefore: number
   expiresAt: number
 }
 
 export const createRevocationIndex = (): RevocationIndex => {
-  const marks = {
-    jti: new Map<string, Mark>(),
-    sid: new Map<string, Mark>(),
-    sub: new Map<string, Mark>(),
-    client: new Map<string, Mark>(),
+  const entries = {
+    jti: new Map<string, Entry>(),
+    sid: new Map<string, Entry>(),
+    sub: new Map<string, Entry>(),
+    client: new Map<string, Entry>(),
   }
 
-  const covers = (kind: keyof typeof marks, value: string | undefined, iat: number): boolean => {
-    if (value === undefined || marks[kind].size === 0) return false
-    const mark = marks[kind].get(value)
-    return mark !== undefined && iat <= mark.issuedBefore
+  const covers = (kind: keyof typeof entries, value: string | undefined, iat: number): boolean => {
+    if (value === undefined || entries[kind].size === 0) return false
+    const entry = entries[kind].get(value)
+    return entry !== undefined && iat <= entry.issuedBefore
   }
 
   /** The subject, or anybody in the chain of actors. */
   const anyPersonRevoked = ({ sub, act, iat }: VerifiedClaims): boolean => {
-    if (marks.sub.size === 0) return false
+    if (entries.sub.size === 0) return false
     if (covers('sub', sub, iat)) return true
     for (let actor: ActClaim | undefined = act; actor; actor = actor.act) if (covers('sub', actor.sub, iat)) return true
     return false
@@ -53,19 +53,19 @@ export const createRevocationIndex = (): RevocationIndex => {
       covers('client', claims.client_id, claims.iat) ||
       anyPersonRevoked(claims),
     add({ kind, value, issuedBefore, expiresAt }) {
-      const known = marks[kind].get(value)
-      marks[kind].set(value, {
+      const known = entries[kind].get(value)
+      entries[kind].set(value, {
         issuedBefore: Math.max(issuedBefore ?? Number.POSITIVE_INFINITY, known?.issuedBefore ?? 0),
         expiresAt: Math.max(expiresAt, known?.expiresAt ?? 0),
       })
     },
     prune(now) {
-      for (const kind of Object.values(marks)) {
+      for (const kind of Object.values(entries)) {
         for (const [value, { expiresAt }] of kind) if (expiresAt <= now) kind.delete(value)
       }
     },
     get size() {
-      return Object.values(marks).reduce((sum, { size }) => sum + size, 0)
+      return Object.values(entries).reduce((sum, { size }) => sum + size, 0)
     },
   }
 }

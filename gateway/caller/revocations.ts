@@ -138,10 +138,7 @@ export interface CheckRevokedParts {
   revocations: readonly Revocations[]
 }
 
-/**
- * Whether the token was taken back since it was signed. Asked on every request: being cached as verified does not
- * outlive a revocation.
- */
+/** Refuses tokens that were revoked after they were signed. Runs on every request, also for cached tokens. */
 export const createCheckRevoked = ({ revocations }: CheckRevokedParts): Stage => {
   const followed = new Map(revocations.map((one) => [one.issuer, one]))
   return ({ principal }) => {

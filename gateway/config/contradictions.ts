@@ -12,9 +12,7 @@ export interface Contradiction {
   message: string
 }
 
-/**
- * What no single member shows: members that need or exclude each other, routes that tie, settings that are insecure.
- */
+/** Mistakes between members: members that need or exclude each other, routes that tie, insecure settings. */
 export const contradictions = (file: GatewayFile): Contradiction[] => {
   const found: Contradiction[] = []
   const report = (path: PropertyKey[], message: string) => void found.push({ path, message })

@@ -23,7 +23,7 @@ const lastChanceMs = 2_000
 const retry = { first: 250, longest: 30_000, jitter: 0.25 }
 /** Of an answer: its status is what counts. */
 const maxAnswerBytes = 65_536
-/** A collector that asks for more patience than this is asked again all the same, in ms. */
+/** The longest `Retry-After` of a collector that is obeyed, in ms. */
 const longestRetryAfterMs = 300_000
 
 /** Statuses that are about what was sent: sending the same again is of no use. */

@@ -145,7 +145,7 @@ const refuseDots = (segment: string): void => {
   }
 }
 
-/** An upstream that takes parameters away is left with an empty segment, and may take that away too. */
+/** If an upstream removes the parameters, an empty segment is left, and it may remove that too. */
 const refuseNameless = (segments: readonly string[]): void => {
   if (segments.some((segment) => segment.startsWith(';'))) throw refuse('The path holds an empty segment.')
 }

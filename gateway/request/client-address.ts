@@ -38,9 +38,8 @@ const hopAddress = (hop: string): string | undefined => {
 }
 
 /**
- * Whom the trusted proxies vouch for, client first, the peer last: read from the right, up to the first hop that is not
- * trusted. What stands left of that hop was written by the client or somebody unknown; what stands left of an
- * unreadable one likewise.
+ * The addresses that trusted proxies vouch for, client first, peer last. Read from the right up to the first untrusted
+ * or unreadable hop; the client may have written what is left of it.
  */
 const vouchedFor = (peer: string, hops: readonly (string | undefined)[], trust: ProxyTrust): string[] => {
   const chain = [peer]

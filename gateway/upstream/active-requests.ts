@@ -17,9 +17,8 @@ export interface ActiveRequests {
 }
 
 /**
- * A list in which the last one takes the place of one that leaves. Not a `Set`: V8 links each table that a set has
- * outgrown, or cleaned of deleted members, to the next one. Once such a table is old, all that was in later ones
- * survives until the next full collection (measured: half of all requests, and with them a sixth of a request's CPU).
+ * An array; removing an item moves the last item into its place. Not a `Set`: V8 links a set's outgrown tables, so
+ * later entries survive until a full collection (measured: half of all requests, a sixth of a request's CPU).
  */
 export const createActiveRequests = (): ActiveRequests => {
   const list: ActiveRequest[] = []

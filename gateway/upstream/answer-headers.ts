@@ -38,10 +38,7 @@ export const answerHeaders = (
   return flat
 }
 
-/**
- * Adds what earlier stages want on the answer, whoever gives it. With CORS rules of our own those of the upstream are
- * void.
- */
+/** Adds the fields that earlier stages set. If the route has CORS rules, the upstream's CORS fields are removed. */
 export const addAnswerFields = (flat: string[], { answerFields, route }: RoutedRequest): string[] => {
   if (!answerFields) return flat
   const kept = route.cors ? withoutCors(flat) : flat

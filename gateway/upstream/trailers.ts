@@ -2,8 +2,8 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestContext } from '../request/request-context.ts'
 
 /**
- * RFC 9110 §6.5.1: fields that frame, route, authenticate or control caching must not come after the body, where a
- * recipient may merge them into a head that was decided on long ago; nor may what only the gateway says.
+ * RFC 9110 §6.5.1: fields that frame, route, authenticate or control caching are not allowed as trailers; a recipient
+ * may merge them into the head. The gateway's own fields are not allowed either.
  */
 const neverTrailing =
   /^(?:content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|host|via|expect|range|max-forwards|authorization|www-authenticate|proxy-.*|set-cookie2?|cookie|cache-control|expires|date|location|retry-after|vary|age|pragma|warning|access-control-.*|strict-transport-security|x-request-id|x-auth-.*|ratelimit.*)$/

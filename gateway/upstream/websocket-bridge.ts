@@ -112,8 +112,7 @@ export class WebSocketBridge extends Duplex {
 
   #receive(chunk: Buffer): void {
     if (this.#upstreamTold || this.destroyed) return
-    // RFC 6455 §4.1: a client waits for the answer; what comes earlier was meant for somebody who reads it as another
-    // request.
+    // RFC 6455 §4.1: a client sends nothing before the answer. Earlier bytes may be an attempt to smuggle a request.
     if (!this.#open) {
       this.#abandon()
       return

@@ -35,7 +35,7 @@ export interface MutateDependencies {
   events: { wake(): void }
 }
 
-// Two writers that meet in opposite order: Postgres ends one of them, which goes again when the other had time to pass.
+// Deadlock: PostgreSQL aborts one of two writers; it is retried after a pause.
 const deadlockAttempts = 4
 const pauseMs = () => randomInt(10, 60)
 

@@ -93,7 +93,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     return answer
   }
 
-  /** The resource asked for; one that stands for organizations is none of its own when the request says which. */
+  /** The requested resource. Undefined for the organizations resource when the request also names an organization. */
   const resourceOf = (parameters: Parameters): string | undefined => {
     const resource = parameters.get('resource')
     return resource === organizationsResource && parameters.has('organization_id') ? undefined : resource

@@ -19,7 +19,7 @@ export interface PipelinedQuery {
 /** Beyond these a statement gains little. */
 const mostTogether = 64
 /** What waits for a lock must not hold up the requests behind it. */
-const patienceMs = 5
+const secondAfterMs = 5
 
 interface Line {
   client: Promise<pg.Client> | undefined
@@ -80,7 +80,7 @@ export const createPipelinedQuery = ({
   const together = (statement: SharedStatement) =>
     createBatcher<readonly unknown[], object[]>({
       most: mostTogether,
-      patienceMs,
+      secondAfterMs,
       mostUnderWay: connections,
       mayRepeat: isRolledBack,
       async send(requests) {

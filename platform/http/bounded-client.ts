@@ -2,9 +2,8 @@ import type { Socket } from 'node:net'
 import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
 
 /**
- * HTTP/1.1 clients that let a server send so much and no more. What counts is what comes out of the connection, after
- * TLS: a parser passes over much that no handler hears of, such as extensions of chunks (RFC 9112 §7.1.1). A time limit
- * alone lets a server send gigabytes.
+ * HTTP/1.1 clients that limit what a server may send, counted at the connection after TLS. Parsers drop bytes that no
+ * handler sees, such as chunk extensions (RFC 9112 §7.1.1); a time limit alone would allow gigabytes.
  */
 export interface BoundedOptions {
   /**

@@ -32,7 +32,7 @@ const reasonOf = (error: unknown, url: string, timeoutMs: number): string => {
 
 /**
  * Redirects are not followed: whoever could redirect the key set could replace it.
- * @param timeoutMs for the whole exchange, default 5 000. @param maxBytes of the body, default 262 144.
+ * @param timeoutMs for request and answer, default 5 000. @param maxBytes of the body, default 262 144.
  */
 export const fetchJson = ({ timeoutMs = 5_000, maxBytes = 262_144 } = {}): JsonFetcher => {
   const dispatcher = createBoundedAgent({ connections: 1, keepAliveTimeout: 1_000, maxBodyBytes: 2 * maxBytes })

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import type { CompileIssue } from '../engine/index.ts'
 
 /**
- * Where rules compare `input.request.path` or `segments` with a literal: an API that takes other spellings of the path
- * for the same serves them past such a rule, and `input.request.folded` is what to compare. Found in OPA's intermediate
- * representation, from the entrypoints on and through the rules that they call. A hint: it follows what rules usually
- * do with a path, not all that they could.
+ * Finds rules that compare `input.request.path` or `segments` with a literal. An API that accepts other spellings is
+ * not protected by such a rule; compare `input.request.folded`. Follows OPA's intermediate representation from the
+ * entrypoints. Heuristic: usual uses of a path, not all.
  */
 export const pathComparisons = (plan: unknown, entrypoints?: readonly string[]): CompileIssue[] => {
   const { static: constants, plans, funcs } = planSchema.parse(plan)

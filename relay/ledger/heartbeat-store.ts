@@ -62,8 +62,8 @@ export const nextFence = async (query: Query): Promise<number> =>
   Number((await oneRow(query<{ fence: number | string }>(fence, []))).fence)
 
 /**
- * Frees the lanes that a relay has without knowing it, because the answer to what leased them was lost: all that were
- * leased `before` that fence, but those with `fences`. Returns how many. In the caller's transaction.
+ * Frees lanes that the relay leased without learning of it, because the answer was lost: those leased before fence
+ * `before`, except `fences`. Returns how many. In the caller's transaction.
  */
 export const freeUnknownLanes = (
   query: Query,

@@ -110,9 +110,9 @@ const leaseOf = ({ hookId, entityKind, entityId, fence, from }: LeaseRow): Lease
   from,
 })
 
-// Slots of a limit refill with time, up to a second's worth; `slots_from` is when there was none. An open breaker lets
-// one POST through. What is reserved here is spent, whether or not a POST comes of it. The lock looks at the row as it
-// is by then: when another relay has spent something since the slots were counted, this one gets none.
+// A rate limit's slots refill with time, at most one second's worth; `slots_from` is when there were none. An open
+// breaker lets one POST through. A reserved slot is spent even if no POST follows. The row is locked as it is now: if
+// another relay spent a slot meanwhile, this one gets none.
 const claimGated = statement(
   'lanes-claim-gated',
   `WITH gate AS (

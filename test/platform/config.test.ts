@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { loadConfig, loadTogether, parseDuration, setting } from '../../platform/config.ts'
+import { loadAll, loadConfig, parseDuration, setting } from '../../platform/config.ts'
 import type { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 
@@ -37,7 +37,7 @@ test('the problems of several parts are reported together, each once', () => {
   const one = z.object({ PORT: setting.port() })
   const another = z.object({ PORT: setting.port(), OTHER: setting.integer(1, 5), NEEDED: setting.text() })
   expect(() =>
-    loadTogether(
+    loadAll(
       () => loadConfig(one, environment),
       () => loadConfig(another, environment),
     ),

@@ -42,9 +42,8 @@ const beyondMemory: ScriptOutcome = { failed: 'memory', message: 'It took more m
 const tooLong: ScriptOutcome = { failed: 'result', message: `It returned more than ${maxResultBytes} bytes of JSON.` }
 
 /**
- * Made ahead of the call, since most of what a call takes is making its engine. What is read from the engine after the
- * script has begun was taken out of it before (`parse`, `stringify`) or may be changed by the script, which then only
- * lies to itself.
+ * Made before the call, since making an engine takes longest. Functions used after the script has begun were saved
+ * before (`parse`, `stringify`); a script can change the rest only for itself.
  */
 export const prepareCall = (
   engine: QuickJSWASMModule,

@@ -33,8 +33,7 @@ const newInstance = (): Promise<QuickJSWASMModule> =>
   )
 
 /**
- * Limits that leave memory behind which the instance would keep, or an engine that was stopped at no place of its
- * choice.
+ * Failures after which the instance is replaced: they leave memory behind, or stop the engine at an arbitrary point.
  */
 const spoiling = new Set(['cpu', 'memory'])
 

@@ -33,7 +33,7 @@ import { storeSecret } from './secret-operations.ts'
 
 /**
  * Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles:
- * `roles/assignments.ts`.
+ * `directory/role-assignments/operations.ts`.
  */
 export const applicationOperations = ({
   database: { knex },

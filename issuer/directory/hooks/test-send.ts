@@ -32,7 +32,7 @@ export interface TestSendDependencies extends HookOperationsDependencies {
   waitMs?: number
 }
 
-const lookEveryMs = 50
+const pollMs = 50
 /** One that is just being started or replaced. In ms. */
 const relayWaitMs = 2_000
 
@@ -50,7 +50,7 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
       const answers = await testAnswers(database.query, hookId, deliveryIds)
       const failed = answers.some(({ state }) => state !== 'succeeded')
       if (failed || answers.length === deliveryIds.length || performance.now() > deadline) return answers
-      await delay(lookEveryMs)
+      await delay(pollMs)
     }
   }
 
@@ -58,7 +58,7 @@ export const createTestSend = (dependencies: TestSendDependencies) => {
     const deadline = performance.now() + Math.min(relayWaitMs, waitMs)
     while (!(await isRelayAlive(database.query))) {
       if (performance.now() > deadline) throw problem('hook.relay_unavailable')
-      await delay(lookEveryMs)
+      await delay(pollMs)
     }
   }
 

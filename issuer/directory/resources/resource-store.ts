@@ -23,9 +23,8 @@ export const listResources = (knex: Knex, page: Page | undefined): Promise<Liste
   )
 
 /**
- * Makes this resource the default one, or no longer. There is one at most: whoever sets it waits here, because taking
- * it from the resource that has it and giving it to another are two statements, between which somebody else could give
- * it away too.
+ * Makes this resource the default, or not. There is at most one. Callers wait for each other here, because taking it
+ * from one resource and giving it to another are two statements.
  */
 export const setDefaultResource = async (
   trx: Knex,

@@ -35,7 +35,7 @@ const maxDigits = 15
 const maxReadings = 5
 
 /**
- * Undefined for what is no number. The result is read as itself: `6100412345678` is first `610412345678`, and that is
+ * Undefined for anything that is not a number. Parsed repeatedly until stable: `6100412345678` → `610412345678` →
  * `61412345678`.
  */
 const parse = (digits: string) => {

@@ -52,9 +52,9 @@ export interface TokenRequest extends RequestedTarget {
   /** `organization_id`: the organization that the token will be for or, on a resource, count in; known or not. */
   organizationId: string | undefined
   /**
-   * The resource the token will be for: the one asked for, or the default one. Throws `invalid_target` when it is
-   * unknown, then `invalid_scope` when a scope asked for does not exist on it. Undefined (no resource at all) only
-   * unless `required`; scopes are not looked at then when an organization is asked for, whose they are.
+   * The token's resource: the requested or the default one. Throws `invalid_target` when it is unknown, then
+   * `invalid_scope` when it lacks a scope. With `required: false`, undefined means no resource; scopes are then not
+   * checked if an organization is requested.
    */
   target(options: { required: true }): Promise<Resource>
   target(options: { required: false }): Promise<Resource | undefined>

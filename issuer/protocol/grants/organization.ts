@@ -13,8 +13,8 @@ import type { TokenRequest } from './grant.ts'
 export interface InOrganization {
   audience: Audience
   /**
-   * Of the scopes asked for, what the member's roles in the organization carry; on a resource, beside what its other
-   * roles hold.
+   * The requested scopes that the member's roles in the organization hold. For a resource these are added to those of
+   * its other roles.
    */
   granted: readonly string[]
 }

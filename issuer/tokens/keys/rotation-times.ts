@@ -9,6 +9,6 @@ export const pollSeconds = 20
 /** How long a key is published before it signs. The rest is for clocks, timers and the network. */
 export const publishSeconds = 330
 
-/** How long what was read this many seconds ago may be kept: less when the database cannot be asked for news. */
+/** The `max-age` for keys that were read this many seconds ago. It shrinks while the database cannot be read. */
 export const maxAgeAfter = (secondsSinceRead: number): number =>
   Math.max(0, Math.min(maxAgeSeconds, Math.floor(publishSeconds - 5 - secondsSinceRead)))

@@ -57,9 +57,9 @@ const insert = statement(
 )
 
 /**
- * Revokes in the caller's transaction, and tells every instance when it commits. Call it last: whoever revokes waits
- * for whoever has revoked and not committed yet, who must not be waiting for rows of yours. Tokens and sessions that
- * are revoked already stay as they are; answers how many entries are new.
+ * Revokes in the caller's transaction; instances are notified at commit. Call it last: revoking transactions wait for
+ * each other, so holding other locks could deadlock. What is revoked already stays as it is. Returns how many entries
+ * are new.
  */
 export const revoke = async (transaction: Transaction, entries: readonly NewRevocation[]): Promise<number> => {
   if (entries.length === 0) return 0

@@ -84,8 +84,8 @@ const envelopeBytes = '[{"result":}]'.length
 const encoder = new TextEncoder()
 
 /**
- * Documents to parse, as JSON, with `shared` into a memory that threads can hand to each other, for a module that is
- * made for one; or an image, with `memory` one that already holds the image's documents.
+ * Either documents to parse, as JSON (`shared`: into shared memory, for a module made for it), or an image (`memory`:
+ * one that already holds its documents).
  */
 export type InstanceOrigin =
   | { documents: Uint8Array; shared?: boolean }

@@ -62,10 +62,9 @@ interface Place {
 }
 
 /**
- * An entrypoint that missed a deadline lately. It may not take the last free thread, and its evaluations are cut short
- * by the clock, which costs no thread: first after a short attempt, nearly always enough for inputs that do no harm,
- * then after a whole deadline. It rests from attempts of either kind when one was for nothing: who runs away gets a
- * tenth of a processor, and hardly holds up who does not.
+ * An entrypoint that recently missed a deadline. It may not take the last free thread. It runs under a time limit that
+ * costs no thread: first briefly, then for a whole deadline. After a failed attempt it pauses from that kind, so it
+ * uses at most a tenth of a processor.
  */
 interface Suspect {
   /** `performance.now()` from which on it may be attempted briefly, or for a whole deadline, and is suspect no more. */

@@ -1,8 +1,8 @@
 import { isNumber, numberOf, numberText, type RegoNumber, type RegoObject, type RegoSet, type Value } from './value.ts'
 
 /**
- * Values as the text that the WASM module and its host exchange: JSON with sets (`{1, 2}`, `set()`), with keys of any
- * kind, and with numbers written as they were.
+ * Values as the text that pass between the WASM module and its host: JSON with sets (`{1, 2}`, `set()`), with keys of
+ * any kind, and with numbers written as they were.
  */
 
 /** Reads what `opa_value_dump` writes, or any JSON. Throws `SyntaxError`. */

@@ -9,7 +9,7 @@ import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { ExchangeRequest } from './request.ts'
 
 /** An exchange as far as it came: what is known of it when it is refused. */
-export interface ExchangeAttempt {
+export interface ExchangeSoFar {
   input: ExchangeRequest
   request: TokenRequest
   facts?: ExchangeFacts
@@ -20,7 +20,7 @@ const key = 'ExchangeTokenBy.TokenExchange'
 
 /** Who acts as whom, through which client, on whose request. Never the tokens themselves. */
 const entryOf = (
-  { input, request, facts, actor }: ExchangeAttempt,
+  { input, request, facts, actor }: ExchangeSoFar,
   result: AuditEntry['result'],
   particulars: Record<string, unknown>,
 ): AuditEntry => ({
@@ -45,7 +45,7 @@ const entryOf = (
 })
 
 export const issuedEntry = (
-  attempt: ExchangeAttempt,
+  attempt: ExchangeSoFar,
   issued: { scope: string; tokenId: string; sessionId: string | undefined },
 ): AuditEntry => entryOf(attempt, 'Success', issued)
 
@@ -54,7 +54,7 @@ export const issuedEntry = (
  * Undefined for what anybody can send without knowing anything, a public client's id and nonsense: such rows would only
  * bury the others.
  */
-export const refusedEntry = (attempt: ExchangeAttempt, error: OAuthError): AuditEntry | undefined => {
+export const refusedEntry = (attempt: ExchangeSoFar, error: OAuthError): AuditEntry | undefined => {
   const { request, facts } = attempt
   if (isPublic(request.client) && !facts?.subjectId) return undefined
   return entryOf(attempt, 'Error', {

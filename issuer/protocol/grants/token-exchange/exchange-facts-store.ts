@@ -102,8 +102,8 @@ const opaqueToken = (token: string, more: string) =>
      'fromPersonalAccessToken', ${token}.personal_access_token IS NOT NULL, ${more})`
 
 /**
- * What a presented token is in SQL: its row as `from`, whom it speaks for, what is told of it, and what of it may be
- * revoked.
+ * A presented token in SQL: `from` its row, `userId` its user, `columns` the facts read, `revocable` the values a
+ * revocation may name.
  */
 interface TokenSql {
   from?: string

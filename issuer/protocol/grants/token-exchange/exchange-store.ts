@@ -20,8 +20,8 @@ const issueColumns = {
 
 const opaqueColumns = { token_digest: 'bytea', scope: 'text', act: 'jsonb', token_expires_at: 'timestamptz' } as const
 
-// Suspending a user updates its row, so holding it shared settles who came first: that session is ended, or this one
-// not opened.
+// Suspending a user updates its row. The shared lock decides the order: either the suspension ends this session, or it
+// is not opened.
 const livePeople = (locking: Locking) => `people AS MATERIALIZED (
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked UNION SELECT actor_id FROM asked)) AND NOT is_suspended
      ORDER BY id FOR SHARE ${locking})`
@@ -56,13 +56,12 @@ export type Redeemer = Pick<Database, 'query' | 'transaction'>
 type Issued = 'jwt' | 'opaque'
 
 /**
- * Requests that go out together must not wait for the row of one of them: those passed over are sent again by
- * themselves, and then wait.
+ * Requests that share a statement must not wait for one locked row. Those skipped are repeated alone, and then wait.
  */
 type Locking = 'SKIP LOCKED' | ''
 
 interface Redeeming {
-  together: SharedStatement
+  batched: SharedStatement
   waiting: SharedStatement
 }
 
@@ -70,7 +69,7 @@ const redeeming = (
   make: (issued: Issued, locking: Locking, name: string) => SharedStatement,
 ): Record<Issued, Redeeming> => {
   const both = (issued: Issued) => ({
-    together: make(issued, 'SKIP LOCKED', issued),
+    batched: make(issued, 'SKIP LOCKED', issued),
     waiting: make(issued, '', `${issued}-waiting`),
   })
   return { jwt: both('jwt'), opaque: both('opaque') }
@@ -78,8 +77,8 @@ const redeeming = (
 
 const lockTimeout = statement('exchange-lock-timeout', `SET LOCAL lock_timeout = '5s'`)
 
-const redeem = async (database: Redeemer, { together, waiting }: Redeeming, row: object): Promise<boolean> => {
-  const [done] = await database.query(together, [row])
+const redeem = async (database: Redeemer, { batched, waiting }: Redeeming, row: object): Promise<boolean> => {
+  const [done] = await database.query(batched, [row])
   if (done !== undefined) return true
   return database.transaction(async (query) => {
     await query(lockTimeout, [])
@@ -110,9 +109,8 @@ const consume = redeeming((issued, locking, name) =>
   ),
 )
 
-// Holding a personal access token settles who came first, this exchange or its deletion, which then ends what is issued
-// here too. The expired issues of a token go when new ones come; those that another exchange is removing are left to
-// it.
+// The shared lock on the personal access token decides the order of exchange and deletion; a later deletion also ends
+// the new token. Expired issues are deleted here; rows locked by another exchange are skipped.
 const record = redeeming((issued, locking, name) =>
   sharedStatement(
     `exchange-record-${name}`,
@@ -189,7 +187,7 @@ const issuedIn = ({ opaque }: Issue): Issued => (opaque ? 'opaque' : 'jwt')
  * one statement, so all of it or nothing. False when the token could not be used any more: of any number of parallel
  * calls on any number of instances, one succeeds.
  */
-export const consumeSubjectToken = (
+export const redeemSubjectToken = (
   database: Redeemer,
   { digest, session, started }: Impersonation,
   issue: Issue,

@@ -11,10 +11,9 @@ export const requireBoundResource = ({ boundResource }: ExchangeFacts, resource:
 }
 
 /**
- * Of the scopes asked for, in their order, what the subject may have: on a resource what its roles hold there, those in
- * the organization among them, and `openid`; for an organization what its roles there hold; without either what
- * userinfo knows. A subject token bound to scopes allows no others (`invalid_scope`); a personal access token with
- * scopes leaves the others out.
+ * The requested scopes that the subject may have, in their order. With a resource: what its roles hold there, including
+ * those in the organization, and `openid`. With only an organization: what its roles there hold. With neither: userinfo
+ * scopes. A bound subject token refuses others (`invalid_scope`); a personal access token drops them.
  */
 export const grantableScopes = (
   asked: readonly string[],

@@ -8,7 +8,7 @@ import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Audience } from '../../requests/resource.ts'
 import type { PreparedToken } from '../grant.ts'
 import type { Actor } from './actor.ts'
-import { type ExchangeAttempt, issuedEntry } from './audit.ts'
+import { type ExchangeSoFar, issuedEntry } from './audit.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { Impersonation, Issue, PersonalIssue } from './exchange-store.ts'
 import { refused } from './refusal.ts'
@@ -16,7 +16,7 @@ import { tokenTypes } from './request.ts'
 import type { Subject } from './subject.ts'
 
 /** Everything that was checked and decided about one exchange. */
-export interface CheckedExchange extends ExchangeAttempt {
+export interface CheckedExchange extends ExchangeSoFar {
   facts: ExchangeFacts
   subject: Subject
   actor: Actor | undefined
@@ -35,7 +35,7 @@ export interface PreparedExchange extends PreparedToken {
   impersonation: Impersonation | undefined
   /** Present when it was the subject token. */
   personalAccessToken: (PersonalIssue & { useNoted: boolean }) | undefined
-  attempt: ExchangeAttempt
+  attempt: ExchangeSoFar
   /** What the token says, also when it is an opaque one that says it only here. */
   said: Omit<AccessTokenClaims, 'aud'> & { aud: string | undefined }
 }

@@ -12,9 +12,9 @@ import { type Grant, grant, type RequestedTarget } from '../grant.ts'
 import { enterOrganization } from '../organization.ts'
 import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor } from './actor.ts'
 import { askPolicy } from './ask-policy.ts'
-import { type ExchangeAttempt, forbiddenEntry, refusedEntry } from './audit.ts'
+import { type ExchangeSoFar, forbiddenEntry, refusedEntry } from './audit.ts'
 import { type ExchangeFacts, findExchangeFacts } from './exchange-facts-store.ts'
-import { consumeSubjectToken, type Redeemer, recordExchange, subjectTokenStatus } from './exchange-store.ts'
+import { redeemSubjectToken, type Redeemer, recordExchange, subjectTokenStatus } from './exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
@@ -64,7 +64,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
 
   // The order of the checks decides which of several faults is told: subject token, subject, organization, resource,
   // scopes, actor, policy, script.
-  const prepare = async (attempt: ExchangeAttempt, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
+  const prepare = async (attempt: ExchangeSoFar, ahead: Promise<Ahead> | undefined): Promise<PreparedExchange> => {
     const { input, request } = attempt
     const { presentedSubject, presentedActor, facts } = await (ahead ?? present(input, request))
     attempt.facts = facts
@@ -90,7 +90,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
 
   const redeem = async (database: Redeemer, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
     if (impersonation) {
-      if (!(await consumeSubjectToken(database, impersonation, issue)))
+      if (!(await redeemSubjectToken(database, impersonation, issue)))
         throw await lateRefusal(database.query, impersonation.digest)
     } else if (!(await recordExchange(database, issue, personalAccessToken))) {
       const isGone = personalAccessToken && !(await isGood(database.query, personalAccessToken.digest))
@@ -99,7 +99,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   }
 
   /** Who tried and was refused belongs into the trail as well. */
-  const audited = async <Result>(attempt: ExchangeAttempt, step: Promise<Result>): Promise<Result> => {
+  const audited = async <Result>(attempt: ExchangeSoFar, step: Promise<Result>): Promise<Result> => {
     try {
       return await step
     } catch (error) {
@@ -122,7 +122,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
       return subject && factsOf(subject, storedActor(input), asked)
     },
     prepare(input, request, ahead) {
-      const attempt: ExchangeAttempt = { input, request }
+      const attempt: ExchangeSoFar = { input, request }
       return audited(attempt, prepare(attempt, ahead))
     },
     redeem: (database, prepared) => audited(prepared.attempt, redeem(database, prepared)),
