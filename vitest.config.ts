@@ -2,13 +2,14 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * They take long, and look small. They begin first, in this order: the two that run five processes and more do not
- * meet. The rest comes as always from large to small, so that both workers end together.
+ * They take long, and look small. They begin first, in this order: the two chaos tests do not
+ * meet. The rest comes as always from large to small, so that the workers end together.
  */
 const first = [
   'test/chaos/variants.test.ts',
   'test/e2e/start.test.ts',
   'test/events/jetstream.test.ts',
+  'test/e2e/package.test.ts',
   'test/chaos/chaos.test.ts',
 ]
 
@@ -24,7 +25,7 @@ class LongestFirst extends BaseSequencer {
 
 /**
  * Two projects: `architecture` needs nothing and is part of `npm run check`; `suite` runs against real servers.
- * Two workers, because the reference machine has two cores and the databases and servers under test need theirs.
+ * Three workers for the two cores of the reference machine: many tests wait for what they have started.
  */
 export default defineConfig({
   test: {
@@ -48,6 +49,6 @@ export default defineConfig({
     ],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
   },
 })
