@@ -14,7 +14,7 @@ import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor 
 import { askPolicy } from './ask-policy.ts'
 import { type ExchangeSoFar, forbiddenEntry, refusedEntry } from './audit.ts'
 import { type ExchangeFacts, findExchangeFacts } from './exchange-facts-store.ts'
-import { redeemSubjectToken, type Redeemer, recordExchange, subjectTokenStatus } from './exchange-store.ts'
+import { type Redeemer, recordExchange, redeemSubjectToken, subjectTokenStatus } from './exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
