@@ -256,7 +256,7 @@ test('with 1 000 hooks, ten of them dead, every other one gets its events', { ti
   await ledger.rows(`DELETE FROM hooks WHERE id = $1`, hook.id)
   const ids = new Set<string>()
   for (let index = 0; index < 990; index += 1) ids.add((await ledger.hook({ url: receiver.url })).id)
-  await ledger.relay({ config: { ...testRelayConfig, maxLanes: 64, attemptTimeoutMs: 2_000, leaseMs: 10_000 } })
+  await ledger.relay({ config: { ...testRelayConfig, maxLanes: 64, attemptTimeoutMs: 2_000, leaseMs: 60_000 } })
   await ledger.record(userUpdated('a'), userUpdated('b'), userUpdated('a'))
   await receiver.until((received) => received.length === 2_970)
   expect(new Set(receiver.received.map(({ body }) => body.hookId))).toEqual(ids)

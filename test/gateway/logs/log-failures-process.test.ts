@@ -2,12 +2,12 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { freePort } from '../../support/free-port.ts'
 import { startUpstream, type TestUpstream } from '../../support/gateway.ts'
 import { runProcess, startProcess, type TestProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
@@ -106,15 +106,6 @@ describe('a log file that cannot be opened', () => {
     expect(await pathsIn('logs/access.jsonl')).toEqual(['/api/again'])
   })
 })
-
-/** Of the system: its output may go where nobody can read it. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const startInto = async (
   stdout: number,
