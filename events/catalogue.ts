@@ -67,15 +67,12 @@ const planned = <const Type extends string>(
   example: Example<Record<string, unknown> | null>,
 ) => ({ ...mutation(type, 'user', jsonObject.nullable(), occurs, example), category, planned: true as const })
 
+const ofImpersonation = { category: 'impersonation', named: true } as const
 const impersonationEvent = <const Type extends string>(
   type: Type,
   occurs: string,
   example: Example<z.input<typeof impersonation>>,
-) => ({
-  ...mutation(type, 'impersonation', impersonation, occurs, example),
-  category: 'impersonation' as const,
-  named: true as const,
-})
+) => ({ ...mutation(type, 'impersonation', impersonation, occurs, example), ...ofImpersonation })
 
 const experience = { cause: 'POST /experience/submit', data: examples.user } as const
 

@@ -15,18 +15,6 @@ export const timestamp = z.number().int().max(253_402_300_799_999)
 
 export const jsonObject = z.record(z.string(), z.unknown())
 
-export const entityKinds = [
-  'user',
-  'role',
-  'scope',
-  'organization',
-  'organization-role',
-  'organization-scope',
-  'impersonation',
-] as const
-/** What events are about: each entity has a version, and its events an order. */
-export type EntityKind = (typeof entityKinds)[number]
-
 const text = z.string().max(2048)
 
 /** The standard claims of OpenID Connect Core §5.1 that have no column of their own. */
@@ -239,3 +227,6 @@ export const examples = {
     endedBy: null,
   } satisfies z.output<typeof impersonation>,
 } as const
+
+/** What events are about: each entity has a version, and its events an order. */
+export type EntityKind = keyof typeof examples
