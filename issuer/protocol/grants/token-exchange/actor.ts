@@ -1,7 +1,7 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
-import type { ActorVia } from '../../../tokens/sessions/session.ts'
+import type { ActorVia } from '../../../tokens/impersonations/impersonation.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'

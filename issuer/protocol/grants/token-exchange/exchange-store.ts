@@ -4,7 +4,7 @@ import { bytea, type SharedStatement, sharedStatement } from '../../../../platfo
 import { newId } from '../../../../platform/ids.ts'
 import { type AuditEntry, logPayload } from '../../../base/audit/log-store.ts'
 import type { Act } from '../../../tokens/access-token.ts'
-import type { ImpersonationSession } from '../../../tokens/sessions/session.ts'
+import type { ImpersonationSession } from '../../../tokens/impersonations/impersonation.ts'
 
 // Both redeeming statements check again what may have changed, and then write all that `allowed` has a row for.
 

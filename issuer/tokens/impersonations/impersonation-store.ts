@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
-import type { ActorVia } from './session.ts'
+import type { ActorVia } from './impersonation.ts'
 
 /** A row of `impersonation_sessions`. */
 export interface SessionRow {

@@ -1,8 +1,8 @@
 import type { Mutation } from '../../base/mutate.ts'
 import { removeOpaqueTokens } from '../opaque-token-store.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
-import { endSessionsOfUser } from './session-store.ts'
-import { recordEnded } from './sessions.ts'
+import { endSessionsOfUser } from './impersonation-store.ts'
+import { recordEnded } from './operations.ts'
 
 /**
  * Ends everything a user can do, and everything others do as that user, in the transaction that suspends or deletes the

@@ -16,7 +16,7 @@ import {
   listSessions,
   type SessionFilter,
   type SessionRow,
-} from './session-store.ts'
+} from './impersonation-store.ts'
 
 export type SessionRecord = z.output<typeof impersonation>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { impersonation } from '../../../events/records.ts'
 import { type Route, route } from '../../base/route.ts'
-import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery } from './sessions.ts'
+import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery } from './operations.ts'
 
 export const impersonationSessionsRoutes = (dependencies: SessionDependencies): Route[] => {
   const sessions = sessionOperations(dependencies)
