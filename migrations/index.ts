@@ -22,6 +22,7 @@ import { lanesByTrigger } from './0022-lanes-by-trigger.ts'
 import { deliveriesById } from './0023-deliveries-by-id.ts'
 import { givenUp } from './0024-given-up.ts'
 import { hookEvent } from './0025-hook-event.ts'
+import { signIn } from './0026-sign-in.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   deliveriesById,
   givenUp,
   hookEvent,
+  signIn,
 ]

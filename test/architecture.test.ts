@@ -50,7 +50,15 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['engine/values/'],
     ['engine/base/'],
   ],
-  issuer: [['api', 'maintenance'], ['protocol'], ['claims'], ['directory'], ['tokens'], ['base']],
+  issuer: [
+    ['api', 'maintenance'],
+    ['protocol', 'sign-in'],
+    ['interaction'],
+    ['claims', 'pages'],
+    ['directory'],
+    ['tokens'],
+    ['base'],
+  ],
   // The way of an event to its receiver.
   relay: [
     ['ingest.ts', 'lanes.ts'],

@@ -1,5 +1,6 @@
 import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
 import { type Query, statement } from '../../platform/database/database.ts'
+import { hmacKeyContext } from '../base/hmac-keys-store.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'
 import { signingKeyContext } from '../tokens/keys/key-pair.ts'
@@ -59,4 +60,5 @@ export const sealedColumns: readonly SealedColumn[] = [
     { table: 'claims_scripts', id: 'token_type', owner: 'token_type', column: 'sealed_environment' },
     environmentContext,
   ),
+  sealedColumn({ table: 'hmac_keys', id: 'purpose', owner: 'purpose', column: 'sealed' }, hmacKeyContext),
 ]

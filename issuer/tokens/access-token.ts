@@ -51,7 +51,7 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
   ({ clientId, organizationId, sid, act, custom, ...claims }) => {
-    const { header, sign } = keys.active()
+    const { headers, sign } = keys.active()
     // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
     const payload = JSON.stringify({
       // First: whatever has the same name stands.
@@ -63,7 +63,7 @@ export const createAccessTokenMint =
       sid,
       act,
     })
-    const input = `${header}.${Buffer.from(payload).toString('base64url')}`
+    const input = `${headers.access}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`
   }
 

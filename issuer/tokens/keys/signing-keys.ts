@@ -14,8 +14,10 @@ import { type SigningAlgorithmName, signingAlgorithms } from './signing-algorith
 
 /** The issuer's keys as one instance sees them: what it signs with, what it accepts, what it publishes. */
 export interface SigningKeys {
-  /** Signs a JWS signing input; `header` is its first part, ready-made. */
+  /** Signs access tokens and all else of ours. */
   active(): Signer
+  /** Signs ID tokens for clients that ask for an algorithm; undefined when there is no key for it (yet). */
+  idTokenSigner(algorithm: SigningAlgorithmName | undefined): Signer | undefined
   /** A key of ours, for our own tokens. An unknown `kid` looks into the database again, at most once per 10 s. */
   find(kid: string | undefined): Promise<VerificationKey | undefined>
   /** `/oidc/jwks`: the body, its entity tag, and how long it may be kept, in seconds. */
@@ -26,10 +28,16 @@ export interface SigningKeys {
   close(): Promise<void>
 }
 
+/** `typ` by kind: RFC 9068 §2.1, OpenID Connect Back-Channel Logout §2.4. ID tokens have none. */
+const types = { access: 'at+jwt', id: undefined, logout: 'logout+jwt' } as const
+export type TokenKind = keyof typeof types
+
 export interface Signer {
   kid: string
   algorithm: SigningAlgorithmName
-  header: string
+  /** The first part of a JWS, ready-made. */
+  headers: Readonly<Record<TokenKind, string>>
+  /** Signs a JWS signing input. */
   sign(input: string): Buffer
 }
 
@@ -50,10 +58,17 @@ export interface SigningKeysOptions {
 
 const unknownKeyCooldownMs = 10_000
 
+const headerOf = (alg: string, kid: string, typ: string | undefined) =>
+  Buffer.from(JSON.stringify({ alg, typ, kid })).toString('base64url')
+
 const signerOf = ({ kid, algorithm }: StoredKey, key: KeyObject): Signer => ({
   kid,
   algorithm,
-  header: Buffer.from(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid })).toString('base64url'),
+  headers: {
+    access: headerOf(algorithm, kid, types.access),
+    id: headerOf(algorithm, kid, types.id),
+    logout: headerOf(algorithm, kid, types.logout),
+  },
   sign: (input) => signingAlgorithms[algorithm].sign(input, key),
 })
 
@@ -130,6 +145,7 @@ export const createSigningKeys = async (options: SigningKeysOptions): Promise<Si
   let lastLookup = Number.NEGATIVE_INFINITY
   return {
     active: () => keys.signer,
+    idTokenSigner: (asked) => (asked === undefined || asked === keys.signer.algorithm ? keys.signer : undefined),
     async find(kid) {
       if (kid === undefined) return undefined
       const known = keys.verifiers.get(kid)

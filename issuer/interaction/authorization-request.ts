@@ -1,0 +1,35 @@
+import { z } from 'zod'
+
+export const responseModes = ['query', 'form_post', 'fragment'] as const
+export const prompts = ['none', 'login', 'consent', 'select_account', 'create'] as const
+
+/** A checked authorization request (OpenID Connect Core §3.1.2.1), as it is stored while a person signs in. */
+export const authorizationRequest = z.object({
+  clientId: z.string(),
+  redirectUri: z.string(),
+  responseMode: z.enum(responseModes),
+  state: z.string().optional(),
+  nonce: z.string().optional(),
+  /** S256. */
+  codeChallenge: z.string().optional(),
+  /** Those that exist, each once, in the order of the request. Whether the person holds them shows with each token. */
+  scopes: z.array(z.string()),
+  /** Of `scopes`, those of resources, by indicator. What is in none is an OIDC scope or an organization permission. */
+  resourceScopes: z.record(z.string(), z.array(z.string())),
+  /** Indicators, each registered. The default resource is not among them unless asked for. */
+  resources: z.array(z.string()),
+  organizationId: z.string().optional(),
+  prompts: z.array(z.enum(prompts)),
+  /** In seconds. */
+  maxAge: z.number().optional(),
+  loginHint: z.string().optional(),
+  uiLocales: z.array(z.string()),
+  acrValues: z.array(z.string()),
+  /** The subject of `id_token_hint`. */
+  expectedUserId: z.string().optional(),
+  /** `offline_access` is asked for; `interaction` decides whether it is granted. */
+  wantsOfflineAccess: z.boolean(),
+  /** What existing SDKs send for the first page: `signIn`, `register`, `reset_password`, … */
+  firstScreen: z.string().optional(),
+})
+export type AuthorizationRequest = z.output<typeof authorizationRequest>
