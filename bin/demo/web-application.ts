@@ -5,7 +5,7 @@ import { request } from 'undici'
 import { listen, type RunningServer } from '../../platform/http/http-server.ts'
 
 /**
- * A web application in which people sign in, as an integrator would write it: a backend for a browser that never sees a
+ * A web application in which people sign in, as an integrator would write it: a backend for a browser that sees no
  * token. It reads orders through the gateway, on behalf of who has signed in. State is in memory: it is a demonstration.
  */
 export interface WebApplication extends RunningServer {
