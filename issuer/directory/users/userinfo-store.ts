@@ -1,5 +1,5 @@
-import { type Query, statement } from '../../platform/database/database.ts'
-import type { UserProfile } from '../directory/users/user.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
+import type { UserProfile } from './user.ts'
 
 /** What userinfo may tell of a user. Times in seconds. */
 export interface UserinfoFacts {
