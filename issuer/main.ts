@@ -26,6 +26,7 @@ import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
+import { defaultExtendedClaims } from './directory/users/userinfo-claims.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
@@ -42,6 +43,7 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
@@ -179,7 +181,17 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
   const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
-  const grants = createGrants({ database, verifier, policy, claims, events, audit, lastUse })
+  const grants = createGrants({
+    database,
+    verifier,
+    policy,
+    claims,
+    events,
+    audit,
+    lastUse,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+    enabledExtendedClaims: () => defaultExtendedClaims,
+  })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -239,6 +251,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     authenticateClient,
     limits,
     mint,
+    mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
     now,
     logger,

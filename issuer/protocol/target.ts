@@ -28,7 +28,8 @@ export const targetOf =
     return resource
   }
 
-const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
+/** What is told of a resource that is not registered. */
+export const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
   if (!isIndicator(requested)) return malformedResource()
   return unknownResource(await nearestIndicator(query, requested))
 }
