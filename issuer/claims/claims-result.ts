@@ -9,8 +9,8 @@ export type CheckedResult =
 const maxResultDepth = 8
 
 /**
- * Claims that only the issuer sets, and those whose meaning others rely on, by who says what they mean: every claim that
- * a rule of ours trusts is here.
+ * Claims that only the issuer sets, and those whose meaning others rely on, by who says what they mean: every claim
+ * that a rule of ours trusts is here.
  */
 const reservedBy = {
   'RFC 7519 §4.1': ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'],

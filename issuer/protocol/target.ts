@@ -28,8 +28,7 @@ export const targetOf =
     return resource
   }
 
-/** What is told of a resource that is not registered. */
-export const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
+const wrongResource = async (query: Query, requested: string): Promise<OAuthError> => {
   if (!isIndicator(requested)) return malformedResource()
   return unknownResource(await nearestIndicator(query, requested))
 }

@@ -1,4 +1,7 @@
-/** Values of `grant_type` (RFC 6749 §4.1.3, §4.4.2, §6, RFC 8693 §2.1), as requests, scripts and the audit trail say them. */
+/**
+ * Values of `grant_type` (RFC 6749 §4.1.3, §4.4.2, §6, RFC 8693 §2.1), as requests, scripts and the audit trail say
+ * them.
+ */
 export const grantTypes = {
   authorizationCode: 'authorization_code',
   refreshToken: 'refresh_token',

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 /**
- * The refresh token that took another's place, encrypted so that only who holds the other can read it: AES-256-GCM under
- * HKDF-SHA-256 of that token. Layout: nonce (12) · tag (16) · ciphertext.
+ * The refresh token that took another's place, encrypted so that only who holds the other can read it: AES-256-GCM
+ * under HKDF-SHA-256 of that token. Layout: nonce (12) · tag (16) · ciphertext.
  */
 
 const keyFor = (predecessor: string): Buffer =>

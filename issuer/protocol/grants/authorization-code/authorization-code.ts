@@ -31,8 +31,8 @@ interface PreparedCode extends PreparedIssue {
 }
 
 /**
- * A page that is mounted twice redeems its code twice at once. What comes later than this is a replay (RFC 6749 §4.1.2),
- * in ms after the redemption.
+ * A page that is mounted twice redeems its code twice at once. What comes later than this, in ms after the redemption,
+ * is a replay (RFC 6749 §4.1.2).
  */
 const doubleMs = 1_000
 
@@ -40,7 +40,7 @@ const doubleMs = 1_000
 const unusable = () =>
   new OAuthError('invalid_grant', 'The code is unknown, expired or used, or was not issued for this request.')
 
-/** RFC 6749 §4.1.3, RFC 7636, OpenID Connect Core §3.1.3: the code of a completed authorization request for tokens. */
+/** RFC 6749 §4.1.3, RFC 7636, OpenID Connect Core §3.1.3: tokens for the code of an authorization request. */
 export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant => {
   const { database, audit } = dependencies
 

@@ -30,9 +30,9 @@ export const issueRow = ({ authorizationId, userId, clientId, opaque, log }: Pre
 })
 
 /**
- * `live`: the authorizations that count, whose users are not suspended. Locked in the order that everybody keeps: users,
- * then authorizations. The locks decide the order: either what ends an authorization also ends these tokens, or they
- * are not issued.
+ * `live`: the authorizations that count, whose users are not suspended. Locked in the order that everybody keeps:
+ * users, then authorizations. The locks decide the order: either what ends an authorization also ends these tokens, or
+ * they are not issued.
  */
 export const liveAuthorizations = (
   lock: 'SHARE' | 'NO KEY UPDATE',

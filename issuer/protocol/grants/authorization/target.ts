@@ -2,7 +2,6 @@ import type { Query } from '../../../../platform/database/database.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
 import type { Audience } from '../../requests/resource.ts'
 import { isReserved } from '../../requests/scope.ts'
-import { wrongResource } from '../../target.ts'
 import type { TokenRequest } from '../grant.ts'
 import { organizationAudience, requireMember } from '../organization.ts'
 import type { AuthorizationFacts } from './authorization-facts-store.ts'
@@ -48,7 +47,7 @@ export const targetOf = async (
 ): Promise<Target> => {
   const { organizationId, client } = request
   const { consent, userId } = facts
-  const resource = await resourceOf(query, request, facts, inForce)
+  const resource = await resourceOf(request, facts, inForce)
   const allowed = (names: readonly string[] | undefined) =>
     client.isThirdParty ? inForce.filter((name) => names?.includes(name)) : inForce
   const ofResource = resource && allowed(consent?.resources[resource.indicator])
@@ -73,20 +72,22 @@ export const targetOf = async (
   return { audience: undefined, scopes: oidcScopes(inForce, facts, client.isThirdParty) }
 }
 
-/** The requested resource. Without one: none while `openid` is in force or an organization is meant, else the default. */
+/** The requested resource. Without one: none with `openid` in force or an organization, else the default one. */
 const resourceOf = async (
-  query: Query,
-  { resource: requested, organizationId }: TokenRequest,
+  request: TokenRequest,
   { resource, resources }: AuthorizationFacts,
   inForce: readonly string[],
 ) => {
+  const { resource: requested, organizationId } = request
   if (requested === undefined) {
     const isDefaultMeant = organizationId === undefined && !inForce.includes('openid')
     return isDefaultMeant ? (resource ?? undefined) : undefined
   }
-  if (!resource) throw await wrongResource(query, requested)
+  // It says what is wrong with one that is not registered.
+  if (!resource) await request.target({ required: false })
   // A request that names no resource is for the default one.
-  const wasAsked = resources.includes(requested) || (resources.length === 0 && resource.isDefault)
-  if (!wasAsked) throw new OAuthError('invalid_target', 'The resource was not part of the authorization request.')
+  const wasAsked = resources.includes(requested) || (resources.length === 0 && resource?.isDefault)
+  if (!resource || !wasAsked)
+    throw new OAuthError('invalid_target', 'The resource was not part of the authorization request.')
   return resource
 }

@@ -47,7 +47,7 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
   const factsOf = ({ digest, organizationId }: RefreshRequest, resource: string | undefined) =>
     findRefreshFacts(database.query, { digest, resource, organizationId, leeway })
 
-  /** Throws the refusal that applies first. A token that was replaced longer ago than the leeway ends its authorization. */
+  /** Throws the refusal that applies first. A token that was replaced before the leeway ends its authorization. */
   const useOf = async (facts: RefreshFacts, client: Client): Promise<Use> => {
     requireCounting(facts, client)
     if (facts.tokenRevoked) throw refused('refresh_token_unknown')
