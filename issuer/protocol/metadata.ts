@@ -20,6 +20,7 @@ const metadata = ({ issuer, grants }: { issuer: string; grants: Grants }) => ({
   token_endpoint_auth_methods_supported: [...confidential, 'none'],
   token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
   userinfo_endpoint: `${issuer}/me`,
+  end_session_endpoint: `${issuer}/session/end`,
   introspection_endpoint: `${issuer}/token/introspection`,
   introspection_endpoint_auth_methods_supported: confidential,
   introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

@@ -38,6 +38,7 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     token_endpoint_auth_methods_supported: [...confidential, 'none'],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     userinfo_endpoint: `${issuer.issuer}/me`,
+    end_session_endpoint: `${issuer.issuer}/session/end`,
     introspection_endpoint: `${issuer.issuer}/token/introspection`,
     introspection_endpoint_auth_methods_supported: confidential,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
