@@ -264,7 +264,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const sessionExpiry = startSessionExpiry({ database, logger })
   onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: () => [keys.active().algorithm] })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const cors = createCors({ query: database.query, logger })
   const endpoints = { token, introspection, revocation, userinfo, revocations, jwks, metadata, management }

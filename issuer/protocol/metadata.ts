@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { claimsByScope } from '../directory/users/userinfo-claims.ts'
 import { responseModes } from '../interaction/authorization-request.ts'
 import { locales } from '../pages/index.ts'
 import { assertionAlgorithms } from './clients/client-assertion.ts'
 import type { Grants } from './grants.ts'
-import { claimsByScope } from './userinfo-claims.ts'
 
 const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
