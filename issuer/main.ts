@@ -26,7 +26,6 @@ import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
-import { defaultExtendedClaims } from './directory/users/userinfo-claims.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
@@ -190,7 +189,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
-    enabledExtendedClaims: () => defaultExtendedClaims,
   })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)

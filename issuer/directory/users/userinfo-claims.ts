@@ -1,3 +1,4 @@
+import { type ExtendedClaim, extendedClaims } from '../../tokens/id-tokens/id-token-settings.ts'
 import type { UserinfoFacts } from './userinfo-store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -36,14 +37,22 @@ const profileClaims = ({ profile, ...user }: UserinfoFacts): Claims => ({
 /** What each scope lets a client know (OpenID Connect Core §5.4; the last five are ours). `sub` is always told. */
 export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Claims>> = {
   profile: profileClaims,
-  // Addresses and numbers come from the Management API, whose caller answers for them.
-  email: ({ primaryEmail: email }) => ({ email, email_verified: email === null ? null : true }),
-  phone: ({ primaryPhone: number }) => ({ phone_number: number, phone_number_verified: number === null ? null : true }),
+  email: ({ primaryEmail: email, isEmailVerified }) => ({
+    email,
+    email_verified: email === null ? null : isEmailVerified,
+  }),
+  phone: ({ primaryPhone: number, isPhoneVerified }) => ({
+    phone_number: number,
+    phone_number_verified: number === null ? null : isPhoneVerified,
+  }),
   address: ({ profile }) => addressClaims(profile),
   custom_data: ({ customData }) => ({ custom_data: customData }),
   identities: ({ identities }) => ({ identities }),
   roles: ({ roles }) => ({ roles }),
-  'urn:logto:scope:organizations': ({ organizations }) => ({ organizations }),
+  'urn:logto:scope:organizations': ({ organizations: data }) => ({
+    organizations: data?.map(({ id }) => id),
+    organization_data: data,
+  }),
   'urn:logto:scope:organization_roles': ({ organizationRoles }) => ({ organization_roles: organizationRoles }),
 }
 
@@ -57,18 +66,7 @@ export const userinfoClaims = (user: UserinfoFacts, scopes: readonly string[]): 
   return claims
 }
 
-/** Claims that userinfo always tells, ID tokens only where that is switched on; by the scope that allows them. */
-export const extendedClaims = {
-  custom_data: 'custom_data',
-  identities: 'identities',
-  roles: 'roles',
-  'urn:logto:scope:organizations': 'organizations',
-  'urn:logto:scope:organization_roles': 'organization_roles',
-} as const
-export type ExtendedClaim = (typeof extendedClaims)[keyof typeof extendedClaims]
-
-/** As long as nobody has set anything else. */
-export const defaultExtendedClaims: readonly ExtendedClaim[] = ['roles', 'organizations', 'organization_roles']
+const extended: ReadonlySet<string> = new Set(extendedClaims)
 
 /** The claims of an ID token: those of userinfo, but of extended ones only the enabled. */
 export const idTokenClaims = (
@@ -76,10 +74,8 @@ export const idTokenClaims = (
   scopes: readonly string[],
   enabled: readonly ExtendedClaim[],
 ): Claims => {
-  const extended: Readonly<Record<string, ExtendedClaim>> = extendedClaims
-  const isTold = (scope: string) => {
-    const claim = extended[scope]
-    return claim === undefined || enabled.includes(claim)
-  }
-  return userinfoClaims(user, scopes.filter(isTold))
+  const names: ReadonlySet<string> = new Set(enabled)
+  return Object.fromEntries(
+    Object.entries(userinfoClaims(user, scopes)).filter(([name]) => !extended.has(name) || names.has(name)),
+  )
 }

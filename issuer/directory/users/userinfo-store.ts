@@ -9,14 +9,16 @@ export interface UserinfoFacts {
   avatar: string | null
   primaryEmail: string | null
   primaryPhone: string | null
+  /** Whether it is known to be the user's. Means nothing without one. */
+  isEmailVerified: boolean
+  isPhoneVerified: boolean
   profile: UserProfile
   customData: Record<string, unknown> | null
   identities: Record<string, unknown> | null
   createdAt: number
   updatedAt: number
   roles: string[] | null
-  /** Ids. */
-  organizations: string[] | null
+  organizations: { id: string; name: string; description: string | null }[] | null
   /** `<organization id>:<role name>` */
   organizationRoles: string[] | null
 }
@@ -26,6 +28,7 @@ export const userinfoColumns = (scopes?: string): string => {
   const told = (scope: string, column: string) =>
     scopes === undefined ? column : `CASE WHEN '${scope}' = ANY (${scopes}) THEN ${column} END`
   return `u.id, u.username, u.name, u.avatar, u.primary_email AS "primaryEmail", u.primary_phone AS "primaryPhone",
+     u.email_verified_at IS NOT NULL AS "isEmailVerified", u.phone_verified_at IS NOT NULL AS "isPhoneVerified",
      u.profile, ${told('custom_data', 'u.custom_data')} AS "customData", ${told('identities', 'u.identities')} AS identities,
      floor(extract(epoch FROM u.created_at))::float8 AS "createdAt", floor(extract(epoch FROM u.updated_at))::float8 AS "updatedAt",
      ${told(
@@ -34,7 +37,8 @@ export const userinfoColumns = (scopes?: string): string => {
      )} AS roles,
      ${told(
        'urn:logto:scope:organizations',
-       `ARRAY(SELECT m.organization_id FROM organization_users m WHERE m.user_id = u.id ORDER BY m.organization_id)`,
+       `COALESCE((SELECT json_agg(json_build_object('id', o.id, 'name', o.name, 'description', o.description) ORDER BY o.id)
+         FROM organization_users m JOIN organizations o ON o.id = m.organization_id WHERE m.user_id = u.id), '[]')`,
      )} AS organizations,
      ${told(
        'urn:logto:scope:organization_roles',

@@ -1,13 +1,13 @@
 import { type Query, statement } from '../../../platform/database/database.ts'
+import { signInSidPrefix } from '../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
 import { representedUsers } from '../represented-users.ts'
-import { signInPrefix } from '../sid.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
 
 /** An SQL condition: a `sid` names an authorization, see `sid.ts`. */
-const isSignIn = (sid: string): string => `starts_with(${sid}, '${signInPrefix}')`
+const isSignIn = (sid: string): string => `starts_with(${sid}, '${signInSidPrefix}')`
 
 /**
  * Whether a token is active (RFC 7662 §2.2): nobody revoked it, its session goes on, its people are neither suspended

@@ -2,9 +2,10 @@ import { toSeconds } from '../../../../platform/clock.ts'
 import { newId, randomToken } from '../../../../platform/ids.ts'
 import type { AuditEntry } from '../../../base/audit/log-store.ts'
 import type { CustomClaims } from '../../../claims/claims.ts'
-import { type ExtendedClaim, idTokenClaims } from '../../../directory/users/userinfo-claims.ts'
+import { idTokenClaims } from '../../../directory/users/userinfo-claims.ts'
 import { newTokenId } from '../../../tokens/access-token.ts'
 import type { GrantType } from '../../../tokens/grant-types.ts'
+import { parseIdTokenSettings } from '../../../tokens/id-tokens/id-token-settings-store.ts'
 import { issueTime } from '../../../tokens/revocations/issue-time.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { PreparedToken, TokenRequest } from '../grant.ts'
@@ -25,18 +26,12 @@ export interface PreparedIssue extends PreparedToken {
   }
 }
 
-export interface PlanDependencies {
-  claims: CustomClaims
-  /** Of `/api/configs/id-token`. */
-  enabledExtendedClaims(): readonly ExtendedClaim[] | Promise<readonly ExtendedClaim[]>
-}
-
 /** Of an opaque token, in seconds; with an audience, that says. */
 const opaqueTokenTtl = 3600
 
 /** Throws what a script of custom claims throws. */
 export const planTokens = async (
-  { claims, enabledExtendedClaims }: PlanDependencies,
+  claims: CustomClaims,
   attempt: Attempt & { facts: AuthorizationFacts },
   { target, inForce, nonce }: { target: Target; inForce: readonly string[]; nonce: string | undefined },
 ): Promise<PreparedIssue> => {
@@ -62,7 +57,6 @@ export const planTokens = async (
     expiresIn: exp - iat,
     idToken: idTokenOf(request, facts, {
       scopes: oidcScopes(inForce, facts, request.client.isThirdParty),
-      enabled: facts.user ? await enabledExtendedClaims() : [],
       iat,
       nonce,
     }),
@@ -92,13 +86,8 @@ const scripted = <Said extends object>(
 
 const idTokenOf = (
   { client }: TokenRequest,
-  { user, authorizationId, authTime, amr, acr }: AuthorizationFacts,
-  {
-    scopes,
-    enabled,
-    iat,
-    nonce,
-  }: { scopes: readonly string[]; enabled: readonly ExtendedClaim[]; iat: number; nonce: string | undefined },
+  { user, idTokenSettings, authorizationId, authTime, amr, acr }: AuthorizationFacts,
+  { scopes, iat, nonce }: { scopes: readonly string[]; iat: number; nonce: string | undefined },
 ): PreparedToken['idToken'] =>
   user && scopes.includes('openid')
     ? {
@@ -113,7 +102,7 @@ const idTokenOf = (
           acr,
           sid: authorizationId,
           nonce,
-          about: idTokenClaims(user, scopes, enabled),
+          about: idTokenClaims(user, scopes, parseIdTokenSettings(idTokenSettings).enabledExtendedClaims),
         },
       }
     : undefined
