@@ -51,7 +51,7 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/login.ts')).loginCommand,
   },
   keys: {
-    usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256] | reencrypt',
+    usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256 | --id-tokens] | reencrypt',
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',
     load: async () => (await import('./commands/keys.ts')).keysCommand,
   },

@@ -47,6 +47,7 @@ export const settings = {
     /** The demo's gateway; otherwise GATEWAY_CONFIG says where it listens. */
     GATEWAY_PORT: setting.port().default(3000),
     DEMO_PORT: setting.port().default(3002),
+    DEMO_WEB_PORT: setting.port().default(3003),
     ADMIN_PORT: setting.port().default(9300),
     NODE_ENV: setting.text().optional(),
   }),

@@ -16,6 +16,7 @@ import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { createPasswordHasher } from '../directory/users/password.ts'
 import { usersRoutes } from '../directory/users/router.ts'
+import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
 import { impersonationSessionsRoutes } from '../tokens/impersonations/router.ts'
 import { type KeyDependencies, keysRoutes } from '../tokens/keys/router.ts'
@@ -28,7 +29,8 @@ export type RouteDependencies = Omit<UserDependencies, 'passwords'> &
   HookDependencies &
   EventFeedDependencies &
   ClaimsRouteDependencies &
-  KeyDependencies
+  KeyDependencies &
+  IdTokenConfigDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -50,6 +52,7 @@ const routers = [
   eventsRoutes,
   claimsRoutes,
   keysRoutes,
+  idTokenConfigRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { claimsByScope } from '../directory/users/userinfo-claims.ts'
 import { assertionAlgorithms } from './clients/client-assertion.ts'
 import type { Grants } from './grants.ts'
-import { claimsByScope } from './userinfo-claims.ts'
 
 const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 

@@ -59,6 +59,8 @@ test('the key set may be kept for five minutes and is not sent again to who has 
         x: expect.any(String),
         y: expect.any(String),
       },
+      // For ID tokens.
+      { kty: 'RSA', alg: 'RS256', use: 'sig', kid: expect.any(String), n: expect.any(String), e: 'AQAB' },
     ],
   })
   const etag = answer.headers.get('etag')!

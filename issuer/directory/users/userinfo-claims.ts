@@ -36,9 +36,14 @@ const profileClaims = ({ profile, ...user }: UserinfoFacts): Claims => ({
 /** What each scope lets a client know (OpenID Connect Core §5.4; the last three are ours). `sub` is always told. */
 export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Claims>> = {
   profile: profileClaims,
-  // Addresses and numbers come from the Management API, whose caller answers for them.
-  email: ({ primaryEmail: email }) => ({ email, email_verified: email === null ? null : true }),
-  phone: ({ primaryPhone: number }) => ({ phone_number: number, phone_number_verified: number === null ? null : true }),
+  email: ({ primaryEmail: email, isEmailVerified }) => ({
+    email,
+    email_verified: email === null ? null : isEmailVerified,
+  }),
+  phone: ({ primaryPhone: number, isPhoneVerified }) => ({
+    phone_number: number,
+    phone_number_verified: number === null ? null : isPhoneVerified,
+  }),
   address: ({ profile }) => addressClaims(profile),
   custom_data: ({ customData }) => ({ custom_data: customData }),
   identities: ({ identities }) => ({ identities }),
