@@ -42,6 +42,7 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
@@ -179,7 +180,16 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
   const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
-  const grants = createGrants({ database, verifier, policy, claims, events, audit, lastUse })
+  const grants = createGrants({
+    database,
+    verifier,
+    policy,
+    claims,
+    events,
+    audit,
+    lastUse,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+  })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -239,6 +249,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     authenticateClient,
     limits,
     mint,
+    mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
     now,
     logger,

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { Provider } from 'oidc-provider'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createBrowser, type Hop } from '../../../bin/login/browser.ts'
@@ -103,6 +105,56 @@ describe('the walk ends, with a reason', () => {
     const { outcome } = await walk(changes)
     expect(outcome).toContain(reason)
     expect(outcome).not.toContain(password)
+  })
+})
+
+describe('the command', () => {
+  const surrogate = fileURLToPath(new URL('../../../bin/surrogate.ts', import.meta.url))
+  const run = async (args: readonly string[], { input = '', env = {} } = {}) => {
+    const child = spawn(process.execPath, [surrogate, 'login', ...args], {
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    child.stdin.end(input)
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    return { code, stdout, stderr }
+  }
+  const asked = () => [
+    ...['--issuer', issuer.url, '--redirect-uri', callback, '--user', 'alice', '--consent'],
+    ...['--scope', 'openid offline_access read:orders', '--resource', orders, '--prompt', 'consent'],
+  ]
+
+  test('reads the password from standard input and prints one object', async () => {
+    const { code, stdout } = await run([...asked(), '--client', 'spa', '--json'], { input: `${password}\n` })
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, idToken: { sub: 'alice' }, accessToken: { aud: orders } })
+    expect(code).toBe(0)
+  })
+
+  test('takes secrets from the environment, and shows the steps and no password', async () => {
+    const env = { LOGIN_PASSWORD: password, LOGIN_CLIENT_SECRET: web.secret }
+    const { code, stdout } = await run([...asked(), '--client', web.id], { env })
+    expect(stdout).toMatch(/^POST .*\/sign-in\/\S+ \(csrf, identifier, password, choice\)\n {5}303 → /m)
+    expect(stdout).toContain('ID token, verified:')
+    expect(stdout).not.toContain(password)
+    expect(code).toBe(0)
+  })
+
+  test('ends with 1 when the sign-in is refused', async () => {
+    const { code, stdout } = await run([...asked(), '--client', 'spa'], { input: 'wrong' })
+    expect({ code, last: stdout.trimEnd().split('\n').at(-1) }).toEqual({
+      code: 1,
+      last: '✗ The issuer shows the sign-in again: The name or the password is wrong.',
+    })
+  })
+
+  test.each([
+    ['without a client', ['--user', 'a', '--redirect-uri', 'https://app.test/'], '--client is missing'],
+    ['with a password among the arguments', ['--password', 'x'], "Unknown option '--password'"],
+    ['over the network in the clear', ['--issuer', 'http://id.example.test/oidc'], '--issuer must be https'],
+  ])('does not begin %s', async (_, args, message) => {
+    const { code, stderr, stdout } = await run(args, { input: password })
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(message)
   })
 })
 

@@ -25,10 +25,16 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     issuer: issuer.issuer,
     token_endpoint: `${issuer.issuer}/token`,
     jwks_uri: `${issuer.issuer}/jwks`,
-    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+    grant_types_supported: [
+      ...['authorization_code', 'refresh_token', 'client_credentials'],
+      'urn:ietf:params:oauth:grant-type:token-exchange',
+    ],
     response_types_supported: [],
     subject_types_supported: ['public'],
-    scopes_supported: ['openid', 'profile', 'email', 'phone', 'address', 'custom_data', 'identities', 'roles'],
+    scopes_supported: [
+      ...['openid', 'profile', 'email', 'phone', 'address', 'custom_data', 'identities', 'roles'],
+      ...['urn:logto:scope:organizations', 'urn:logto:scope:organization_roles'],
+    ],
     token_endpoint_auth_methods_supported: [...confidential, 'none'],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     userinfo_endpoint: `${issuer.issuer}/me`,
