@@ -46,6 +46,7 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createIdTokenMint } from './tokens/id-token.ts'
 import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
@@ -184,7 +185,16 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
   const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
-  const grants = createGrants({ database, verifier, policy, claims, events, audit, lastUse })
+  const grants = createGrants({
+    database,
+    verifier,
+    policy,
+    claims,
+    events,
+    audit,
+    lastUse,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+  })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -244,6 +254,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     authenticateClient,
     limits,
     mint,
+    mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
     now,
     logger,
@@ -269,7 +280,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const sessionExpiry = startSessionExpiry({ database, logger })
   onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const signingOut = createEndSessionEndpoints({
     database,
