@@ -6,7 +6,8 @@ import { listen, type RunningServer } from '../../platform/http/http-server.ts'
 
 /**
  * A web application in which people sign in, as an integrator would write it: a backend for a browser that sees no
- * token. It reads orders through the gateway, on behalf of who has signed in. State is in memory: it is a demonstration.
+ * token. It reads orders through the gateway on behalf of who has signed in. State is in memory, because it is a
+ * demonstration.
  */
 export interface WebApplication extends RunningServer {
   /** Begins to serve; known once the issuer and the gateway answer. */

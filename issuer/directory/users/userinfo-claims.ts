@@ -1,3 +1,4 @@
+import type { ExtendedClaim } from '../../tokens/id-tokens/id-token-settings.ts'
 import type { UserinfoFacts } from './userinfo-store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -33,7 +34,7 @@ const profileClaims = ({ profile, ...user }: UserinfoFacts): Claims => ({
   created_at: user.createdAt,
 })
 
-/** What each scope lets a client know (OpenID Connect Core §5.4; the last three are ours). `sub` is always told. */
+/** What each scope lets a client know (OpenID Connect Core §5.4; the last five are ours). `sub` is always told. */
 export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Claims>> = {
   profile: profileClaims,
   email: ({ primaryEmail: email, isEmailVerified }) => ({
@@ -48,6 +49,8 @@ export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Cla
   custom_data: ({ customData }) => ({ custom_data: customData }),
   identities: ({ identities }) => ({ identities }),
   roles: ({ roles }) => ({ roles }),
+  'urn:logto:scope:organizations': ({ organizations }) => ({ organizations }),
+  'urn:logto:scope:organization_roles': ({ organizationRoles }) => ({ organization_roles: organizationRoles }),
 }
 
 /** The claims that the scopes of a token allow. What is not known of the user is left out (§5.3.2). */
@@ -58,4 +61,26 @@ export const userinfoClaims = (user: UserinfoFacts, scopes: readonly string[]): 
     for (const [name, value] of Object.entries(claimsOf(user))) if (value != null) claims[name] = value
   }
   return claims
+}
+
+/** Claims that userinfo always tells, ID tokens only where that is switched on; by the scope that allows them. */
+const extendedByScope: Readonly<Record<string, ExtendedClaim>> = {
+  custom_data: 'custom_data',
+  identities: 'identities',
+  roles: 'roles',
+  'urn:logto:scope:organizations': 'organizations',
+  'urn:logto:scope:organization_roles': 'organization_roles',
+}
+
+/** The claims of an ID token: those of userinfo, but of extended ones only the enabled. */
+export const idTokenClaims = (
+  user: UserinfoFacts,
+  scopes: readonly string[],
+  enabled: readonly ExtendedClaim[],
+): Claims => {
+  const isTold = (scope: string) => {
+    const claim = extendedByScope[scope]
+    return claim === undefined || enabled.includes(claim)
+  }
+  return userinfoClaims(user, scopes.filter(isTold))
 }

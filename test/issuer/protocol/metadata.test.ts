@@ -28,7 +28,10 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     token_endpoint: `${issuer.issuer}/token`,
     end_session_endpoint: `${issuer.issuer}/session/end`,
     jwks_uri: `${issuer.issuer}/jwks`,
-    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+    grant_types_supported: [
+      ...['authorization_code', 'refresh_token', 'client_credentials'],
+      'urn:ietf:params:oauth:grant-type:token-exchange',
+    ],
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post', 'fragment'],
     code_challenge_methods_supported: ['S256'],
@@ -39,6 +42,7 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     scopes_supported: [
       ...['openid', 'offline_access', 'profile', 'email', 'phone', 'address'],
       ...['custom_data', 'identities', 'roles'],
+      ...['urn:logto:scope:organizations', 'urn:logto:scope:organization_roles'],
     ],
     claims_supported: expect.arrayContaining(['sub', 'auth_time', 'acr', 'amr', 'sid', 'nonce', 'email_verified']),
     ui_locales_supported: ['en', 'de', 'fr', 'es', 'ja'],
