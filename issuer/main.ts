@@ -27,6 +27,7 @@ import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
+import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { sendJson } from './protocol/answers.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
@@ -260,6 +261,8 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const retentionJob = createRetentionJob({ database, retention, logger, metrics })
   onStop('retention', () => retentionJob.close())
   retentionJob.start()
+  const sessionExpiry = startSessionExpiry({ database, logger })
+  onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })

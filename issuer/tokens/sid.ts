@@ -4,7 +4,7 @@ import { newId } from '../../platform/ids.ts'
  * The claim `sid`. Of a token that a person got by signing in it names an authorization and begins with `ps_`; of an
  * impersonation it names the impersonation session. Tokens of applications and personal access tokens have none.
  */
-const signInPrefix = 'ps_'
+export const signInPrefix = 'ps_'
 
 /** For a new authorization: 93 random bits. */
 export const newSignInSid = (): string => signInPrefix + newId(18)
