@@ -3,6 +3,7 @@ import type { Session } from '../tokens/sessions/session.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { isConsentNeeded } from './consent.ts'
+import type { InteractionState } from './interaction-state.ts'
 import { identifies, type Proof, type ProofKindName, reachableAcr, satisfiesAcr } from './proofs.ts'
 
 /** What an interaction is about and what is known of who stands before it. */
@@ -20,16 +21,6 @@ export interface Situation {
 
 /** `age`: seconds since the person authenticated, by the database's clock. */
 export type KnownSession = Pick<Session, 'id' | 'userId' | 'acr'> & { age: number }
-
-/** What the person decided so far; each decision names what it was about, and counts for nothing else. */
-export interface InteractionState {
-  /** "Keep me signed in". */
-  keep?: boolean | undefined
-  /** The session that is to be gone on with; false: with another account. */
-  account?: { sessionId: string } | false | undefined
-  consent?: { userId: string; isAllowed: boolean; organizationIds: readonly string[] } | undefined
-  isCancelled?: boolean | undefined
-}
 
 export type StepName = 'sign_in' | 'select_account' | 'consent' | 'done' | 'denied'
 export type Reason =

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { type Acr, acrs } from '../tokens/sessions/session.ts'
 
 /** What a person can prove, as rows. A kind says what it adds to `amr` (RFC 8176) and what sort of factor it is. */
@@ -27,13 +28,13 @@ export interface Proof {
   data: ProofData
 }
 
-export interface ProofData {
-  identifier?: { type: IdentifierType; value: string }
+export const proofData = z.object({
+  identifier: z.object({ type: z.enum(['username', 'email', 'phone']), value: z.string() }).optional(),
   /** Of the password's digest that it was held against: it proves nothing once there is another. */
-  digest?: string
-}
-
-export type IdentifierType = 'username' | 'email' | 'phone'
+  digest: z.string().optional(),
+})
+export type ProofData = z.output<typeof proofData>
+export type IdentifierType = NonNullable<ProofData['identifier']>['type']
 
 const kindOf = ({ kind }: Pick<Proof, 'kind'>): ProofKind => proofKinds[kind]
 
