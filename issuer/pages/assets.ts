@@ -1,0 +1,42 @@
+import type { ServerResponse } from 'node:http'
+import { sha256 } from '../../platform/secret.ts'
+import { styles } from './styles.ts'
+
+/** A file of the pages. Its address has the digest of its content, so it never changes. */
+export interface Asset {
+  path: string
+  type: string
+  content: Buffer
+}
+
+const asset = (name: string, extension: string, type: string, text: string): Asset => {
+  const content = Buffer.from(text)
+  return { path: `/assets/${name}.${sha256(content).toString('hex').slice(0, 16)}.${extension}`, type, content }
+}
+
+const mark =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#3b4fd6"/>' +
+  '<g fill="none" stroke="#fff" stroke-width="3"><circle cx="12.5" cy="16" r="5.5"/><circle cx="19.5" cy="16" r="5.5"/>' +
+  '</g></svg>'
+
+export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
+export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
+
+const assets = new Map([stylesheet, icon].map((one) => [one.path, one]))
+
+/** By the path of a request, without its query. */
+export const findAsset = (path: string): Asset | undefined => assets.get(path)
+
+/** Answers GET and HEAD. */
+export const sendAsset = (response: ServerResponse, { type, content }: Asset): void => {
+  response.writeHead(200, {
+    'Content-Type': type,
+    'Content-Length': content.length,
+    'Cache-Control': 'public, max-age=31536000, immutable',
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    // Opened by itself, an SVG is a document.
+    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  })
+  response.end(content)
+}

@@ -1,0 +1,104 @@
+import { accountCard, type PageAccount } from './account.ts'
+import type { PageClient } from './client.ts'
+import { foreignName, foreignSentence, foreignValue } from './foreign-text.ts'
+import { type Html, html } from './html.ts'
+import type { Locale } from './locale.ts'
+import type { MessageKey } from './messages/translation.ts'
+import { type Page, page } from './page.ts'
+import { type Say, sayIn } from './say.ts'
+
+export interface PageScope {
+  name: string
+  description?: string | undefined
+}
+
+export interface ConsentPage {
+  locale: Locale
+  client: PageClient
+  action: string
+  csrf: string
+  account: PageAccount
+  /** Those of OpenID Connect and of organizations. */
+  scopes: readonly PageScope[]
+  resources: readonly { name: string; scopes: readonly PageScope[] }[]
+  /** Those that the person may choose from. */
+  organizations: readonly { id: string; name: string }[]
+  /** The host, or the scheme, of the redirect URI. */
+  redirectHost: string
+}
+
+/** Who asks for what, on whose behalf, and where the answer goes (RFC 6819 §5.2.4.1, RFC 8252 §8.6). */
+export const consentPage = (options: ConsentPage): Page => {
+  const { locale, client, action, csrf, account, scopes, resources, organizations, redirectHost } = options
+  const say = sayIn(locale)
+  return page({
+    locale,
+    client,
+    title: say('consentTitle'),
+    form: 'leaving',
+    body: html`
+<h1>${say('consentHeading', { application: foreignName(client.name) })}</h1>
+<form method="post" action="${action}">
+<input type="hidden" name="csrf" value="${csrf}">
+<p class="label">${say('signedInAs')}</p>
+${accountCard(account, html`<button class="link" name="choice" value="another">${say('notYou')}</button>`)}
+</form>
+<form method="post" action="${action}">
+<input type="hidden" name="csrf" value="${csrf}">
+${scopeList(
+  say('consentScopes'),
+  scopes.map((scope) => inWords(say, scope)),
+)}
+${resources.map((resource) =>
+  scopeList(say('consentResource', { resource: foreignName(resource.name) }), resource.scopes.map(asDescribed)),
+)}
+${organizations.length > 0 && organizationChoice(say, organizations)}
+<p class="actions pair">
+<button name="choice" value="allow">${say('allow')}</button>
+<button class="quiet" name="choice" value="deny">${say('deny')}</button>
+</p>
+<p class="small">${say('consentRedirect', { host: html`<b>${foreignName(redirectHost)}</b>` })} ${say('consentDuration')}</p>
+</form>`,
+  })
+}
+
+/** Those of the protocol; for all others the operator's words stand. */
+const words: ReadonlyMap<string, MessageKey & `scope${string}`> = new Map([
+  ['openid', 'scopeOpenid'],
+  ['profile', 'scopeProfile'],
+  ['email', 'scopeEmail'],
+  ['phone', 'scopePhone'],
+  ['address', 'scopeAddress'],
+  ['offline_access', 'scopeOfflineAccess'],
+  ['roles', 'scopeRoles'],
+  ['urn:logto:scope:organizations', 'scopeOrganizations'],
+  ['urn:logto:scope:organization_roles', 'scopeOrganizationRoles'],
+  ['custom_data', 'scopeCustomData'],
+  ['identities', 'scopeIdentities'],
+] as const)
+
+const inWords = (say: Say, scope: PageScope): Html => {
+  const key = words.get(scope.name)
+  return key === undefined ? asDescribed(scope) : say(key)
+}
+
+const asDescribed = ({ name, description = '' }: PageScope): Html =>
+  description.trim() === '' ? foreignValue(name, 100) : foreignSentence(description)
+
+const scopeList = (heading: Html, items: readonly Html[]): Html | undefined =>
+  items.length === 0
+    ? undefined
+    : html`<h2 class="label">${heading}</h2>
+<ul class="scopes">${items.map((item) => html`<li>${item}</li>`)}</ul>`
+
+const organizationChoice = (
+  say: Say,
+  organizations: ConsentPage['organizations'],
+): Html => html`<fieldset aria-describedby="hint">
+<legend class="label">${say('consentOrganizations')}</legend>
+<p class="small" id="hint">${say('consentOrganizationsHint')}</p>
+${organizations.map(
+  ({ id, name }) =>
+    html`<label class="choice"><input type="checkbox" name="organizationIds" value="${id}"><span>${foreignName(name)}</span></label>
+`,
+)}</fieldset>`

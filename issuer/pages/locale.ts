@@ -1,0 +1,56 @@
+import { catalogues, type Locale } from './messages/catalogues.ts'
+
+export type { Locale }
+
+export const locales = Object.keys(catalogues) as readonly Locale[]
+
+/** All that we have are written from left to right; a language that is not has its own row. */
+export const directions: Readonly<Record<Locale, 'ltr' | 'rtl'>> = {
+  en: 'ltr',
+  de: 'ltr',
+  fr: 'ltr',
+  es: 'ltr',
+  ja: 'ltr',
+}
+
+const fallback: Locale = 'en'
+
+/** What is longer names more languages than a person speaks. */
+const maxRanges = 20
+
+/**
+ * The language of a page: what the client asks for (`ui_locales`), else what the browser does, else English. Ranges are
+ * looked up as RFC 4647 §3.4 says: `de-AT` finds `de`.
+ */
+export const pickLocale = ({
+  uiLocales = [],
+  acceptLanguage = '',
+}: {
+  uiLocales?: readonly string[] | undefined
+  acceptLanguage?: string | undefined
+}): Locale => {
+  for (const range of [...uiLocales.slice(0, maxRanges), ...rangesOf(acceptLanguage)]) {
+    const found = lookUp(range)
+    if (found !== undefined) return found
+  }
+  return fallback
+}
+
+/** All our languages are primary subtags, so that is all there is to compare. */
+const lookUp = (range: string): Locale | undefined => {
+  const [primary = ''] = range.trim().toLowerCase().split('-', 1)
+  return locales.find((locale) => locale === primary)
+}
+
+/** RFC 9110 §12.5.4: by quality, highest first; equal ones stay in order, and a quality of 0 means "not this one". */
+const rangesOf = (acceptLanguage: string): string[] =>
+  acceptLanguage
+    .split(',', maxRanges)
+    .map((part) => {
+      const [range = '', ...parameters] = part.split(';').map((text) => text.trim())
+      const quality = parameters.find((parameter) => /^q=/i.test(parameter))
+      return { range, quality: quality === undefined ? 1 : Number(quality.slice(2)) }
+    })
+    .filter(({ quality }) => quality > 0)
+    .toSorted((one, other) => other.quality - one.quality)
+    .map(({ range }) => range)

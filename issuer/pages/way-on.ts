@@ -1,0 +1,10 @@
+import { type Html, html } from './html.ts'
+
+// A path of ours, but no `//host`; the web; an application's own scheme, which has a dot (RFC 8252 §7.1).
+const mayLead = /^(\/(?![/\\])|https?:\/\/|[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:)/i
+
+/** Where somebody goes on from a page that ends. Nothing when there is no address, or one that a page must not open. */
+export const wayOnLink = (href: string | undefined, text: Html): Html | undefined =>
+  href !== undefined && mayLead.test(href)
+    ? html`<p class="actions"><a class="button" href="${href}" rel="noreferrer">${text}</a></p>`
+    : undefined
