@@ -35,9 +35,10 @@ const proofLife = `interval '10 minutes'`
 /** How long the same redirect is answered again. */
 const redirectLife = `interval '10 seconds'`
 
-const insertLogOf = (from: string, [id, key, client, user, payload]: readonly string[]) =>
+const logged = (from: string, [id, entry]: readonly [id: string, entry: string]) =>
   `INSERT INTO logs (id, key, result, application_id, user_id, payload)
-     SELECT ${id}, ${key}, 'Success', ${client}, ${user}, ${payload}::jsonb FROM ${from}`
+     SELECT ${id}, e.key, e.result, e."applicationId", e."userId", ${entry}::jsonb
+     FROM ${from}, jsonb_to_record(${entry}::jsonb) AS e (key text, result text, "applicationId" text, "userId" text)`
 
 // The cookie of a browser is taken up only where it is known: one that somebody planted is replaced.
 const insert = statement(
@@ -47,11 +48,13 @@ const insert = statement(
        SELECT FROM interactions WHERE address = $4 AND finished_at IS NULL AND expires_at > now() LIMIT $7) some),
    made AS (
      INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
-     SELECT $1, CASE WHEN EXISTS (SELECT FROM interactions WHERE browser = $2 AND expires_at > now()) THEN $2 ELSE $3 END,
+     SELECT $1, CASE WHEN $2::bytea IS NULL THEN $3
+         WHEN EXISTS (SELECT FROM interactions WHERE browser = $2 AND expires_at > now()) THEN $2
+         WHEN EXISTS (SELECT FROM pushed_requests WHERE browser = $2 AND expires_at > now()) THEN $2 ELSE $3 END,
        $4, $5, $6::jsonb, now() + ${life}
      FROM open WHERE $7 = 0 OR open.total < $7
      RETURNING browser = $3 AS is_new),
-   log AS (${insertLogOf('made', ['$8', `'Interaction.Create'`, '$5', 'NULL', '$9'])})
+   log AS (${logged('made', ['$8', '$9'])})
    SELECT is_new AS "isNewBrowser" FROM made`,
 )
 
@@ -172,7 +175,7 @@ const finish = statement(
      WHERE id = $1 AND ${isOpen} RETURNING id),
    consumed AS (
      UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM finished) AND consumed_at IS NULL),
-   log AS (${insertLogOf('finished', ['$4', `'Interaction.End'`, '$5', '$6', '$7'])})
+   log AS (${logged('finished', ['$4', '$5'])})
    SELECT id FROM finished`,
 )
 
@@ -182,15 +185,7 @@ export const finishInteraction = async (
   id: string,
   { redirect, decision, audit }: { redirect: Buffer; decision: InteractionState; audit: AuditEntry },
 ): Promise<boolean> => {
-  const values = [
-    id,
-    redirect,
-    JSON.stringify(decision),
-    newId(),
-    audit.applicationId ?? null,
-    audit.userId ?? null,
-    JSON.stringify(logPayload(audit)),
-  ]
+  const values = [id, redirect, JSON.stringify(decision), newId(), JSON.stringify(logPayload(audit))]
   return (await queryOf(trx)(finish, values)).length > 0
 }
 

@@ -106,15 +106,12 @@ const isChosen = (session: KnownSession | undefined, { account }: InteractionSta
   typeof account === 'object' && account.sessionId === session?.id
 
 /** What a request with `prompt=none` is refused with (OpenID Connect Core §3.1.2.6). */
-export const refusalWithoutPages: Readonly<
-  Record<
-    Exclude<StepName, 'done'>,
-    {
-      error: 'login_required' | 'account_selection_required' | 'consent_required' | 'access_denied'
-      description: string
-    }
-  >
-> = {
+export interface RefusalWithoutPages {
+  error: 'account_selection_required' | 'consent_required' | DenialError
+  description: string
+}
+
+export const refusalWithoutPages: Readonly<Record<Exclude<StepName, 'done'>, RefusalWithoutPages>> = {
   sign_in: { error: 'login_required', description: 'The user has to sign in.' },
   select_account: { error: 'account_selection_required', description: 'The user has to choose an account.' },
   consent: { error: 'consent_required', description: 'The user has to allow this.' },
