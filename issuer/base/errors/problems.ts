@@ -97,7 +97,10 @@ export const problem = problemsOf(problems)
 /** Too much of one kind of work waits for its turn. */
 export const overloaded = () => problem('server.unavailable', { headers: { 'Retry-After': '5' } })
 
-/** The error codes of RFC 6749 §5.2, RFC 7009, RFC 8693, RFC 8707 and their HTTP statuses. */
+/**
+ * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8693, RFC 8707, RFC 9126, OpenID Connect Core §3.1.2.6
+ * and their HTTP statuses.
+ */
 export const oauthErrors = {
   invalid_request: 400,
   invalid_client: 401,
@@ -110,6 +113,11 @@ export const oauthErrors = {
   invalid_token: 401,
   insufficient_scope: 403,
   access_denied: 400,
+  unsupported_response_type: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+  invalid_request_uri: 400,
   server_error: 500,
   temporarily_unavailable: 503,
 } as const satisfies Record<string, number>
