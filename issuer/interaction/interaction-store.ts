@@ -45,7 +45,7 @@ const insert = statement(
   'interaction-insert',
   `WITH open AS (
      SELECT count(*) AS total FROM (
-       SELECT FROM interactions WHERE address = $4 AND finished_at IS NULL AND expires_at > now() LIMIT $7) some),
+       SELECT FROM interactions WHERE address = $4 AND finished_at IS NULL AND expires_at > now() LIMIT $7) AS waiting),
    made AS (
      INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
      SELECT $1, CASE WHEN $2::bytea IS NULL THEN $3

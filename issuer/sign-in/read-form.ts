@@ -45,17 +45,13 @@ export const parseForm = (text: string): Form => {
 export const readForm = async (request: IncomingMessage): Promise<Form> => {
   const [mediaType = ''] = (request.headers['content-type'] ?? '').split(';', 1)
   if (mediaType.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw new FormError(415)
-  const body = await readWhole(
-    request.iterator({ destroyOnReturn: false }),
-    maxFormBytes,
-    () => new FormError(413),
-  )
+  const body = await readWhole(request.iterator({ destroyOnReturn: false }), maxFormBytes, () => new FormError(413))
   if (!isUtf8(body)) throw new FormError(400)
   return parseForm(body.toString())
 }
 
 /** The value of a field that a form has once; undefined when it is missing or repeated. */
-export const valueOf = (form: Form, name: string): string | undefined => {
+export const onlyValue = (form: Form, name: string): string | undefined => {
   const values = form.get(name) ?? []
   return values.length === 1 ? values[0] : undefined
 }

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventRequest } from '../../events/outbox.ts'
-import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Query } from '../../platform/database/database.ts'
+import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
@@ -22,12 +22,20 @@ import type { PasswordAttempt, PasswordProofs } from '../interaction/password-pr
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
 import { type Visitor, visitorOf } from '../interaction/visitor.ts'
-import { errorPage, finishedPage, type Locale, type Page, type PageProblem, pickLocale, sendPage } from '../pages/index.ts'
+import {
+  errorPage,
+  finishedPage,
+  type Locale,
+  type Page,
+  type PageProblem,
+  pickLocale,
+  sendPage,
+} from '../pages/index.ts'
 import { findConsent } from '../tokens/consents/consent-store.ts'
 import { findSession } from '../tokens/sessions/session-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormPage, type FormToken, formTokenOf, readFormToken } from './form-token.ts'
-import { type Form, FormError, readForm, valueOf } from './read-form.ts'
+import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
 import { type Entered, stepPages } from './step-pages.ts'
 
 export type PageEndpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
@@ -54,7 +62,11 @@ class Refusal extends Error {
   readonly status: number
   readonly headers: Record<string, string>
 
-  constructor(problem: PageProblem, status: number, { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {}) {
+  constructor(
+    problem: PageProblem,
+    status: number,
+    { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
     super(problem, { cause })
     this.problem = problem
     this.status = status
@@ -88,7 +100,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const interaction = await findInteraction(query, id)
     const { browser } = visitor
     // An unknown one and somebody else's are told apart by nothing.
-    if (!interaction || browser === undefined || !timingSafeEqual(tokenDigest('browser', browser), interaction.browser)) {
+    if (
+      !interaction ||
+      browser === undefined ||
+      !timingSafeEqual(tokenDigest('browser', browser), interaction.browser)
+    ) {
       throw new Refusal('other_browser', 400)
     }
     const { uiLocales } = interaction.request
@@ -103,7 +119,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const { client, request, proofs, state } = interaction
     const session = visitor.session === undefined ? undefined : await findSession(query, visitor.session)
     const userId = whoIsIt({ session, proofs })
-    const consent = client.isThirdParty && userId !== undefined ? await findConsent(query, userId, client.id) : undefined
+    const consent =
+      client.isThirdParty && userId !== undefined ? await findConsent(query, userId, client.id) : undefined
     return { request, client, session, proofs, consent, state }
   }
 
@@ -135,9 +152,9 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (isFinished) {
       return send({ response }, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
     }
-    const again = startAgainLink(request)
-    const home = applicationLink(request)
-    const wayOn = again === undefined ? home && { href: home, kind: 'application' as const } : { href: again, kind: 'start_again' as const }
+    const [again, home] = [startAgainLink(request), applicationLink(request)]
+    const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
+    const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
     send({ response }, status ?? 400, errorPage({ locale, problem: 'expired', requestId, client: told, wayOn }))
   }
 
@@ -168,10 +185,10 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   /** One row for each page: what its buttons mean. */
   const submitted: Readonly<Record<FormPage, (visit: Visit, form: Form, token: FormToken) => Promise<void>>> = {
     async sign_in(visit, form) {
-      if (valueOf(form, 'choice') === 'cancel') return goOn(visit, { isCancelled: true })
-      const identifier = valueOf(form, 'identifier') ?? ''
-      const password = valueOf(form, 'password') ?? ''
-      const keep = valueOf(form, 'keep') === 'yes'
+      if (onlyValue(form, 'choice') === 'cancel') return goOn(visit, { isCancelled: true })
+      const identifier = onlyValue(form, 'identifier') ?? ''
+      const password = onlyValue(form, 'password') ?? ''
+      const keep = onlyValue(form, 'keep') === 'yes'
       const again = (error: Entered['error'], status = 400, minutes?: number) =>
         show(visit, { status, entered: { identifier, keep, error, minutes } })
       if (identifier.trim() === '') return again('identifier_missing')
@@ -196,11 +213,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       return outcomes[attempt.outcome]()
     },
     async select_account(visit, form, { subject }) {
-      const isSame = valueOf(form, 'choice') === 'continue'
+      const isSame = onlyValue(form, 'choice') === 'continue'
       await goOn(visit, { account: isSame ? { sessionId: subject } : false })
     },
     async consent(visit, form, { subject }) {
-      const choice = valueOf(form, 'choice')
+      const choice = onlyValue(form, 'choice')
       if (choice === 'another') return goOn(visit, { account: false })
       const isAllowed = choice === 'allow'
       const asked = asksForOrganizations(visit.interaction.request)
@@ -218,7 +235,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const form = await readForm(request)
     const visit = await visitOf(request, response, requestId)
     const { interaction } = visit
-    const token = readFormToken(hmac, placeOf(interaction), valueOf(form, 'csrf'))
+    const token = readFormToken(hmac, placeOf(interaction), onlyValue(form, 'csrf'))
     if (!token) throw new Refusal('invalid_form', 403)
     // Sent twice: the same answer, for some seconds.
     if (!interaction.isOpen) return goOn(visit)
@@ -260,7 +277,10 @@ const idOf = (url: string | undefined): string | undefined => /^\/sign-in\/([0-9
 
 const placeOf = ({ id, browser }: Interaction) => ({ browser, interactionId: id })
 
-const eventRequestOf = ({ interaction: { id }, visitor }: Visit, { method = 'POST' }: IncomingMessage): EventRequest => ({
+const eventRequestOf = (
+  { interaction: { id }, visitor }: Visit,
+  { method = 'POST' }: IncomingMessage,
+): EventRequest => ({
   ip: visitor.origin.ip,
   userAgent: visitor.origin.userAgent,
   method,

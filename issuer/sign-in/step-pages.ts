@@ -4,14 +4,7 @@ import { findConsentFacts, findMemberships } from '../interaction/consent-facts-
 import type { Interaction } from '../interaction/interaction-store.ts'
 import type { Situation, Step, StepName } from '../interaction/next-step.ts'
 import { findAccount } from '../interaction/person-store.ts'
-import {
-  consentPage,
-  type Locale,
-  type Page,
-  type SignInError,
-  selectAccountPage,
-  signInPage,
-} from '../pages/index.ts'
+import { consentPage, type Locale, type Page, type SignInError, selectAccountPage, signInPage } from '../pages/index.ts'
 import type { FormPage, FormToken } from './form-token.ts'
 
 /** A step as it is shown, before it has a page: what its form is about. */
@@ -45,7 +38,8 @@ const signIn: ShowStep = async (view) => {
   const { query, interaction, situation, step, locale, action, entered, tokenFor } = view
   const { session } = situation
   const again = (['login', 'max_age', 'acr'] as const).find((reason) => step.reasons.includes(reason))
-  const isSamePerson = again !== undefined && !step.reasons.includes('another_account') && !step.reasons.includes('hint')
+  const isSamePerson =
+    again !== undefined && !step.reasons.includes('another_account') && !step.reasons.includes('hint')
   const account = isSamePerson && session && !entered ? await findAccount(query, session.userId) : undefined
   return signInPage({
     locale,
