@@ -21,8 +21,8 @@ export interface SessionLimits {
 const secondsUntil = (date: Date): number => Math.max(1, Math.floor((date.getTime() - Date.now()) / 1_000))
 
 /** Without `isPersistent` it ends with the browser. */
-const sessionCookie = (cookies: Cookies, value: string, session: Pick<Session, 'isPersistent' | 'expiresAt'>): string =>
-  cookies.set('session', value, session.isPersistent ? { maxAge: secondsUntil(session.expiresAt) } : {})
+const sessionCookie = (cookies: Cookies, value: string, isPersistent: boolean, seconds: number): string =>
+  cookies.set('session', value, isPersistent ? { maxAge: seconds } : {})
 
 /** What is due when a browser shows its session: the new cookie of the day, if any. */
 export const keepSessionFresh = async (
@@ -34,7 +34,8 @@ export const keepSessionFresh = async (
   if (session.isTouchDue) await touchSession(query, { id: session.id, address: origin.ip })
   if (!session.isRotationDue || from === undefined) return []
   const to = randomToken()
-  return (await rotateSession(query, { id: session.id, from, to })) ? [sessionCookie(cookies, to, session)] : []
+  if (!(await rotateSession(query, { id: session.id, from, to }))) return []
+  return [sessionCookie(cookies, to, session.isPersistent, secondsUntil(session.expiresAt))]
 }
 
 /**
@@ -83,14 +84,12 @@ export const establishSession = async (
     idleTtl: Math.min(limits.idleTtl, ttl),
     ttl,
   }
-  const made = ({ id, expiresAt }: { id: string; expiresAt: Date }) => ({
-    id,
-    setCookie: sessionCookie(cookies, cookie, { isPersistent: keep, expiresAt }),
-  })
+  const setCookie = sessionCookie(cookies, cookie, keep, ttl)
   if (current?.userId === userId) {
     const renewed = await renewSession(trx, { ...session, id: current.id })
-    if (renewed) return made({ id: current.id, ...renewed })
+    if (renewed) return { id: current.id, setCookie }
   }
   const id = newId()
-  return made({ id, ...(await insertSession(trx, { ...session, id })) })
+  await insertSession(trx, { ...session, id })
+  return { id, setCookie }
 }
