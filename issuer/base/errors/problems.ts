@@ -80,6 +80,8 @@ export const problems = {
   'oidc.key_not_found': [404, 'There is no signing key with this id.'],
   'oidc.key_required': [422, 'The last signing key cannot be deleted.'],
   'oidc.only_previous_key_can_be_deleted': [422, 'Only a previous signing key can be deleted.'],
+  'oidc.session_not_found': [404, 'The user has no such session.'],
+  'oidc.invalid_grant': [404, 'The user has no such grant.'],
   'jwt_customizer.denied': [403, 'The script denied access.'],
   'jwt_customizer.general': [422, 'The custom claims script does not work.'],
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],

@@ -63,16 +63,27 @@ const readPosted = async (request: IncomingMessage, add: Add) => {
  * what is too long, is not UTF-8 or holds a NUL.
  */
 export const readAuthorizationParameters = async (request: IncomingMessage): Promise<AuthorizationParameters> => {
+  if (request.method !== 'POST') return readQueryParameters(request)
+  const { parameters, add } = collected()
+  await readPosted(request, add)
+  return parameters
+}
+
+/** Those of the address, whatever the method. */
+export const readQueryParameters = ({ url = '' }: Pick<IncomingMessage, 'url'>): AuthorizationParameters => {
+  if (url.length > maxLength) throw invalid(`The request is larger than ${maxLength} bytes.`)
+  const { parameters, add } = collected()
+  readQuery(url, add)
+  return parameters
+}
+
+const collected = () => {
   const parameters = new Map<string, string[]>()
-  const add = (name: string, value: string) => {
+  const add: Add = (name, value) => {
     refuseUnstorable(name, value)
     const values = parameters.get(name)
     if (values) values.push(value)
     else parameters.set(name, [value])
   }
-  const { url = '' } = request
-  if (request.method === 'POST') await readPosted(request, add)
-  else if (url.length > maxLength) throw invalid(`The request is larger than ${maxLength} bytes.`)
-  else readQuery(url, add)
-  return parameters
+  return { parameters, add }
 }

@@ -97,5 +97,14 @@ export const refuseParametersInUrl = (url: string): void => {
 const urlForbidden = new Set([
   ...['client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'grant_type', 'scope', 'resource'],
   'organization_id',
-  ...['subject_token', 'subject_token_type', 'actor_token', 'actor_token_type', 'code', 'refresh_token', 'token'],
+  ...[
+    'subject_token',
+    'subject_token_type',
+    'actor_token',
+    'actor_token_type',
+    'code',
+    'code_verifier',
+    'refresh_token',
+    'token',
+  ],
 ])

@@ -1,13 +1,13 @@
 import { type Query, statement } from '../../../platform/database/database.ts'
+import { signInSidPrefix } from '../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
 import { representedUsers } from '../represented-users.ts'
-import { signInPrefix } from '../sid.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
 
 /** An SQL condition: a `sid` names an authorization, see `sid.ts`. */
-const isSignIn = (sid: string): string => `starts_with(${sid}, '${signInPrefix}')`
+const isSignIn = (sid: string): string => `starts_with(${sid}, '${signInSidPrefix}')`
 
 /**
  * Whether a token is active (RFC 7662 §2.2): nobody revoked it, its session goes on, its people are neither suspended
@@ -95,7 +95,7 @@ const selectOpaque = statement(
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
    SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act,
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
-   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
+   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
 )
 
 /** The opaque token behind a digest; undefined when it does not count (any more). */

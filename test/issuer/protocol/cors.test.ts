@@ -12,10 +12,7 @@ beforeAll(async () => {
     type: 'SPA',
     customClientMetadata: { corsAllowedOrigins: ['https://spa.example'] },
     oidcClientMetadata: {
-      redirectUris: [
-        'https://app.example/callback?x=1',
-        'http://localhost:5173',
-      ],
+      redirectUris: ['https://app.example/callback?x=1', 'http://localhost:5173'],
     },
   })
   clientId = answer.body.id
