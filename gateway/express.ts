@@ -24,9 +24,8 @@ type UpstreamMembers = NonNullable<ConfigurationFile['upstreams']>[string]
 type AccessMembers = z.input<z.ZodObject<typeof access>>
 
 /** Options are only read, so lists may be constants (`as const`). */
-type ReadOnlyLists<Members> = {
-  [Name in keyof Members]: Members[Name] extends (infer Item)[] | undefined ? readonly Item[] : Members[Name]
-}
+type ReadOnlyLists<Members> = { [Name in keyof Members]: ReadOnlyList<Members[Name]> }
+type ReadOnlyList<Value> = Value extends (infer Item)[] ? readonly Item[] : Value
 
 /** An entry of `issuers:` in `gateway.yaml`. */
 export type IssuerOptions = NonNullable<ConfigurationFile['issuers']>[number]

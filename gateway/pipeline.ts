@@ -4,6 +4,7 @@ import { AppError } from '../platform/problem.ts'
 import { type AuthorizeParts, createAuthorize } from './authorize/authorize.ts'
 import { createLimitRate, type LimitRateParts } from './authorize/rate-limit.ts'
 import type { RefusalThrottle } from './authorize/refusal-throttle.ts'
+import { createRequireSignIn } from './authorize/step-up.ts'
 import { type AuthenticateParts, createAuthenticate } from './caller/authenticate.ts'
 import {
   createExchangePersonalAccessTokens,
@@ -46,6 +47,7 @@ const decisionStages = (parts: DecisionParts): readonly Stage[] => [
     createAuthenticate(parts), // token, keys, audience: 401, 503
     createCheckRevoked(parts), // 401, 503
     createLimitRate(parts, 'late'), // by who asks: 429
+    createRequireSignIn(parts), // step-up: 401
     createAuthorize(parts), //    policy: 401 for a missing scope, else 403
   ),
 ]

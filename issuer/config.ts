@@ -29,6 +29,10 @@ export interface IssuerConfig {
   bootstrapClientSecret: Secret | undefined
   /** Which webhook URLs may be registered; the relay holds the same. Default: public addresses over https. */
   webhookTargets?: Pick<TargetPolicyOptions, 'allowedNetworks' | 'allowHttp'> | undefined
+  /** How long a refresh token may be used again after the next took its place, in seconds. */
+  refreshTokenLeeway: number
+  /** Open interactions of one address; 0: any number. */
+  interactionsPerAddress: number
   /** In ms. Default: `retentionDefaults`. */
   retention?: Retention | undefined
   /** Default: `rateLimitDefaults`. */
@@ -47,6 +51,11 @@ const subjectTokenTtl = setting
   .refine((ms) => ms >= 1_000 && ms <= 3_600_000 && ms % 1_000 === 0, 'must be between 1s and 1h, in whole seconds')
   .transform((ms) => ms / 1_000)
 
+const leeway = setting
+  .duration()
+  .refine((ms) => ms <= 60_000 && ms % 1_000 === 0, 'must be at most 60s, in whole seconds')
+  .transform((ms) => ms / 1_000)
+
 /** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
 export const issuerSettings = z.object({
   HOST: setting.text().default('127.0.0.1'),
@@ -57,6 +66,8 @@ export const issuerSettings = z.object({
   KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   SIGNING_ALGORITHM: z.enum(signingAlgorithmNames).default('ES256'),
   SUBJECT_TOKEN_TTL: subjectTokenTtl.default(600),
+  REFRESH_TOKEN_LEEWAY: leeway.default(10),
+  INTERACTIONS_PER_ADDRESS: setting.integer(0, 1_000_000).default(300),
   MANAGEMENT_API_INDICATORS: setting.list().default([]),
   ...retentionSettings,
   ...rateLimitSettings,
@@ -89,6 +100,8 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
     previousKeyEncryptionKey: settings.KEY_ENCRYPTION_KEY_PREVIOUS,
     signingAlgorithm: settings.SIGNING_ALGORITHM,
     subjectTokenTtl: settings.SUBJECT_TOKEN_TTL,
+    refreshTokenLeeway: settings.REFRESH_TOKEN_LEEWAY,
+    interactionsPerAddress: settings.INTERACTIONS_PER_ADDRESS,
     managementApiIndicators: settings.MANAGEMENT_API_INDICATORS,
     bootstrapClientId: settings.BOOTSTRAP_CLIENT_ID,
     bootstrapClientSecret: settings.BOOTSTRAP_CLIENT_SECRET,
@@ -96,6 +109,8 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       subjectTokens: settings.RETENTION_SUBJECT_TOKENS,
       opaqueTokens: settings.RETENTION_OPAQUE_TOKENS,
       sessions: settings.RETENTION_SESSIONS,
+      signInSessions: settings.RETENTION_SIGN_INS,
+      authorizations: settings.RETENTION_SIGN_INS,
       logs: settings.RETENTION_LOGS,
       revocations: settings.RETENTION_REVOCATIONS,
       idempotency: settings.RETENTION_IDEMPOTENCY,

@@ -15,6 +15,8 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress } from './base/client-address.ts'
+import { createCookies } from './base/cookies.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -27,11 +29,14 @@ import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
+import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { sendJson } from './protocol/answers.ts'
+import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
+import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import { createGrants } from './protocol/grants.ts'
 import { createIntrospectionEndpoint } from './protocol/introspection.ts'
 import { createJwksEndpoint } from './protocol/jwks.ts'
@@ -41,6 +46,8 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createIdTokenMint } from './tokens/id-token.ts'
+import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
@@ -178,7 +185,16 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
   const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
-  const grants = createGrants({ database, verifier, policy, claims, events, audit, lastUse })
+  const grants = createGrants({
+    database,
+    verifier,
+    policy,
+    claims,
+    events,
+    audit,
+    lastUse,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+  })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -238,6 +254,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     authenticateClient,
     limits,
     mint,
+    mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
     now,
     logger,
@@ -260,10 +277,33 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const retentionJob = createRetentionJob({ database, retention, logger, metrics })
   onStop('retention', () => retentionJob.close())
   retentionJob.start()
+  const sessionExpiry = startSessionExpiry({ database, logger })
+  onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const signingOut = createEndSessionEndpoints({
+    database,
+    verifyIdTokenHint: createIdTokenHintVerifier({ keys, issuer }),
+    pushedRequests: createPushedRequests({ query: database.query }),
+    cookies: createCookies({ secure: baseUrl.startsWith('https:') }),
+    hmac: await createHmacs(database, envelope),
+    baseUrl,
+    originOf,
+    limitStored: limits.storedRequestFrom,
+    logger,
+  })
   const cors = createCors({ query: database.query, logger })
-  const endpoints = { token, introspection, revocation, userinfo, revocations, jwks, metadata, management }
+  const endpoints = {
+    token,
+    introspection,
+    revocation,
+    userinfo,
+    revocations,
+    jwks,
+    metadata,
+    management,
+    ...signingOut,
+  }
   return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
 }

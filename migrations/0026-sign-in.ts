@@ -45,7 +45,11 @@ CREATE TABLE sessions (
   ended_by         text
 );
 CREATE INDEX sessions_by_user ON sessions (user_id, created_at DESC);
-CREATE INDEX sessions_by_expiry ON sessions (expires_at);
+CREATE INDEX sessions_by_end ON sessions ((coalesce(ended_at, expires_at)));
+CREATE INDEX sessions_by_expiry ON sessions (expires_at) WHERE ended_at IS NULL;
+-- What is due to expire is found by these.
+CREATE INDEX sessions_by_last_seen ON sessions (last_seen_at) WHERE ended_at IS NULL;
+CREATE INDEX sessions_by_idle_ttl ON sessions (idle_ttl) WHERE ended_at IS NULL;
 
 -- A completed authorization request: session × client. Its id is the claim sid. No foreign key to the session: an
 -- authorization with offline access outlives it.
@@ -73,7 +77,7 @@ CREATE TABLE authorizations (
 CREATE INDEX authorizations_by_session ON authorizations (session_id);
 CREATE INDEX authorizations_by_user ON authorizations (user_id, created_at DESC);
 CREATE INDEX authorizations_by_client ON authorizations (client_id);
-CREATE INDEX authorizations_by_expiry ON authorizations (expires_at);
+CREATE INDEX authorizations_by_end ON authorizations ((coalesce(ended_at, expires_at)));
 
 CREATE TABLE authorization_codes (
   digest           bytea        PRIMARY KEY,
@@ -102,6 +106,7 @@ CREATE TABLE refresh_tokens (
   revoked_at       timestamptz
 );
 CREATE INDEX refresh_tokens_by_authorization ON refresh_tokens (authorization_id);
+CREATE INDEX refresh_tokens_by_expiry ON refresh_tokens (expires_at);
 CREATE INDEX refresh_tokens_by_rotation ON refresh_tokens (rotated_at) WHERE successor IS NOT NULL;
 
 -- What a person allowed a third-party application.
@@ -119,6 +124,7 @@ CREATE TABLE consents (
   revoked_at    timestamptz,
   CONSTRAINT consents_once UNIQUE (user_id, client_id)
 );
+CREATE INDEX consents_by_end ON consents ((coalesce(revoked_at, expires_at)));
 
 -- An authorization request that waits for a person. Its id stands in the URL of the pages.
 CREATE TABLE interactions (

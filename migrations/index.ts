@@ -23,6 +23,7 @@ import { deliveriesById } from './0023-deliveries-by-id.ts'
 import { givenUp } from './0024-given-up.ts'
 import { hookEvent } from './0025-hook-event.ts'
 import { signIn } from './0026-sign-in.ts'
+import { idTokenKeys } from './0027-id-token-keys.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   givenUp,
   hookEvent,
   signIn,
+  idTokenKeys,
 ]

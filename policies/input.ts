@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isImpersonationSid } from '../platform/jwt/sid.ts'
 import { PolicyError } from './engine/index.ts'
 
 /**
@@ -38,7 +39,11 @@ export const policyInputSchema = z.strictObject({
       aud: z.array(z.string()),
       scopes: z.array(z.string()),
       jti: z.string().optional(),
-      sid: z.string().optional(),
+      sid: z.string().optional().describe('The impersonation session, or what the person has signed in to.'),
+      impersonation: z.boolean().describe('Whether sid is one of an impersonation session.'),
+      acr: z.string().optional().describe('How the user signed in.'),
+      amr: z.array(z.string()).optional().describe('With what the user signed in (RFC 8176).'),
+      auth_time: z.number().optional().describe('When the user signed in, in seconds since 1970.'),
       iat: z.number().optional(),
       exp: z.number(),
       claims: z.record(z.string(), z.unknown()).describe('Every verified claim.'),
@@ -73,6 +78,9 @@ export const principalInput = (claims: Readonly<Record<string, unknown>>): Princ
   const organizationId = optional(claims, 'organization_id', isString)
   const jti = optional(claims, 'jti', isString)
   const sid = optional(claims, 'sid', isString)
+  const acr = readable(claims, 'acr', isString)
+  const amr = readable(claims, 'amr', isStringList)
+  const authTime = readable(claims, 'auth_time', isNumber)
   const iat = optional(claims, 'iat', isNumber)
   const chain = actorChain(claims['act'])
   return {
@@ -82,6 +90,10 @@ export const principalInput = (claims: Readonly<Record<string, unknown>>): Princ
       scopes: (optional(claims, 'scope', isString) ?? '').split(' ').filter((scope) => scope !== ''),
       ...(jti !== undefined && { jti }),
       ...(sid !== undefined && { sid }),
+      impersonation: isImpersonationSid(sid),
+      ...(acr !== undefined && { acr }),
+      ...(amr !== undefined && { amr }),
+      ...(authTime !== undefined && { auth_time: authTime }),
       ...(iat !== undefined && { iat }),
       exp: needed(claims, 'exp', isNumber),
       claims,
@@ -115,6 +127,19 @@ const optional = <T>(
   name: string,
   is: (value: unknown) => value is T,
 ): T | undefined => (claims[name] === undefined ? undefined : needed(claims, name, is))
+
+/**
+ * For claims whose absence means that nothing was proven. Issuers differ in the types of these (AD FS has a date in
+ * `auth_time`), and their tokens are good for everything that does not ask.
+ */
+const readable = <T>(
+  claims: Readonly<Record<string, unknown>>,
+  name: string,
+  is: (value: unknown) => value is T,
+): T | undefined => {
+  const value = claims[name]
+  return is(value) ? value : undefined
+}
 
 const needed = <T>(claims: Readonly<Record<string, unknown>>, name: string, is: (value: unknown) => value is T): T => {
   const value = claims[name]

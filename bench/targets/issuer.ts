@@ -38,6 +38,8 @@ runServer(async ({ connection, bootstrap, nats }: IssuerSettings) => {
       previousKeyEncryptionKey: undefined,
       signingAlgorithm: 'ES256',
       subjectTokenTtl: 600,
+      refreshTokenLeeway: 10,
+      interactionsPerAddress: 300,
       managementApiIndicators: [],
       bootstrapClientId: bootstrap?.id,
       bootstrapClientSecret: bootstrap && new Secret(bootstrap.secret),

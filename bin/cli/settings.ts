@@ -47,6 +47,7 @@ export const settings = {
     /** The demo's gateway; otherwise GATEWAY_CONFIG says where it listens. */
     GATEWAY_PORT: setting.port().default(3000),
     DEMO_PORT: setting.port().default(3002),
+    DEMO_WEB_PORT: setting.port().default(3003),
     ADMIN_PORT: setting.port().default(9300),
     NODE_ENV: setting.text().optional(),
   }),
@@ -78,5 +79,6 @@ export const settings = {
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
+  login: z.object({ LOGIN_PASSWORD: setting.secret().optional(), LOGIN_CLIENT_SECRET: setting.secret().optional() }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

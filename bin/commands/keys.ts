@@ -1,13 +1,20 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { reencrypt } from '../../issuer/maintenance/reencrypt.ts'
+import { type KeyChain, keyChains } from '../../issuer/tokens/keys/key-chain.ts'
 import { publishedKeys, type StoredKey } from '../../issuer/tokens/keys/key-store.ts'
 import { createKeyRotation } from '../../issuer/tokens/keys/rotation.ts'
 import { maxAgeSeconds } from '../../issuer/tokens/keys/rotation-times.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from '../../issuer/tokens/keys/signing-algorithms.ts'
 import { migrations } from '../../migrations/index.ts'
 import { loadConfig } from '../../platform/config.ts'
-import { createDatabase, type Database, type DatabaseConnection, migrate } from '../../platform/database/database.ts'
+import {
+  createDatabase,
+  type Database,
+  type DatabaseConnection,
+  migrate,
+  type Query,
+} from '../../platform/database/database.ts'
 import { visitEmbeddedPostgres } from '../../platform/embedded-postgres/visit.ts'
 import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { createLogger, type Logger } from '../../platform/logger.ts'
@@ -105,23 +112,32 @@ const list = (args: readonly string[]): Subcommand => {
   parseOptions(args, {})
   return {
     async work({ database }) {
-      say(table(await publishedKeys(database.query)))
+      say(table(await keysByChain(database.query)))
       return 0
     },
   }
 }
 
 const rotate = (args: readonly string[]): Subcommand => {
-  const { values } = parseOptions(args, { now: { type: 'boolean', default: false }, algorithm: { type: 'string' } })
+  const { values } = parseOptions(args, {
+    now: { type: 'boolean', default: false },
+    algorithm: { type: 'string' },
+    'id-tokens': { type: 'boolean', default: false },
+  })
   const algorithm = algorithmNamed(values.algorithm)
+  const chain = values['id-tokens'] ? 'idToken' : 'signing'
+  if (chain === 'idToken' && algorithm !== undefined)
+    throw new StartupError('The algorithm of the keys for ID tokens cannot be chosen.', {
+      hint: 'Leave out --algorithm.',
+    })
   return {
     async work({ database, envelope }) {
-      const rotation = createKeyRotation({ envelope: await envelope() })
+      const rotation = createKeyRotation({ envelope: await envelope(), chain })
       const change = values.now ? rotation.replace : rotation.rotate
       const keys = await database.transaction((query) => change(query, { algorithm, by: 'command' }))
       const newest = keys.findLast(({ state }) => state === 'next') ?? keys.find(({ state }) => state === 'active')!
       say((values.now ? replacedText : rotatedText)(newest))
-      say(`\n${table(keys)}`)
+      say(`\n${table(await keysByChain(database.query))}`)
       return 0
     },
   }
@@ -171,20 +187,32 @@ const reencryptAll = (args: readonly string[]): Subcommand => {
 
 const subcommands: Record<string, (args: readonly string[]) => Subcommand> = { list, rotate, reencrypt: reencryptAll }
 
-const headings = ['KEY', 'ALGORITHM', 'STATE', 'SIGNS FROM', 'VERIFIES UNTIL']
+const headings = ['KEY', 'ALGORITHM', 'FOR', 'STATE', 'SIGNS FROM', 'VERIFIES UNTIL']
+
+const purposes = { signing: 'everything', idToken: 'ID tokens with RS256' } as const satisfies Record<KeyChain, string>
+
+type KeysByChain = Record<KeyChain, readonly StoredKey[]>
+
+const keysByChain = async (query: Query): Promise<KeysByChain> => ({
+  signing: await publishedKeys(query, 'signing'),
+  idToken: await publishedKeys(query, 'idToken'),
+})
 
 /** Newest first. */
-const table = (keys: readonly StoredKey[]): string => {
-  if (keys.length === 0) return 'There is no signing key yet; the first start of an issuer makes one.'
-  const rows = keys
-    .toReversed()
-    .map(({ kid, algorithm, state, activatedAt, expiresAt }) => [
-      kid,
-      algorithm,
-      state,
-      activatedAt?.toISOString() ?? '',
-      expiresAt?.toISOString() ?? '',
-    ])
+const table = (keys: KeysByChain): string => {
+  if (keys.signing.length === 0) return 'There is no signing key yet; the first start of an issuer makes one.'
+  const rows = keyChains.flatMap((chain) =>
+    keys[chain]
+      .toReversed()
+      .map(({ kid, algorithm, state, activatedAt, expiresAt }) => [
+        kid,
+        algorithm,
+        purposes[chain],
+        state,
+        activatedAt?.toISOString() ?? '',
+        expiresAt?.toISOString() ?? '',
+      ]),
+  )
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
   return all

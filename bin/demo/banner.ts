@@ -15,6 +15,7 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
     ([
       ['Integrator backend', `${data.integrator.clientId} : ${data.integrator.clientSecret}`],
       ['Support console', `${data.application.clientId} : ${data.application.clientSecret}`],
+      ['Web application', `${data.webApplication.clientId} : ${data.webApplication.clientSecret}`],
       ['Gateway', `${data.gateway.clientId} : ${data.gateway.clientSecret}`],
       ['Bootstrap (every scope)', `${demo.bootstrap.clientId} : ${demo.bootstrap.clientSecret}`],
       ['User demo_customer', `id ${data.customer.id}, password ${data.customer.password}`],
@@ -28,6 +29,7 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
       ['Gateway', demo.gatewayUrl],
       ['Token issuer', `${demo.issuerUrl}/oidc/.well-known/openid-configuration`],
       ['Management API', `${demo.issuerUrl}/api`],
+      ['Web application', `${demo.webUrl}  (sign in as demo_customer)`],
       ['Demo API', `${demo.apiUrl}  (behind the gateway; also receives the webhook: /webhooks)`],
       ['Health and metrics', `${adminUrl}/readyz  ${adminUrl}/metrics`],
       ['Data', dataDir],

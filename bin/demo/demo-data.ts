@@ -5,11 +5,12 @@ import { createManagementClient, type ManagementClient } from './management-clie
 
 /**
  * What the demo consists of, made through the Management API with the bootstrap application, as an integrator would:
- * two APIs with permissions, two people with roles, three applications, and a webhook to the demo API.
+ * two APIs with permissions, two people with roles, four applications, and a webhook to the demo API.
  */
 export const createDemoData = async (options: {
   issuerUrl: string
   apiUrl: string
+  webUrl: string
   bootstrap: { clientId: string; clientSecret: string }
 }): Promise<DemoData> => {
   const api = await createManagementClient({ issuerUrl: options.issuerUrl, ...options.bootstrap })
@@ -58,6 +59,14 @@ export const createDemoData = async (options: {
     type: 'Traditional',
     customClientMetadata: { allowTokenExchange: true },
   })
+  const webApplication = await createApplication(api, {
+    name: names.webApplication,
+    type: 'Traditional',
+    oidcClientMetadata: {
+      redirectUris: [`${options.webUrl}/callback`],
+      postLogoutRedirectUris: [`${options.webUrl}/`],
+    },
+  })
 
   const webhook = hookRow.parse(
     await api.post('/hooks', {
@@ -74,6 +83,7 @@ export const createDemoData = async (options: {
     integrator,
     gateway,
     application,
+    webApplication,
     webhook: { id: webhook.id, secret: webhook.webhookSecret },
   }
 }
@@ -104,6 +114,7 @@ const names = {
   gatewayRole: 'Demo gateway',
   integrator: 'Demo integrator backend',
   application: 'Demo support console',
+  webApplication: 'Demo shop',
   gateway: 'Demo gateway',
   webhook: 'Demo webhook',
 }
@@ -170,7 +181,12 @@ const createUser = async (api: ManagementClient, user: { username: string; name:
 
 const createApplication = async (
   api: ManagementClient,
-  application: { name: string; type: string; customClientMetadata?: Record<string, unknown> },
+  application: {
+    name: string
+    type: string
+    oidcClientMetadata?: Record<string, unknown>
+    customClientMetadata?: Record<string, unknown>
+  },
   roleId?: string,
 ) => {
   const { id } = idRow.parse(await api.post('/applications', application))

@@ -9,6 +9,8 @@ const demoSchema = z.object({
   issuerUrl: z.string(),
   gatewayUrl: z.string(),
   apiUrl: z.string(),
+  /** The web application in which people sign in. */
+  webUrl: z.string().default(''),
   /** Holds the management scope `all`; made before the database knows it, so that a crash cannot lose it. */
   bootstrap: credentials,
   /** Absent until all of it exists. */
@@ -20,6 +22,7 @@ const demoSchema = z.object({
       agent: user,
       integrator: credentials,
       application: credentials,
+      webApplication: credentials,
       gateway: credentials,
       webhook: z.object({ id: z.string(), secret: z.string() }),
     })

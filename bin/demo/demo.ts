@@ -8,6 +8,7 @@ import { banner } from './banner.ts'
 import { type DemoApi, startDemoApi } from './demo-api.ts'
 import { createDemoData, isDemoDataThere } from './demo-data.ts'
 import { type DemoFile, demoFilePath, readDemoFile, writeDemoFile } from './demo-file.ts'
+import { startWebApplication, type WebApplication } from './web-application.ts'
 
 /**
  * The demo's API is open to whoever reaches it, and the receiver of its webhooks: loopback only, whatever HOST says.
@@ -34,6 +35,7 @@ interface DemoSettings {
   HOST: string
   GATEWAY_PORT: number
   DEMO_PORT: number
+  DEMO_WEB_PORT: number
 }
 
 export interface Demo {
@@ -61,8 +63,10 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
   const open = async ({ lifecycle, logger }: Service, issuerUrl: string): Promise<OpenDemo> => {
     const api = await startDemoApi({ host: loopback, port: own.DEMO_PORT })
     lifecycle.onStop('demo API', () => api.close(1_000))
-    const data = await ensureData(demo, { issuerUrl, api })
-    demo = { ...demo, issuerUrl, apiUrl: api.url, data }
+    const web = await startWebApplication({ host: loopback, port: own.DEMO_WEB_PORT })
+    lifecycle.onStop('demo web application', () => web.close(1_000))
+    const data = await ensureData(demo, { issuerUrl, api, web })
+    demo = { ...demo, issuerUrl, apiUrl: api.url, webUrl: web.url, data }
     await writeDemoFile(folder, demo)
     logger.info({ file: demoFilePath(folder) }, 'demo data is ready; webhooks may go to this machine over http')
     return {
@@ -77,6 +81,8 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
       },
       async announce({ gatewayUrl, adminUrl }) {
         demo = { ...demo, gatewayUrl }
+        const { ordersResource, webApplication: client } = data
+        await web.use({ issuer: `${issuerUrl}/oidc`, client, gatewayUrl, ordersResource })
         await writeDemoFile(folder, demo)
         return banner(demo, { dataDir: folder, adminUrl })
       },
@@ -97,13 +103,20 @@ const newDemo = (): DemoFile => ({
   issuerUrl: '',
   gatewayUrl: '',
   apiUrl: '',
+  webUrl: '',
   bootstrap: { clientId: newId(), clientSecret: randomAlphanumerics(43) },
 })
 
-const ensureData = async (demo: DemoFile, { issuerUrl, api }: { issuerUrl: string; api: DemoApi }) => {
-  const kept = demo.issuerUrl === issuerUrl && demo.apiUrl === api.url && (await isDemoDataThere(demo))
+const ensureData = async (
+  demo: DemoFile,
+  { issuerUrl, api, web }: { issuerUrl: string; api: DemoApi; web: WebApplication },
+) => {
+  const kept =
+    demo.issuerUrl === issuerUrl && demo.apiUrl === api.url && demo.webUrl === web.url && (await isDemoDataThere(demo))
   const data =
-    kept && demo.data ? demo.data : await createDemoData({ issuerUrl, apiUrl: api.url, bootstrap: demo.bootstrap })
+    kept && demo.data
+      ? demo.data
+      : await createDemoData({ issuerUrl, apiUrl: api.url, webUrl: web.url, bootstrap: demo.bootstrap })
   api.trustWebhooks(data.webhook.secret)
   return data
 }

@@ -1,3 +1,4 @@
+import { signInLacks } from '../../gateway/authorize/step-up.ts'
 import type { GatewayConfig } from '../../gateway/config/load.ts'
 import { canonicalTarget, queryParameters } from '../../gateway/request/canonical-target.ts'
 import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/request/match-route.ts'
@@ -33,6 +34,9 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
       return { answer: { status: 401, reason: 'invalid_token' } }
     if (route.auth === 'required' && ![claims.aud].flat().some((one) => audience.includes(String(one))))
       return { answer: { status: 401, reason: 'invalid_token' } }
+    const principal = route.auth === 'required' ? principalInput(claims) : undefined
+    if (signInLacks(route, principal?.token, now) !== undefined)
+      return { answer: { status: 401, reason: 'insufficient_user_authentication' } }
     return {
       entrypoint,
       insufficientScopeStatus,
@@ -58,7 +62,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
           impersonation,
           context,
         },
-        ...(route.auth === 'required' && principalInput(claims)),
+        ...principal,
         now,
       },
     }

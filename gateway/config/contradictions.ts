@@ -117,6 +117,16 @@ const issuerContradictions = (entry: RouteEntry, issuers: GatewayFile['issuers']
   return found
 }
 
+/** Settings that no request could satisfy, or that would never be asked. */
+const signInContradictions = ({ acr, maxAuthAge, auth, acceptPersonalAccessTokens }: RouteEntry): Contradiction[] => {
+  const demands = [...(acr.length > 0 ? ['acr'] : []), ...(maxAuthAge === undefined ? [] : ['maxAuthAge'])]
+  if (auth === 'none')
+    return demands.map((name) => ({ path: [name], message: 'a route with auth: none takes no token' }))
+  if (!acceptPersonalAccessTokens || demands.length === 0) return []
+  const message = `${demands.join(' and ')} would refuse every one of them: they do not say how their user signed in`
+  return [{ path: ['acceptPersonalAccessTokens'], message }]
+}
+
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
@@ -138,6 +148,7 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
+  found.push(...signInContradictions(entry))
   if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
   }

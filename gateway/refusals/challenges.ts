@@ -13,7 +13,8 @@ export const challengeFields = (
 }
 
 /**
- * The refusals of RFC 6750 §3, each with its challenge. `detail` is one of our own sentences: quoted without escaping.
+ * The refusals of RFC 6750 §3 and RFC 9470 §3, each with its challenge. `detail` is one of our own sentences: quoted
+ * without escaping.
  */
 
 /** No token, or another scheme: RFC 6750 §3.1 wants no error code then. */
@@ -36,5 +37,26 @@ export const insufficientScope = (options: {
     status: options.status,
     data: { reason: 'insufficient_scope' },
     headers: { 'www-authenticate': `Bearer error="insufficient_scope"${scope}` },
+  })
+}
+
+/**
+ * RFC 9470 §3: how the user must have signed in, to be repeated in an authorization request. `maxAuthAge` in ms; its
+ * settings take whole seconds only.
+ */
+export const insufficientUserAuthentication = (options: {
+  acr: readonly string[]
+  maxAuthAge?: number | undefined
+  detail: string
+}): AppError => {
+  const { acr, maxAuthAge, detail } = options
+  const parameters = [
+    `error_description="${detail}"`,
+    ...(acr.length > 0 ? [`acr_values="${acr.join(' ')}"`] : []),
+    ...(maxAuthAge === undefined ? [] : [`max_age="${maxAuthAge / 1000}"`]),
+  ]
+  return problem('insufficient_user_authentication', {
+    detail,
+    headers: { 'www-authenticate': `Bearer error="insufficient_user_authentication", ${parameters.join(', ')}` },
   })
 }

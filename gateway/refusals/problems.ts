@@ -16,6 +16,7 @@ export const problems = {
   token_missing: [401, 'An access token is needed.'],
   invalid_token: [401, 'The access token is not valid.'],
   insufficient_scope: [401, 'The access token does not carry the needed scope.'],
+  insufficient_user_authentication: [401, 'The user must sign in again, or in a stronger way.'],
   impersonation_denied: [403, 'This cannot be done while acting for somebody.'],
   origin_not_allowed: [403, 'Pages of this origin may not open a WebSocket here.'],
   policy_denied: [403, 'The policy refused this request.'],

@@ -12,10 +12,13 @@ import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/
 import { resourcesRoutes } from '../directory/resources/router.ts'
 import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
+import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
+import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { createPasswordHasher } from '../directory/users/password.ts'
 import { usersRoutes } from '../directory/users/router.ts'
+import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
 import { impersonationSessionsRoutes } from '../tokens/impersonations/router.ts'
 import { type KeyDependencies, keysRoutes } from '../tokens/keys/router.ts'
@@ -27,14 +30,17 @@ export type RouteDependencies = Omit<UserDependencies, 'passwords'> &
   SessionDependencies &
   HookDependencies &
   EventFeedDependencies &
+  UserSessionDependencies &
   ClaimsRouteDependencies &
-  KeyDependencies
+  KeyDependencies &
+  IdTokenConfigDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
   usersRoutes,
   identitiesRoutes,
   personalAccessTokensRoutes,
+  userSessionsRoutes,
   resourcesRoutes,
   rolesRoutes,
   applicationsRoutes,
@@ -50,6 +56,7 @@ const routers = [
   eventsRoutes,
   claimsRoutes,
   keysRoutes,
+  idTokenConfigRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

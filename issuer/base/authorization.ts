@@ -15,7 +15,7 @@ export const managementScopes = {
   hooks: 'Webhooks, their signing keys and deliveries',
   impersonation: 'Subject tokens and impersonation sessions',
   keys: 'Signing keys of the issuer',
-  claims: 'Scripts that add claims to access tokens',
+  claims: 'Scripts that add claims to access tokens, and which claims ID tokens have',
   revocations: 'The revocation feed and introspection of any token',
 } as const satisfies Record<string, string>
 

@@ -89,7 +89,10 @@ export interface UserToken extends TokenFields {
   kind: 'AccessToken'
   /** The user. */
   accountId: string
-  /** The impersonation session that the token belongs to. */
+  /**
+   * What the token belongs to: a sign-in at this client, which begins with `ps_`, or an impersonation session. Absent
+   * for personal access tokens.
+   */
   sid?: string
   /** Who acts as the user, and behind them those they act for. */
   act?: Actor
@@ -108,6 +111,8 @@ export interface UserTokenContext {
   user: ClaimsUser
   /** Present in every token exchange. */
   grant?: TokenExchange
+  /** Present in tokens that came of signing in (`authorization_code`, `refresh_token`). */
+  interaction?: Interaction
   /** The client of the request. */
   application: ClaimsApplication
   /** Present when the request names one. */
@@ -124,6 +129,19 @@ export interface TokenExchange {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange'
   /** The `context` that the subject token was asked for with; `{}` without one and for other kinds of tokens. */
   subjectTokenContext: { [member: string]: Json }
+}
+
+/** How the user signed in. */
+export interface Interaction {
+  interactionEvent: 'SignIn' | 'Register' | 'ForgotPassword'
+  userId: string
+  /** What was proven, such as `{ id, type: 'Password', identifier, verified: true }`. */
+  verificationRecords: { [member: string]: Json }[]
+  /**
+   * `ip`, `userAgent`, and where a proxy tells them `country`, `city`, `latitude`, `longitude`, `botScore`,
+   * `botVerified`.
+   */
+  signInContext: { [member: string]: string }
 }
 
 /** Times in milliseconds. */

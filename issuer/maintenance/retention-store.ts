@@ -17,6 +17,16 @@ const removals = {
   opaqueTokens: removal('opaque_tokens', tooOld('expires_at')),
   // Whatever is set: a session whose token is still good is needed to end it.
   sessions: removal('impersonation_sessions', `${tooOld('started_at')} AND expires_at < now()`),
+  // With their codes and refresh tokens.
+  authorizations: removal('authorizations', tooOld('coalesce(ended_at, expires_at)')),
+  signInSessions: removal('sessions', tooOld('coalesce(ended_at, expires_at)')),
+  refreshTokens: removal('refresh_tokens', tooOld('expires_at')),
+  consents: removal('consents', tooOld('coalesce(revoked_at, expires_at)')),
+  interactions: removal('interactions', tooOld('expires_at')),
+  proofs: removal('proofs', tooOld('expires_at')),
+  pushedRequests: removal('pushed_requests', tooOld('expires_at')),
+  knownDevices: removal('known_devices', tooOld('last_used_at')),
+  signInFailures: removal('sign_in_failures', tooOld('updated_at')),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),
   idempotency: removal('idempotency_answers', tooOld('created_at')),

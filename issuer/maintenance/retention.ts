@@ -7,10 +7,23 @@ import { type RemovableKind, removeOld } from './retention-store.ts'
 const day = 86_400_000
 
 /**
- * Kept no longer than they mean something: used assertions until they expire, buckets until they are full again. Not
- * settings.
+ * Kept no longer than they mean something: used assertions until they expire, buckets until they are full again, what
+ * signing in needs until it is over. Not settings.
  */
-const fixed = { clientAssertions: 0, rateLimits: 120_000 }
+const fixed = {
+  clientAssertions: 0,
+  rateLimits: 120_000,
+  refreshTokens: 0,
+  consents: 0,
+  interactions: day,
+  proofs: day,
+  // Until what they opened has expired as well.
+  pushedRequests: 2 * 3_600_000,
+  // As long as the cookie.
+  knownDevices: 400 * day,
+  // Longer than the longest lock.
+  signInFailures: 2 * day,
+}
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>
 
@@ -22,6 +35,8 @@ export const retentionDefaults = {
   subjectTokens: 7 * day,
   opaqueTokens: day,
   sessions: 400 * day,
+  signInSessions: 90 * day,
+  authorizations: 90 * day,
   logs: 400 * day,
   revocations: 0,
   idempotency: day,
@@ -37,6 +52,11 @@ export const retentionSettings = {
   RETENTION_OPAQUE_TOKENS: setting.duration().default(retentionDefaults.opaqueTokens),
   /** After their start; those whose token is still good stay. */
   RETENTION_SESSIONS: setting.duration().default(retentionDefaults.sessions),
+  /** Sessions in which people signed in, and what applications got in them: after their end. */
+  RETENTION_SIGN_INS: setting
+    .duration()
+    .refine((ms) => ms >= day, 'must be at least 1d')
+    .default(retentionDefaults.signInSessions),
   /** The audit trail. */
   RETENTION_LOGS: setting.duration().default(retentionDefaults.logs),
   /** After the last token they concern has expired. */

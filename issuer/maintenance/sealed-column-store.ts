@@ -49,6 +49,7 @@ const sealedColumn = (
 /** All of them. A test holds this list against the schema. */
 export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'signing_keys', id: 'kid', owner: 'kid', column: 'private_jwk' }, signingKeyContext),
+  sealedColumn({ table: 'id_token_keys', id: 'kid', owner: 'kid', column: 'private_jwk' }, signingKeyContext),
   sealedColumn({ table: 'hooks', id: 'id', owner: 'id', column: 'sealed_headers' }, hookHeadersContext),
   sealedColumn({ table: 'hook_signing_keys', id: 'id', owner: 'hook_id', column: 'sealed' }, hookKeyContext),
   sealedColumn(

@@ -8,11 +8,12 @@ import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { Limits } from '../base/rate-limits/rate-limits.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
+import type { MintIdToken } from '../tokens/id-token.ts'
 import { issueTime } from '../tokens/revocations/issue-time.ts'
 import { sendError, sendJson } from './answers.ts'
 import type { AuthenticateClient } from './clients/authenticate-client.ts'
 import { findTokenRequestFacts } from './clients/token-request-store.ts'
-import type { PreparedToken, RequestedTarget, TokenRequest } from './grants/grant.ts'
+import type { PreparedToken, Redeemed, RequestedTarget, TokenRequest } from './grants/grant.ts'
 import type { Grants } from './grants.ts'
 import { type Parameters, parseParameters, refuseParametersInUrl } from './requests/parameters.ts'
 import { readBody } from './requests/request-body.ts'
@@ -26,6 +27,7 @@ export interface TokenEndpointDependencies {
   authenticateClient: AuthenticateClient
   limits: Pick<Limits, 'tokenRequestFrom' | 'tokenRequestBy'>
   mint: MintAccessToken
+  mintIdToken: MintIdToken
   originOf(request: IncomingMessage): RequestOrigin
   now: Clock
   logger: Logger
@@ -34,7 +36,8 @@ export interface TokenEndpointDependencies {
 
 /** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → sign → redeem → 200. */
 export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => {
-  const { database, grants, authenticateClient, limits, mint, originOf, now, logger, metrics } = dependencies
+  const { database, grants, authenticateClient, limits, mint, mintIdToken, originOf, now, logger, metrics } =
+    dependencies
   const counter = metrics.counter('surrogate_token_requests_total', 'Token requests by grant and outcome.', [
     'grant',
     'outcome',
@@ -87,10 +90,10 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     }
     const prepared = await grant.prepare(wanted.input, tokenRequest, ahead)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.
-    const answer = answerOf(prepared)
-    await grant.redeem?.(database, prepared)
+    const signed = sign(prepared)
+    const redeemed = await grant.redeem?.(database, prepared)
     grant.issued?.(prepared, tokenRequest)
-    return answer
+    return answerOf(prepared, signed, redeemed ?? {})
   }
 
   /** The requested resource. Undefined for the organizations resource when the request also names an organization. */
@@ -118,11 +121,23 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     return { grantType, grant }
   }
 
-  const answerOf = (prepared: PreparedToken) => ({
-    access_token: 'claims' in prepared.token ? mint(prepared.token.claims) : prepared.token.opaque,
-    ...(prepared.issuedTokenType === undefined ? {} : { issued_token_type: prepared.issuedTokenType }),
+  const sign = ({ token, idToken }: PreparedToken) => ({
+    accessToken: 'claims' in token ? mint(token.claims) : token.opaque,
+    idToken: idToken && mintIdToken(idToken.claims, idToken.algorithm),
+  })
+
+  // Members without a value are left out by JSON.stringify.
+  const answerOf = (
+    prepared: PreparedToken,
+    { accessToken, idToken }: ReturnType<typeof sign>,
+    { refreshToken }: Redeemed,
+  ) => ({
+    access_token: accessToken,
+    issued_token_type: prepared.issuedTokenType,
     token_type: 'Bearer',
     expires_in: prepared.expiresIn,
+    refresh_token: refreshToken,
+    id_token: idToken,
     scope: prepared.scope,
   })
 

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { OAuthError, type OAuthErrorCode } from '../base/errors/problems.ts'
+import { userinfoClaims } from '../directory/users/userinfo-claims.ts'
+import { findUserinfo } from '../directory/users/userinfo-store.ts'
 import { findOpaqueToken } from '../tokens/revocations/active-token-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { sendError, sendJson } from './answers.ts'
 import { parseParameters } from './requests/parameters.ts'
 import { readBody } from './requests/request-body.ts'
-import { userinfoClaims } from './userinfo-claims.ts'
-import { findUserinfo } from './userinfo-store.ts'
 
 /**
  * `GET|POST /oidc/me`: who the user of an access token is, as far as its scopes tell (OpenID Connect Core §5.3). For

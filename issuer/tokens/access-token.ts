@@ -32,6 +32,9 @@ export interface AccessTokenClaims {
   organizationId?: string | undefined
   /** RFC 9068 §2.2.1.1: how the subject was authenticated, where that says less than signing in. */
   amr?: readonly string[] | undefined
+  /** RFC 9068 §2.2.1: of the person who signed in, when and how well; in seconds. Never in a token of an exchange. */
+  authTime?: number | undefined
+  acr?: string | undefined
   /** What a script added (`issuer/claims`); never one of the others. */
   custom?: Readonly<Record<string, unknown>> | undefined
 }
@@ -50,7 +53,7 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, organizationId, sid, act, custom, ...claims }) => {
+  ({ clientId, organizationId, sid, act, authTime, acr, custom, ...claims }) => {
     const { headers, sign } = keys.active()
     // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
     const payload = JSON.stringify({
@@ -62,6 +65,8 @@ export const createAccessTokenMint =
       organization_id: organizationId,
       sid,
       act,
+      auth_time: authTime,
+      acr,
     })
     const input = `${headers.access}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`

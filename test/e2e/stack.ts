@@ -45,7 +45,8 @@ export const createSettings = async (
   checkout: string,
   { ordinary = false, env = {} }: { ordinary?: boolean; env?: Record<string, string> } = {},
 ): Promise<Settings> => {
-  const [gateway, issuer, demo, admin] = [await freePort(), await freePort(), await freePort(), await freePort()]
+  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const [gateway, issuer, demo, web, admin] = ports
   const home = await mkdtemp(join(tmpdir(), 'surrogate-home-'))
   const dataDir = join(home, 'data folder')
   await mkdir(dataDir)
@@ -64,6 +65,7 @@ export const createSettings = async (
       GATEWAY_PORT: String(gateway),
       PORT: String(issuer),
       DEMO_PORT: String(demo),
+      DEMO_WEB_PORT: String(web),
       ADMIN_PORT: String(admin),
       ...env,
     },

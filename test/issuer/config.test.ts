@@ -13,6 +13,8 @@ test('defaults', () => {
     baseUrl: undefined,
     signingAlgorithm: 'ES256',
     subjectTokenTtl: 600,
+    refreshTokenLeeway: 10,
+    interactionsPerAddress: 300,
     managementApiIndicators: [],
   })
 })

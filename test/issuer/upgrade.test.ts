@@ -147,3 +147,29 @@ test('hooks go on, also those that an issuer of the older version makes and chan
     events: ['Role.Created'],
   })
 })
+
+test('people go on: their addresses count as verified, also those that an issuer of the older version writes', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0026-sign-in')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  const insertUser = (id: string) =>
+    sql(`INSERT INTO users (id, name, primary_email, primary_phone) VALUES ($1, 'Ada', $2, NULL)`, [
+      id,
+      `${id}@example.test`,
+    ])
+  await insertUser('before')
+  await sql(`INSERT INTO impersonation_sessions (id, subject_id, client_id, creator_id, scopes, context, token_id, expires_at)
+    VALUES ('an-impersonation', 'before', 'app', 'backend', '{}', '{}', 'jti', now() + interval '1 hour')`)
+  await migrate(old.database, migrations)
+  await insertUser('beside')
+  const issuer = await startTestIssuer({ test: old, instances: 2 })
+  onTestFinished(issuer.close)
+  const verified = await sql('SELECT id, email_verified_at IS NOT NULL AS email FROM users ORDER BY id')
+  expect(verified).toEqual([
+    { id: 'before', email: true },
+    { id: 'beside', email: true },
+  ])
+  // What signs in now is told apart from what was there.
+  expect((await issuer.api('POST', '/impersonations/an-impersonation/end')).status).toBe(204)
+  expect(await sql(`SELECT kind, value FROM revocations`)).toEqual([{ kind: 'sid', value: 'an-impersonation' }])
+})

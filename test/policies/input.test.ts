@@ -10,6 +10,9 @@ test('a full token becomes the principal of the input, every claim at hand', () 
     iat: 1,
     jti: 'j1',
     sid: 's1',
+    acr: 'urn:surrogate:acr:mfa',
+    amr: ['pwd', 'otp', 'mfa'],
+    auth_time: 1,
     client_id: 'web',
     organization_id: 'o1',
     scope: 'read:orders  write:orders ',
@@ -23,6 +26,10 @@ test('a full token becomes the principal of the input, every claim at hand', () 
       scopes: ['read:orders', 'write:orders'],
       jti: 'j1',
       sid: 's1',
+      impersonation: true,
+      acr: 'urn:surrogate:acr:mfa',
+      amr: ['pwd', 'otp', 'mfa'],
+      auth_time: 1,
       iat: 1,
       exp: 2,
       claims: token,
@@ -37,10 +44,25 @@ test('a full token becomes the principal of the input, every claim at hand', () 
 test('what the token does not say is absent, and the input stays one of the documented shape', () => {
   const principal = principalInput(claims)
   expect(principal).toEqual({
-    token: { iss: claims.iss, aud: [claims.aud], scopes: [], exp: 2, claims },
+    token: { iss: claims.iss, aud: [claims.aud], scopes: [], impersonation: false, exp: 2, claims },
     subject: { id: 'u1' },
   })
   expect(policyInputSchema.safeParse({ ...policyInput(), ...principal }).success).toBe(true)
+})
+
+test.each([
+  ['of an impersonation session', { sid: 'k3v9' }, true],
+  ['of an impersonation session, with who acts', { sid: 'k3v9', act: { sub: 'support' } }, true],
+  ['of a sign-in', { sid: 'ps_k3v9' }, false],
+  ['of a sign-in that a backend acts on', { sid: 'ps_k3v9', act: { sub: 'backend' } }, false],
+  ['of an application', {}, false],
+])('a sign-in is not taken for an impersonation: a token %s', (_, change, impersonation) => {
+  expect(principalInput({ ...claims, ...change }).token).toMatchObject({ impersonation })
+})
+
+test('what an unknown issuer says in its own way of the sign-in proves nothing, and does not spoil its tokens', () => {
+  const { token } = principalInput({ ...claims, acr: 1, amr: 'pwd', auth_time: '2026-01-01T00:00:00Z' })
+  expect(Object.keys(token!)).toEqual(['iss', 'aud', 'scopes', 'impersonation', 'exp', 'claims'])
 })
 
 test.each([

@@ -55,6 +55,7 @@ export const policyInput = (changes: Partial<PolicyInput> = {}): PolicyInput => 
     iss: 'https://issuer.example.test',
     aud: ['https://api.example.test/orders'],
     scopes: ['read:orders'],
+    impersonation: false,
     exp: 1_767_225_900,
     claims: {},
   },

@@ -123,6 +123,8 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
     previousKeyEncryptionKey: undefined,
     signingAlgorithm: 'ES256',
     subjectTokenTtl: 600,
+    refreshTokenLeeway: 10,
+    interactionsPerAddress: 0,
     managementApiIndicators: [],
     bootstrapClientId: bootstrap.id,
     bootstrapClientSecret: new Secret(bootstrap.secret),

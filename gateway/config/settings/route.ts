@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { duration, fieldName, host, identifier, method, originPattern, policyHeader, scope } from './values.ts'
+import {
+  acr,
+  duration,
+  fieldName,
+  host,
+  identifier,
+  method,
+  originPattern,
+  policyHeader,
+  scope,
+  wholeSeconds,
+} from './values.ts'
 
 /**
  * An entry of `routes:`. One row is one setting: what may stand there, its default, and what it means. The group that
@@ -56,6 +67,16 @@ export const access = {
     .default([])
     .describe("Any of them must be the token's `aud`; mandatory with `auth: required`."),
   scopes: z.array(scope).default([]).describe('All of them are needed; the policy checks.'),
+  acr: z
+    .union([acr, z.array(acr).min(1, 'must name a value at least').max(16)])
+    .transform((values) => [values].flat())
+    .default([])
+    .describe(
+      'How the user must have signed in: one value of the claim `acr` or several, any of which will do, the preferred one first. Else 401 (RFC 9470).',
+    ),
+  maxAuthAge: wholeSeconds(1_000, 31_536_000_000)
+    .optional()
+    .describe('How long ago the user may have signed in (`auth_time`), from `1s`. Else 401 (RFC 9470).'),
   impersonation: z
     .enum(['allow', 'read-only', 'deny'])
     .default('allow')

@@ -26,6 +26,10 @@ export const duration = (min: number, max: number) => {
     })
 }
 
+/** ms as well, for what is told to others in seconds. */
+export const wholeSeconds = (min: number, max: number) =>
+  duration(min, max).refine((ms) => ms % 1_000 === 0, 'must be whole seconds')
+
 const units = { B: 1, kB: 1_024, MB: 1_048_576, GB: 1_073_741_824 }
 
 /** Bytes, as a number or with a unit. A default is written as in the file: `.prefault('256kB')`. */
@@ -114,6 +118,9 @@ export const policyHeader = z
 
 /** RFC 6749 §3.3. */
 export const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope name')
+
+/** RFC 9470 §3, OIDC Core §2: one of a list that is separated by spaces, in a quoted string. */
+export const acr = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a value of the claim acr')
 
 export const identifier = z
   .string()

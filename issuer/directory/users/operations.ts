@@ -8,6 +8,7 @@ import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { OperationContext } from '../../base/route.ts'
+import { endAllOfUser } from '../../tokens/authorizations/end.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
@@ -36,14 +37,20 @@ export const userOperations = ({
   passwords,
 }: Pick<UserDependencies, 'database' | 'mutate' | 'passwords'>) => {
   /**
-   * Locks the user, lets `changes` say what becomes different, and records it if anything does. Answers the row as it
-   * then is.
+   * Locks the user, lets `changes` say what becomes different, and records it if anything does. `data` is what the
+   * event tells, `after` what follows from the change. Answers the row as it then is.
    */
   const change = (
     context: OperationContext,
     userId: string,
     changes: (row: UserRow) => UserColumns | undefined,
-    data: (row: UserRow) => EventData<'User.Data.Updated'> = toUser,
+    {
+      data = toUser,
+      after,
+    }: {
+      data?: (row: UserRow) => EventData<'User.Data.Updated'>
+      after?: (trx: Knex.Transaction) => Promise<void>
+    } = {},
   ): Promise<UserRow> =>
     mutate(context, async ({ trx, record }) => {
       const row = requireFound(await lockUser(trx, userId), userId, notFound)
@@ -52,6 +59,7 @@ export const userOperations = ({
       const changed = await updateUser(trx, userId, columns)
       if (columns.primary_phone) await refuseOtherSpellings(trx, userId, readPhone(columns.primary_phone))
       await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: data(changed) })
+      await after?.(trx)
       return changed
     })
 
@@ -103,7 +111,7 @@ export const userOperations = ({
           context,
           userId,
           (row) => changesOf<UserColumns>(row, { custom_data: mergedCustomData(row.custom_data, customData) }),
-          (row) => row.custom_data,
+          { data: (row) => row.custom_data },
         )
       ).custom_data,
 
@@ -113,16 +121,21 @@ export const userOperations = ({
           context,
           userId,
           (row) => changesOf<UserColumns>(row, { profile: { ...row.profile, ...profile } }),
-          (row) => row.profile,
+          { data: (row) => row.profile },
         )
       ).profile,
 
-    /** A new digest is always a change: it has a new salt. */
+    /** A new digest is always a change: it has a new salt. Whoever signed in with the old one is signed out. */
     async setPassword(context: OperationContext, userId: string, password: string): Promise<User> {
       requireFound(await findUser(knex, userId), userId, notFound)
       const { digest, algorithm } = await passwords.hash(password)
       const columns = { password_digest: digest, password_algorithm: algorithm }
-      return toUser(await change(context, userId, () => columns))
+      const endedBy = context.caller.subject
+      return toUser(
+        await change(context, userId, () => columns, {
+          after: (trx) => endAllOfUser(trx, { userId, reason: 'password_changed', endedBy }),
+        }),
+      )
     },
 
     /**

@@ -16,14 +16,23 @@ import type { UserRow } from './user.ts'
 /** A column per member of `UserRow` that callers may set. */
 export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at'>>
 
-const rows = rowsOf<UserRow, UserColumns & { updated_at?: Knex.Raw }>('users', {
+const rows = rowsOf<
+  UserRow,
+  UserColumns & Partial<Record<'updated_at' | 'email_verified_at' | 'phone_verified_at', Knex.Raw>>
+>('users', {
   json: ['profile', 'custom_data', 'identities'],
 })
 
 export const { insert: insertUser, find: findUser, lock: lockUser, delete: deleteUser } = rows
 
+/** Addresses and numbers come from the Management API, whose caller answers for them: they count as verified. */
 export const updateUser = (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> =>
-  rows.update(trx, id, { ...columns, updated_at: trx.fn.now() })
+  rows.update(trx, id, {
+    ...columns,
+    ...(columns.primary_email && { email_verified_at: trx.fn.now() }),
+    ...(columns.primary_phone && { phone_verified_at: trx.fn.now() }),
+    updated_at: trx.fn.now(),
+  })
 
 /** Whether another user has one of these. */
 export const isPhoneInUse = async (trx: Knex, numbers: readonly string[], userId: string): Promise<boolean> =>

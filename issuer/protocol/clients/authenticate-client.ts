@@ -32,12 +32,12 @@ export const createAuthenticateClient = (dependencies: AuthenticateClientDepende
   const { query, audiences, limits, addressOf, now } = dependencies
 
   const prove = async (credentials: ClientCredentials, facts: TokenRequestFacts | undefined) => {
-    const assertion = checkClient(credentials, facts?.client, { audiences, now: now() })
+    const { assertion, secretName } = checkClient(credentials, facts?.client, { audiences, now: now() })
     // Last: what does not hold uses nothing up.
     if (assertion && !(await useAssertion(query, { clientId: credentials.clientId, ...assertion })))
       throw invalidClient()
     if (facts === undefined) throw invalidClient()
-    return facts
+    return { ...facts, client: { ...facts.client, secretName } }
   }
 
   return async (request, parameters, find) => {

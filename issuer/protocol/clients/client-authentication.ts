@@ -23,10 +23,15 @@ export interface ClientCredentials {
   assertion?: ParsedJwt
 }
 
+export interface KnownSecret {
+  name: string
+  digest: Buffer
+}
+
 /** What the store knows of a client's proofs. */
 export interface ClientProofs {
-  /** SHA-256 of every secret that has not expired. */
-  digests: readonly Buffer[]
+  /** Every secret that has not expired, by its SHA-256. */
+  secrets: readonly KnownSecret[]
   /** The registered JWK Set as JSON. */
   jwks: string | null
   /** `oidcClientMetadata.tokenEndpointAuthMethod`; with `private_key_jwt` no secret is accepted. */
@@ -116,43 +121,52 @@ export const readClientCredentials = (authorization: string | undefined, paramet
 
 // What an unknown client is compared with, so that it costs what a wrong secret costs.
 const unknownClient: ClientProofs = {
-  digests: [sha256('surrogate: no such client')],
+  secrets: [{ name: '', digest: sha256('surrogate: no such client') }],
   jwks: null,
   authenticationMethod: null,
 }
 
-const matches = (secrets: readonly string[], digests: readonly Buffer[]): boolean => {
-  let found = false
-  for (const secret of secrets) {
-    const digest = sha256(secret)
-    for (const known of digests) if (timingSafeEqual(digest, known)) found = true
+/** Which of the known secrets was sent; all are compared. */
+const matching = (sent: readonly string[], known: readonly KnownSecret[]): KnownSecret | undefined => {
+  let found: KnownSecret | undefined
+  for (const text of sent) {
+    const digest = sha256(text)
+    for (const secret of known) if (timingSafeEqual(digest, secret.digest)) found = secret
   }
   return found
 }
 
-const isProven = (
-  { clientId, secrets, assertion }: ClientCredentials,
-  { digests, jwks, authenticationMethod }: ClientProofs,
-  expected: { audiences: readonly string[]; now: Date },
-): Assertion | boolean => {
-  if (assertion) return asInvalidClient(() => verifyAssertion(assertion, { clientId, jwks, ...expected }))
-  return matches(secrets, digests) && authenticationMethod !== 'private_key_jwt'
+/** What proved the client: an assertion, a secret, or nothing. */
+export interface ClientProof {
+  /** It must still be used up, which only the database can do once (`useAssertion`). */
+  assertion?: Assertion
+  secretName?: string
 }
 
-/**
- * Returns when the proof holds; an assertion it holds by must still be used up, which only the database can do once
- * (`useAssertion`). Throws the one `invalid_client`.
- */
+/** Undefined: nothing did. */
+const proofOf = (
+  { clientId, secrets: sent, assertion }: ClientCredentials,
+  { secrets, jwks, authenticationMethod }: ClientProofs,
+  expected: { audiences: readonly string[]; now: Date },
+): ClientProof | undefined => {
+  if (assertion) {
+    return { assertion: asInvalidClient(() => verifyAssertion(assertion, { clientId, jwks, ...expected })) }
+  }
+  const secret = matching(sent, secrets)
+  return secret && authenticationMethod !== 'private_key_jwt' ? { secretName: secret.name } : undefined
+}
+
+/** Returns what proved the client; nothing has to prove a public one. Throws the one `invalid_client`. */
 export const checkClient = (
   credentials: ClientCredentials,
   found: (Client & ClientProofs) | undefined,
   /** Of assertions: see `verifyAssertion`. */
   expected: { audiences: readonly string[]; now: Date },
-): Assertion | undefined => {
-  const proof = isProven(credentials, found ?? unknownClient, expected)
+): ClientProof => {
+  const proof = proofOf(credentials, found ?? unknownClient, expected)
   if (!found) throw invalidClient()
   // A public client that sends a proof is not the client that was registered.
   const isSilent = credentials.secrets.length === 0 && credentials.assertion === undefined
-  if (isPublic(found) ? !isSilent : proof === false) throw invalidClient()
-  return typeof proof === 'object' ? proof : undefined
+  if (isPublic(found) ? !isSilent : proof === undefined) throw invalidClient()
+  return proof ?? {}
 }

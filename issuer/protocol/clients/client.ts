@@ -1,3 +1,5 @@
+import type { SigningAlgorithmName } from '../../tokens/keys/signing-algorithms.ts'
+
 export type ApplicationType = 'Native' | 'SPA' | 'Traditional' | 'MachineToMachine' | 'Protected' | 'SAML'
 
 /** The client of a token request, after it proved who it is. */
@@ -8,6 +10,17 @@ export interface Client {
   isThirdParty: boolean
   /** `customClientMetadata.allowTokenExchange`; absent counts as allowed for first-party clients. */
   allowTokenExchange: boolean | null
+  /** `customClientMetadata.alwaysIssueRefreshToken`; for web applications (SPA, Traditional). */
+  alwaysIssueRefreshToken: boolean
+  refreshTokenTtlInDays: number
+  /** `customClientMetadata.rotateRefreshToken`; a public client always rotates. */
+  rotateRefreshToken: boolean
+  /** Of ID tokens, in seconds. */
+  idTokenTtl: number
+  /** Undefined: whatever this issuer signs with. */
+  idTokenSignedResponseAlg: SigningAlgorithmName | undefined
+  /** Of the secret that proved it, if one did. */
+  secretName?: string | undefined
 }
 
 /** Public clients cannot keep a secret and have none (RFC 6749 §2.1). */

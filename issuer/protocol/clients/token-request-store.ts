@@ -49,8 +49,13 @@ const select = lookUp(
   { client_id: 'text', resource: 'text', use_default_resource: 'boolean', scopes: 'text[]' },
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
+     a.custom_client_metadata->'alwaysIssueRefreshToken' AS "alwaysIssueRefreshToken",
+     a.custom_client_metadata->'refreshTokenTtlInDays' AS "refreshTokenTtlInDays",
+     a.custom_client_metadata->'rotateRefreshToken' AS "rotateRefreshToken",
+     a.custom_client_metadata->'idTokenTtl' AS "idTokenTtl",
+     a.oidc_client_metadata->>'idTokenSignedResponseAlg' AS "idTokenSignedResponseAlg",
      a.oidc_client_metadata->>'jwks' AS jwks, a.oidc_client_metadata->>'tokenEndpointAuthMethod' AS "authenticationMethod",
-     (SELECT string_agg(encode(s.digest, 'hex'), ' ') FROM application_secrets s
+     (SELECT json_agg(json_build_object('name', s.name, 'digest', encode(s.digest, 'hex'))) FROM application_secrets s
       WHERE s.application_id = asked.client_id AND (s.expires_at IS NULL OR s.expires_at > now())) AS secrets,
      r.id AS "resourceId", r.indicator, r.access_token_ttl AS "accessTokenTtl", found.defined, found.granted,
      ${revokedUntil('client', 'ARRAY[asked.client_id]')} AS "clientRevokedUntil",
@@ -66,11 +71,16 @@ const select = lookUp(
    LEFT JOIN applications a ON a.id = asked.client_id`,
 )
 
-interface Row extends Omit<Client, 'id'> {
+interface Row extends Pick<Client, 'name' | 'type' | 'isThirdParty' | 'allowTokenExchange'> {
   id: string | null
+  alwaysIssueRefreshToken: boolean | null
+  refreshTokenTtlInDays: number | null
+  rotateRefreshToken: boolean | null
+  idTokenTtl: number | null
+  idTokenSignedResponseAlg: Client['idTokenSignedResponseAlg'] | null
   jwks: string | null
   authenticationMethod: string | null
-  secrets: string | null
+  secrets: { name: string; digest: string }[] | null
   resourceId: string | null
   indicator: string
   accessTokenTtl: number
@@ -79,6 +89,8 @@ interface Row extends Omit<Client, 'id'> {
   clientRevokedUntil: number | null
   claimsScripts: string | null
 }
+
+const clientDefaults = { refreshTokenTtlInDays: 14, idTokenTtl: 3600 }
 
 const words = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '))
 
@@ -95,21 +107,24 @@ export const findTokenRequestFacts = async (
     },
   ])
   if (!row || row.id === null) return undefined
-  const {
-    id,
-    name,
-    type,
-    isThirdParty,
-    allowTokenExchange,
-    jwks,
-    authenticationMethod,
-    resourceId,
-    indicator,
-    accessTokenTtl,
-  } = row
-  const digests = words(row.secrets).map((digest) => Buffer.from(digest, 'hex'))
+  const { id, name, type, isThirdParty, allowTokenExchange, jwks, authenticationMethod } = row
+  const { resourceId, indicator, accessTokenTtl } = row
   return {
-    client: { id, name, type, isThirdParty, allowTokenExchange, digests, jwks, authenticationMethod },
+    client: {
+      id,
+      name,
+      type,
+      isThirdParty,
+      allowTokenExchange,
+      alwaysIssueRefreshToken: row.alwaysIssueRefreshToken ?? false,
+      refreshTokenTtlInDays: row.refreshTokenTtlInDays ?? clientDefaults.refreshTokenTtlInDays,
+      rotateRefreshToken: row.rotateRefreshToken ?? true,
+      idTokenTtl: row.idTokenTtl ?? clientDefaults.idTokenTtl,
+      idTokenSignedResponseAlg: row.idTokenSignedResponseAlg ?? undefined,
+      secrets: (row.secrets ?? []).map((secret) => ({ ...secret, digest: Buffer.from(secret.digest, 'hex') })),
+      jwks,
+      authenticationMethod,
+    },
     resource: resourceId === null ? undefined : { id: resourceId, indicator, accessTokenTtl },
     definedScopes: words(row.defined),
     clientScopes: words(row.granted),

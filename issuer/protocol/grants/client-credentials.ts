@@ -7,6 +7,7 @@ import type { CustomClaims } from '../../claims/claims.ts'
 import { newTokenId } from '../../tokens/access-token.ts'
 import { grantTypes } from '../../tokens/grant-types.ts'
 import type { Audience } from '../requests/resource.ts'
+import { secretOf } from './audited-secret.ts'
 import { type Grant, grant, type TokenRequest } from './grant.ts'
 import { enterOrganization } from './organization.ts'
 
@@ -97,6 +98,7 @@ const entryOf = (
       organization_id: organizationId,
       scope: scopes.join(' '),
     },
+    ...secretOf(client),
     ...particulars,
   },
 })

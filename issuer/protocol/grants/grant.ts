@@ -2,6 +2,8 @@ import type { Database } from '../../../platform/database/database.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { ScriptVersions } from '../../claims/claims-script-store.ts'
 import type { AccessTokenClaims } from '../../tokens/access-token.ts'
+import type { IdTokenClaims } from '../../tokens/id-token.ts'
+import type { SigningAlgorithmName } from '../../tokens/keys/signing-algorithms.ts'
 import type { Client } from '../clients/client.ts'
 import type { Parameters } from '../requests/parameters.ts'
 import type { Resource } from '../requests/resource.ts'
@@ -27,7 +29,7 @@ export interface Grant<Input = unknown, Prepared extends PreparedToken = Prepare
   readAhead?(input: Input, asked: RequestedTarget): Promise<Ahead> | undefined
   prepare(input: Input, request: TokenRequest, ahead: Promise<Ahead> | undefined): Promise<Prepared>
   /** All or nothing. Throws `OAuthError` when somebody else was faster or something changed since `prepare`. */
-  redeem?(database: Pick<Database, 'query' | 'transaction'>, prepared: Prepared): Promise<void>
+  redeem?(database: Pick<Database, 'query' | 'transaction'>, prepared: Prepared): Promise<Redeemed>
   /** After the answer is certain: what is left to do that the answer need not wait for. */
   issued?(prepared: Prepared, request: TokenRequest): void
 }
@@ -71,6 +73,12 @@ export interface PreparedToken {
   expiresIn: number
   /** RFC 8693 §2.2.1 */
   issuedTokenType?: string
+  idToken?: { claims: IdTokenClaims; algorithm: SigningAlgorithmName | undefined } | undefined
+}
+
+/** What only redeeming decides. */
+export interface Redeemed {
+  refreshToken?: string | undefined
 }
 
 /** Infers a grant's own types and hides them from the table. */

@@ -1,6 +1,6 @@
 import type { Query } from '../../../platform/database/database.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
-import { findOrganizationAccess } from '../../directory/organizations/members/access-store.ts'
+import { findOrganizationAccess, type OrganizationAccess } from '../../directory/organizations/members/access-store.ts'
 import type { MemberKind } from '../../directory/organizations/members/member-store.ts'
 import type { Audience, Resource } from '../requests/resource.ts'
 import { requireDefined } from '../requests/scope.ts'
@@ -22,12 +22,27 @@ export interface InOrganization {
 /** Of a token for an organization itself, in seconds. */
 const accessTokenTtl = 3600
 
-/** The `aud` that existing clients look for. No API resource can be registered under such a name. */
-const organizationIndicator = (id: string): string => `urn:logto:organization:${id}`
+/** Of a token for an organization itself; no API resource can be registered under such an `aud`. */
+export const organizationAudience = (id: string): Audience => ({
+  // What existing clients look for.
+  indicator: `urn:logto:organization:${id}`,
+  accessTokenTtl,
+})
 
 const notMember: Record<MemberKind, string> = {
   user: 'The user is not a member of the organization.',
   application: 'The application does not belong to the organization.',
+}
+
+/** What a member may have there. Throws 403 `access_denied` for others, and when there is no such organization. */
+export const requireMember = async (
+  query: Query,
+  member: { kind: MemberKind; id: string },
+  asked: { organizationId: string; resourceId: string | undefined; scopes: readonly string[] },
+): Promise<OrganizationAccess> => {
+  const access = await findOrganizationAccess(query, member, asked)
+  if (!access.isMember) throw new OAuthError('access_denied', notMember[member.kind], { status: 403 })
+  return access
 }
 
 /**
@@ -43,11 +58,10 @@ export const enterOrganization = async (
 ): Promise<InOrganization | undefined> => {
   if (organizationId === undefined) return undefined
   const resourceId = target.status === 'fulfilled' ? target.value?.id : undefined
-  const access = await findOrganizationAccess(query, member, { organizationId, resourceId, scopes })
-  if (!access.isMember) throw new OAuthError('access_denied', notMember[member.kind], { status: 403 })
+  const access = await requireMember(query, member, { organizationId, resourceId, scopes })
   if (target.status === 'rejected') throw target.reason
   if (target.value) return { audience: target.value, granted: access.granted }
-  const audience = { indicator: organizationIndicator(organizationId), accessTokenTtl }
+  const audience = organizationAudience(organizationId)
   requireDefined(scopes, access.defined, audience.indicator)
   return { audience, granted: access.granted }
 }

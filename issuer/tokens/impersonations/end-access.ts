@@ -1,4 +1,5 @@
 import type { Mutation } from '../../base/mutate.ts'
+import { endAuthorizationsOfUser, endSessionsOf } from '../authorizations/end-store.ts'
 import { removeOpaqueTokens } from '../opaque-token-store.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import { endSessionsOfUser } from './impersonation-store.ts'
@@ -9,8 +10,14 @@ import { recordEnded } from './operations.ts'
  * user, who must be locked by then: no token can be issued meanwhile. Call it last (see `revoke`).
  */
 export const endUserAccess = async (mutation: Mutation, userId: string, endedBy: string): Promise<void> => {
-  const ended = await endSessionsOfUser(mutation.trx, userId, endedBy)
-  await removeOpaqueTokens(mutation.trx, { userId })
+  const { trx } = mutation
+  const everything = { userId, exceptSessionId: undefined }
+  const reason = 'user_suspended'
+  // One entry of the feed, for the user, revokes the tokens of all of them.
+  await endSessionsOf(trx, everything, { reason, endedBy })
+  await endAuthorizationsOfUser(trx, everything, reason)
+  const ended = await endSessionsOfUser(trx, userId, endedBy)
+  await removeOpaqueTokens(trx, { userId })
   await recordEnded(mutation, ended, [{ kind: 'sub', value: userId }])
 }
 

@@ -98,7 +98,7 @@ export async function* everySession(knex: Knex, filter: SessionFilter, batch = 5
   }
 }
 
-const select = statement('session', `SELECT ${columns} FROM impersonation_sessions WHERE id = $1`)
+const select = statement('impersonation', `SELECT ${columns} FROM impersonation_sessions WHERE id = $1`)
 
 export const findSession = async (transaction: Transaction, id: string): Promise<SessionRow | undefined> =>
   (await queryOf(transaction)<SessionRow>(select, [id]))[0]
@@ -109,7 +109,7 @@ const markTokens = `UPDATE opaque_tokens SET revoked_at = now()
      WHERE session_id = ANY (ARRAY(SELECT id FROM ended)) AND revoked_at IS NULL`
 
 const end = statement(
-  'session-end',
+  'impersonation-end',
   `WITH ended AS (
      UPDATE impersonation_sessions SET ended_at = now(), ended_by = $2 WHERE id = $1 AND ${isOpen} RETURNING *),
    tokens AS (${markTokens})
@@ -128,7 +128,7 @@ export const endSession = async (
 
 // In the order of ids: two callers that end the same sessions lock them in the same order.
 const endOfUser = statement(
-  'sessions-end-of-user',
+  'impersonations-end-of-user',
   `WITH open AS (
      SELECT id FROM impersonation_sessions WHERE (subject_id = $1 OR actor_id = $1) AND ${isOpen} ORDER BY id FOR UPDATE),
    ended AS (

@@ -20,7 +20,7 @@ export const keyRecord = z.strictObject({
   /** The `alg` of its tokens. */
   algorithm: z.enum(signingAlgorithmNames),
   status: z.enum(['Next', 'Current', 'Previous']),
-  /** When it signs, or began to. */
+  /** When it signs, or began to. Of the first key for ID tokens: when discovery lists its algorithm. */
   effectiveAt: timestamp,
   /** Of a previous key: when no token that it signed is good any more, and it is dropped. */
   expiresAt: timestamp.nullable(),
@@ -41,13 +41,22 @@ export const toKeyRecords = (keys: readonly StoredKey[]): KeyRecord[] =>
 
 const algorithmNames = { EC: 'ES256', RSA: 'RS256' } as const satisfies Record<string, SigningAlgorithmName>
 
+/** In seconds, at most a year. Less than what verifiers need to learn of the key counts as that. */
+const rotationGracePeriod = z.number().int().min(0).max(31_536_000).optional()
+
 export const rotationInput = z.object({
   signingKeyAlgorithm: z
     .enum([...signingAlgorithmNames, 'EC', 'RSA'])
     .transform((name): SigningAlgorithmName => (name === 'EC' || name === 'RSA' ? algorithmNames[name] : name))
     .optional(),
-  /** In seconds, at most a year. Less than what verifiers need to learn of the key counts as that. */
-  rotationGracePeriod: z.number().int().min(0).max(31_536_000).optional(),
-  /** For keys that have leaked: all tokens signed so far end. */
+  rotationGracePeriod,
+  /** For keys that have leaked: all tokens signed so far end, ID tokens too. */
+  now: z.boolean().default(false),
+})
+
+/** Their algorithm is not to choose. */
+export const idTokenKeyRotationInput = z.strictObject({
+  rotationGracePeriod,
+  /** For keys that have leaked: all ID tokens that they signed end. */
   now: z.boolean().default(false),
 })

@@ -1,6 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
 import { type Query, statement } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
+import type { KeyChain } from './key-chain.ts'
 import type { SealedKeyPair } from './key-pair.ts'
 import type { SigningAlgorithmName } from './signing-algorithms.ts'
 
@@ -18,25 +19,49 @@ export interface StoredKey {
   createdAt: Date
   activatedAt: Date | null
   expiresAt: Date | null
+  /** Whether `activatedAt` has come. */
+  hasBegun: boolean
 }
 
 /** NOTIFY channel: the keys changed. */
 export const signingKeysChannel = 'surrogate_signing_keys'
 
-const select = statement(
-  'signing-keys-published',
-  `SELECT kid, algorithm, state, public_jwk AS "publicJwk", private_jwk AS "privateJwk",
-     created_at AS "createdAt", activated_at AS "activatedAt", expires_at AS "expiresAt"
-   FROM signing_keys WHERE expires_at IS NULL OR expires_at > now()
-   ORDER BY created_at, kid`,
-)
+const statementsOf = (table: string, prefix: string) => ({
+  select: statement(
+    `${prefix}-published`,
+    `SELECT kid, algorithm, state, public_jwk AS "publicJwk", private_jwk AS "privateJwk",
+       created_at AS "createdAt", activated_at AS "activatedAt", expires_at AS "expiresAt",
+       coalesce(activated_at <= now(), true) AS "hasBegun"
+     FROM ${table} WHERE expires_at IS NULL OR expires_at > now()
+     ORDER BY created_at, kid`,
+  ),
+  // clock_timestamp, not now(): the transaction may have begun long before it got the lock, and a key counts as
+  // published from here on.
+  insert: statement(
+    `${prefix}-insert`,
+    `INSERT INTO ${table} (kid, algorithm, state, public_jwk, private_jwk, created_at, activated_at)
+     VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() + $6 * interval '1 second')`,
+  ),
+  reschedule: statement(
+    `${prefix}-reschedule`,
+    `UPDATE ${table} SET activated_at = greatest(created_at + $1 * interval '1 second', clock_timestamp() + $2 * interval '1 second')
+     WHERE state = 'next'`,
+  ),
+  remove: statement(`${prefix}-delete`, `DELETE FROM ${table} WHERE kid = ANY ($1::text[])`),
+})
 
-/** Every key that may sign or verify now, oldest first. */
-export const publishedKeys = (query: Query): Promise<StoredKey[]> => query<StoredKey>(select, [])
+const statements = {
+  signing: statementsOf('signing_keys', 'signing-keys'),
+  idToken: statementsOf('id_token_keys', 'id-token-keys'),
+} satisfies Record<KeyChain, unknown>
+
+/** Every key of the chain that may sign or verify now, oldest first. */
+export const publishedKeys = (query: Query, chain: KeyChain): Promise<StoredKey[]> =>
+  query<StoredKey>(statements[chain].select, [])
 
 const lock = statement('signing-keys-lock', `SELECT pg_advisory_xact_lock(7305171)`)
 
-/** Nobody else changes the keys until the transaction ends. */
+/** Nobody else changes keys of any chain until the transaction ends. */
 export const lockKeys = async (query: Query): Promise<void> => {
   await query(lock, [])
 }
@@ -54,38 +79,28 @@ export const notifyKeysChanged = async (query: Query): Promise<void> => {
   await query(notify, [])
 }
 
-// clock_timestamp, not now(): the transaction may have begun long before it got the lock, and a key counts as published
-// from here on.
-const insert = statement(
-  'signing-keys-insert',
-  `INSERT INTO signing_keys (kid, algorithm, state, public_jwk, private_jwk, created_at, activated_at)
-   VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() + $6 * interval '1 second')`,
-)
-
-const insertKey = (
+/** It counts from `delaySeconds` on. */
+export const insertKey = async (
   query: Query,
+  chain: KeyChain,
   state: 'next' | 'active',
   { kid, algorithm, publicJwk, privateJwk }: SealedKeyPair,
   delaySeconds: number,
-) => query(insert, [kid, algorithm, state, JSON.stringify(publicJwk), privateJwk, delaySeconds])
-
-export const insertActiveKey = (query: Query, pair: SealedKeyPair) => insertKey(query, 'active', pair, 0)
-
-export const insertNextKey = (query: Query, pair: SealedKeyPair, delaySeconds: number) =>
-  insertKey(query, 'next', pair, delaySeconds)
-
-const reschedule = statement(
-  'signing-keys-reschedule',
-  `UPDATE signing_keys SET activated_at = greatest(created_at + $1 * interval '1 second', clock_timestamp() + $2 * interval '1 second')
-   WHERE state = 'next'`,
-)
+): Promise<void> => {
+  await query(statements[chain].insert, [kid, algorithm, state, JSON.stringify(publicJwk), privateJwk, delaySeconds])
+}
 
 /**
  * The planned time of the next key: `graceSeconds` from now, and not before it has been published for `publishSeconds`.
  */
-export const rescheduleNextKey = (query: Query, times: { publishSeconds: number; graceSeconds: number }) =>
-  query(reschedule, [times.publishSeconds, times.graceSeconds])
+export const rescheduleNextKey = async (
+  query: Query,
+  chain: KeyChain,
+  times: { publishSeconds: number; graceSeconds: number },
+): Promise<void> => {
+  await query(statements[chain].reschedule, [times.publishSeconds, times.graceSeconds])
+}
 
-const remove = statement('signing-keys-delete', `DELETE FROM signing_keys WHERE kid = ANY ($1::text[])`)
-
-export const deleteKeys = (query: Query, kids: readonly string[]) => query(remove, [kids])
+export const deleteKeys = async (query: Query, chain: KeyChain, kids: readonly string[]): Promise<void> => {
+  await query(statements[chain].remove, [kids])
+}

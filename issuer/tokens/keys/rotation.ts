@@ -2,11 +2,11 @@ import type { Query } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import { problem } from '../../base/errors/problems.ts'
+import { firstAlgorithm, type KeyChain } from './key-chain.ts'
 import { newKeyPair, privateKeyOf } from './key-pair.ts'
 import {
   deleteKeys,
-  insertActiveKey,
-  insertNextKey,
+  insertKey,
   lockKeys,
   notifyKeysChanged,
   publishedKeys,
@@ -22,12 +22,12 @@ import type { SigningAlgorithmName } from './signing-algorithms.ts'
 export type ChangedBy = 'api' | 'command' | 'schedule'
 
 /**
- * Changes of the signing keys, each part of its caller's transaction. They wait for one another, and every instance
- * hears of them at the commit. Those that are asked for answer with the keys there are then, oldest first.
+ * Changes of the keys of one chain, each part of its caller's transaction. They wait for one another, and every
+ * instance hears of them at the commit. Those that are asked for answer with the keys there are then, oldest first.
  */
 export interface KeyRotation {
-  /** Makes the first key when there is none; whether it did. */
-  ensure(query: Query, algorithm: SigningAlgorithmName): Promise<boolean>
+  /** Makes the first key when there is none, which counts from `delaySeconds` on; whether it did. */
+  ensure(query: Query, algorithm: SigningAlgorithmName, delaySeconds?: number): Promise<boolean>
   /**
    * Publishes the next key. It signs after `publishSeconds`, or after `graceSeconds` when that is more, and the present
    * one retires then. A next key of the same algorithm that waits already is kept; one of another algorithm is
@@ -39,7 +39,7 @@ export interface KeyRotation {
   ): Promise<StoredKey[]>
   /**
    * For keys that have leaked: a fresh key takes the place of all others at once. No token signed so far is good
-   * afterwards.
+   * afterwards. Who could read the signing keys could read those for ID tokens: they are replaced together.
    */
   replace(query: Query, options: { algorithm?: SigningAlgorithmName | undefined; by: ChangedBy }): Promise<StoredKey[]>
   /**
@@ -54,21 +54,30 @@ export interface KeyRotation {
   advance(query: Query): Promise<Advanced | undefined>
 }
 
-export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRotation => {
+export interface KeyRotationOptions {
+  envelope: Envelope
+  /** Default `signing`. */
+  chain?: KeyChain
+}
+
+/** The first part of `key` in the audit trail. */
+const recordedAs = { signing: 'SigningKeys', idToken: 'IdTokenKeys' } as const satisfies Record<KeyChain, string>
+
+export const createKeyRotation = ({ envelope, chain = 'signing' }: KeyRotationOptions): KeyRotation => {
   const recorded = async (query: Query, what: string, by: ChangedBy, payload: Record<string, unknown>) => {
-    await insertLog(query, { key: `SigningKeys.${what}`, result: 'Success', payload: { by, ...payload } })
+    await insertLog(query, { key: `${recordedAs[chain]}.${what}`, result: 'Success', payload: { by, ...payload } })
     await notifyKeysChanged(query)
   }
   const activeOf = (keys: readonly StoredKey[]) => keys.find(({ state }) => state === 'active')
 
-  const makeActive = async (query: Query, algorithm: SigningAlgorithmName) => {
+  const makeActive = async (query: Query, algorithm: SigningAlgorithmName, delaySeconds = 0) => {
     const pair = await newKeyPair(algorithm, envelope)
-    await insertActiveKey(query, pair)
+    await insertKey(query, chain, 'active', pair, delaySeconds)
     return { kid: pair.kid, algorithm }
   }
   const makeNext = async (query: Query, algorithm: SigningAlgorithmName, delaySeconds: number) => {
     const pair = await newKeyPair(algorithm, envelope)
-    await insertNextKey(query, pair, delaySeconds)
+    await insertKey(query, chain, 'next', pair, delaySeconds)
     return pair.kid
   }
 
@@ -79,16 +88,16 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
   }
   const lockedKeys = async (query: Query) => {
     await lockKeys(query)
-    const keys = await publishedKeys(query)
+    const keys = await publishedKeys(query, chain)
     requireReadable(keys)
     return keys
   }
 
   return {
-    async ensure(query, algorithm) {
+    async ensure(query, algorithm, delaySeconds) {
       await lockKeys(query)
-      if (activeOf(await publishedKeys(query))) return false
-      await makeActive(query, algorithm)
+      if (activeOf(await publishedKeys(query, chain))) return false
+      await makeActive(query, algorithm, delaySeconds)
       await notifyKeysChanged(query)
       return true
     },
@@ -96,49 +105,51 @@ export const createKeyRotation = ({ envelope }: { envelope: Envelope }): KeyRota
     async rotate(query, { algorithm: wanted, graceSeconds = 0, by }) {
       await lockedKeys(query)
       // A next key whose time has come is the present one from now on, and another one is wanted.
-      await advanceKeys(query)
-      const keys = await publishedKeys(query)
+      await advanceKeys(query, chain)
+      const keys = await publishedKeys(query, chain)
       const active = activeOf(keys)
       if (!active) {
-        await recorded(query, 'Rotate', by, await makeActive(query, wanted ?? 'ES256'))
-        return publishedKeys(query)
+        await recorded(query, 'Rotate', by, await makeActive(query, wanted ?? firstAlgorithm[chain]))
+        return publishedKeys(query, chain)
       }
       const algorithm = wanted ?? active.algorithm
       const waiting = keys.find(({ state }) => state === 'next')
       const kept = waiting?.algorithm === algorithm ? waiting : undefined
-      if (kept) await rescheduleNextKey(query, { publishSeconds, graceSeconds })
+      if (kept) await rescheduleNextKey(query, chain, { publishSeconds, graceSeconds })
       // It never signed anything.
-      else if (waiting) await deleteKeys(query, [waiting.kid])
+      else if (waiting) await deleteKeys(query, chain, [waiting.kid])
       const kid = kept?.kid ?? (await makeNext(query, algorithm, Math.max(publishSeconds, graceSeconds)))
       await recorded(query, 'Rotate', by, { kid, algorithm, graceSeconds })
-      return publishedKeys(query)
+      return publishedKeys(query, chain)
     },
 
     async replace(query, { algorithm, by }) {
       const keys = await lockedKeys(query)
       const replaced = keys.map(({ kid }) => kid)
-      await deleteKeys(query, replaced)
-      const made = await makeActive(query, algorithm ?? activeOf(keys)?.algorithm ?? 'ES256')
+      await deleteKeys(query, chain, replaced)
+      const made = await makeActive(query, algorithm ?? activeOf(keys)?.algorithm ?? firstAlgorithm[chain])
       await recorded(query, 'Replace', by, { ...made, replaced })
-      return publishedKeys(query)
+      if (chain === 'signing' && (await publishedKeys(query, 'idToken')).length > 0)
+        await createKeyRotation({ envelope, chain: 'idToken' }).replace(query, { by })
+      return publishedKeys(query, chain)
     },
 
     async remove(query, kid, { by }) {
       await lockKeys(query)
-      const keys = await publishedKeys(query)
+      const keys = await publishedKeys(query, chain)
       const key = keys.find((one) => one.kid === kid)
       if (!key) throw problem('oidc.key_not_found', { data: { id: kid } })
       if (keys.length === 1) throw problem('oidc.key_required')
       if (key.state !== 'retiring') throw problem('oidc.only_previous_key_can_be_deleted')
-      await deleteKeys(query, [kid])
+      await deleteKeys(query, chain, [kid])
       await recorded(query, 'Delete', by, { kid })
-      return publishedKeys(query)
+      return publishedKeys(query, chain)
     },
 
     async advance(query) {
       if (!(await tryLockKeys(query))) return undefined
-      requireReadable(await publishedKeys(query))
-      const advanced = await advanceKeys(query)
+      requireReadable(await publishedKeys(query, chain))
+      const advanced = await advanceKeys(query, chain)
       const { activated, retired, dropped } = advanced
       if (activated.length + dropped.length > 0)
         await recorded(query, 'Advance', 'schedule', { activated, retired, dropped })

@@ -6,8 +6,9 @@ import { problem } from '../../base/errors/problems.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
-import { keyRecord, rotationInput, toKeyRecords } from './key-record.ts'
-import { publishedKeys } from './key-store.ts'
+import type { KeyChain } from './key-chain.ts'
+import { idTokenKeyRotationInput, keyRecord, rotationInput, toKeyRecords } from './key-record.ts'
+import { publishedKeys, type StoredKey } from './key-store.ts'
 import { createKeyRotation } from './rotation.ts'
 import type { SigningAlgorithmName } from './signing-algorithms.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -23,10 +24,18 @@ export interface KeyDependencies {
 }
 
 export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger }: KeyDependencies): Route[] => {
-  const rotation = createKeyRotation({ envelope })
+  const rotations = {
+    signing: createKeyRotation({ envelope }),
+    idToken: createKeyRotation({ envelope, chain: 'idToken' }),
+  } satisfies Record<KeyChain, unknown>
+  const listed = async (chain: KeyChain) => toKeyRecords(await publishedKeys(database.query, chain))
   // What is answered holds on this instance from now on; on the others a moment later.
   const reload = () =>
     keys.reload().catch((error) => logger.warn({ err: error }, 'the signing keys could not be reloaded'))
+  const reloaded = async (rows: readonly StoredKey[]) => {
+    await reload()
+    return { body: toKeyRecords(rows) }
+  }
 
   return [
     route({
@@ -38,7 +47,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       secret: true,
       status: 200,
       response: z.array(keyRecord),
-      handle: async () => ({ body: toKeyRecords(await publishedKeys(database.query)) }),
+      handle: async () => ({ body: await listed('signing') }),
     }),
     route({
       method: 'POST',
@@ -56,11 +65,10 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
         const { signingKeyAlgorithm: named = algorithm, rotationGracePeriod: graceSeconds, now } = context.body
         const rows = await mutate(context, ({ trx }) =>
           now
-            ? rotation.replace(queryOf(trx), { algorithm: named, by: 'api' })
-            : rotation.rotate(queryOf(trx), { algorithm: named, graceSeconds, by: 'api' }),
+            ? rotations.signing.replace(queryOf(trx), { algorithm: named, by: 'api' })
+            : rotations.signing.rotate(queryOf(trx), { algorithm: named, graceSeconds, by: 'api' }),
         )
-        await reload()
-        return { body: toKeyRecords(rows) }
+        return reloaded(rows)
       },
     }),
     route({
@@ -73,7 +81,54 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       status: 204,
       problems: ['oidc.key_not_found', 'oidc.key_required', 'oidc.only_previous_key_can_be_deleted'],
       async handle(context) {
-        await mutate(context, ({ trx }) => rotation.remove(queryOf(trx), context.params.keyId, { by: 'api' }))
+        await mutate(context, ({ trx }) => rotations.signing.remove(queryOf(trx), context.params.keyId, { by: 'api' }))
+        await reload()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/configs/oidc/id-token-keys',
+      operationId: 'listIdTokenKeys',
+      summary: 'Lists the keys that sign ID tokens of clients that ask for RS256, newest first.',
+      scope: 'keys',
+      secret: true,
+      status: 200,
+      response: z.array(keyRecord),
+      handle: async () => ({ body: await listed('idToken') }),
+    }),
+    route({
+      method: 'POST',
+      path: '/configs/oidc/id-token-keys/rotate',
+      operationId: 'rotateIdTokenKeys',
+      summary:
+        'Publishes the next key for ID tokens, which signs once every verifier knows it; or, with `now`, replaces all.',
+      scope: 'keys',
+      body: idTokenKeyRotationInput,
+      status: 200,
+      // As above.
+      idempotency: 'deferred',
+      response: z.array(keyRecord),
+      async handle(context) {
+        const { rotationGracePeriod: graceSeconds, now } = context.body
+        const rows = await mutate(context, ({ trx }) =>
+          now
+            ? rotations.idToken.replace(queryOf(trx), { by: 'api' })
+            : rotations.idToken.rotate(queryOf(trx), { graceSeconds, by: 'api' }),
+        )
+        return reloaded(rows)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/configs/oidc/id-token-keys/:keyId',
+      operationId: 'deleteIdTokenKey',
+      summary: 'Drops a previous key for ID tokens before its time.',
+      scope: 'keys',
+      params: z.object({ keyId: id }),
+      status: 204,
+      problems: ['oidc.key_not_found', 'oidc.key_required', 'oidc.only_previous_key_can_be_deleted'],
+      async handle(context) {
+        await mutate(context, ({ trx }) => rotations.idToken.remove(queryOf(trx), context.params.keyId, { by: 'api' }))
         await reload()
       },
     }),

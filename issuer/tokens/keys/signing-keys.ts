@@ -5,10 +5,11 @@ import type { Envelope } from '../../../platform/envelope.ts'
 import type { VerificationKey } from '../../../platform/jwt/keys.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import { sha256 } from '../../../platform/secret.ts'
+import { firstAlgorithm, type KeyChain, keyChains } from './key-chain.ts'
 import { privateKeyOf } from './key-pair.ts'
 import { publishedKeys, type StoredKey } from './key-store.ts'
 import { createKeyRotation } from './rotation.ts'
-import { maxAgeAfter, pollSeconds } from './rotation-times.ts'
+import { maxAgeAfter, pollSeconds, publishSeconds } from './rotation-times.ts'
 import { isAdvanceDue } from './schedule-store.ts'
 import { type SigningAlgorithmName, signingAlgorithms } from './signing-algorithms.ts'
 
@@ -16,8 +17,13 @@ import { type SigningAlgorithmName, signingAlgorithms } from './signing-algorith
 export interface SigningKeys {
   /** Signs access tokens and all else of ours. */
   active(): Signer
-  /** Signs ID tokens for clients that ask for an algorithm; undefined when there is no key for it (yet). */
+  /**
+   * Signs ID tokens for clients that ask for an algorithm: ours, or RS256, from the moment its key is published.
+   * Undefined when there is no key for it.
+   */
   idTokenSigner(algorithm: SigningAlgorithmName | undefined): Signer | undefined
+  /** What discovery lists: ours, and RS256 once every verifier has had the time to learn of its key. */
+  idTokenAlgorithms(): SigningAlgorithmName[]
   /** A key of ours, for our own tokens. An unknown `kid` looks into the database again, at most once per 10 s. */
   find(kid: string | undefined): Promise<VerificationKey | undefined>
   /** `/oidc/jwks`: the body, its entity tag, and how long it may be kept, in seconds. */
@@ -82,38 +88,84 @@ const jwksOf = (stored: readonly StoredKey[]) => {
   return { body, etag: `"${sha256(body).toString('base64url').slice(0, 22)}"` }
 }
 
-/** Makes the first key when there is none, loads all, and keeps up with time and with other instances. */
+const idTokenAlgorithm = firstAlgorithm.idToken
+
+/**
+ * Whether ID tokens need a key of their own: there is none, and the keys that sign now or next have another algorithm.
+ */
+const lacksIdTokenKey = ({ signing, idToken }: Record<KeyChain, readonly StoredKey[]>) =>
+  idToken.length === 0 && signing.some(({ state, algorithm }) => state !== 'retiring' && algorithm !== idTokenAlgorithm)
+
+/** Makes the first keys when there are none, loads all, and keeps up with time and with other instances. */
 export const createSigningKeys = async (options: SigningKeysOptions): Promise<SigningKeys> => {
   const { database, envelope, algorithm, logger, notifier, now = () => performance.now() } = options
-  const rotation = createKeyRotation({ envelope })
-  const isFirst = await database.transaction((query) => rotation.ensure(query, algorithm))
+  const rotations = {
+    signing: createKeyRotation({ envelope }),
+    idToken: createKeyRotation({ envelope, chain: 'idToken' }),
+  } satisfies Record<KeyChain, unknown>
+  const isFirst = await database.transaction((query) => rotations.signing.ensure(query, algorithm))
 
-  const goOn = async () => {
-    if (!(await isAdvanceDue(database.query))) return
-    const advanced = await database.transaction((query) => rotation.advance(query))
+  const goOn = async (chain: KeyChain) => {
+    if (!(await isAdvanceDue(database.query, chain))) return
+    const advanced = await database.transaction((query) => rotations[chain].advance(query))
     if (advanced && advanced.activated.length + advanced.dropped.length > 0)
-      logger.info({ ...advanced }, 'the signing keys went on')
+      logger.info({ chain, ...advanced }, 'the signing keys went on')
   }
   // What cannot be done now is left to the others and to the next time; the keys there are can be read all the same.
-  const advance = () => goOn().catch((error) => logger.error({ err: error }, 'the signing keys cannot go on'))
+  const advance = async () => {
+    for (const chain of keyChains)
+      await goOn(chain).catch((error) => logger.error({ err: error, chain }, 'the signing keys cannot go on'))
+  }
 
-  const load = async (known?: Signer) => {
+  /** Clients that look into discovery use it only when every copy of the JWKS has it; the others may at once. */
+  const makeIdTokenKey = async () => {
+    const isMade = await database.transaction((query) =>
+      rotations.idToken.ensure(query, idTokenAlgorithm, publishSeconds),
+    )
+    if (isMade) logger.info({ algorithm: idTokenAlgorithm }, 'made the first signing key for ID tokens')
+  }
+
+  const signerAmong = (stored: readonly StoredKey[], known: Signer | undefined): Signer | undefined => {
+    const active = stored.find(({ state }) => state === 'active')
+    if (!active?.privateJwk) return undefined
+    const { kid, privateJwk } = active
+    return known?.kid === kid ? known : signerOf(active, privateKeyOf({ kid, privateJwk }, envelope))
+  }
+
+  const load = async (known?: { signer: Signer; idTokenSigner: Signer | undefined }) => {
     // Before the question, so that what is published is never taken for newer than it is.
     const readAt = now()
-    const stored = await publishedKeys(database.query)
-    const active = stored.find(({ state }) => state === 'active')
-    if (!active?.privateJwk) throw new Error('There is no active signing key.')
-    const { kid, privateJwk } = active
+    const signing = await publishedKeys(database.query, 'signing')
+    const idToken = await publishedKeys(database.query, 'idToken')
+    const signer = signerAmong(signing, known?.signer)
+    if (!signer) throw new Error('There is no active signing key.')
+    const all = [...signing, ...idToken]
+    const isListed = idToken.some(({ state, hasBegun }) => state === 'active' && hasBegun)
     return {
       readAt,
-      signer: known?.kid === kid ? known : signerOf(active, privateKeyOf({ kid, privateJwk }, envelope)),
-      verifiers: new Map(stored.map(verifierOf)),
-      published: jwksOf(stored),
+      signer,
+      idTokenSigner: signerAmong(idToken, known?.idTokenSigner),
+      idTokenAlgorithms: [...new Set([signer.algorithm, ...(isListed ? [idTokenAlgorithm] : [])])],
+      verifiers: new Map(all.map(verifierOf)),
+      published: jwksOf(all),
+      isComplete: !lacksIdTokenKey({ signing, idToken }),
+    }
+  }
+  const loadComplete = async (known?: Awaited<ReturnType<typeof load>>) => {
+    const loaded = await load(known)
+    if (loaded.isComplete) return loaded
+    // Only now: the key-encryption key has opened the keys there are.
+    try {
+      await makeIdTokenKey()
+      return await load(loaded)
+    } catch (error) {
+      logger.error({ err: error }, 'the signing key for ID tokens cannot be made')
+      return loaded
     }
   }
 
   await advance()
-  let keys = await load()
+  let keys = await loadComplete()
   if (isFirst) logger.info({ kid: keys.signer.kid, algorithm }, 'made the first signing key')
   if (keys.signer.algorithm !== algorithm) {
     logger.warn(
@@ -124,7 +176,7 @@ export const createSigningKeys = async (options: SigningKeysOptions): Promise<Si
 
   const read = async () => {
     await advance()
-    const next = await load(keys.signer)
+    const next = await loadComplete(keys)
     if (next.signer.kid !== keys.signer.kid) logger.info({ kid: next.signer.kid }, 'another signing key is active')
     keys = next
   }
@@ -145,7 +197,9 @@ export const createSigningKeys = async (options: SigningKeysOptions): Promise<Si
   let lastLookup = Number.NEGATIVE_INFINITY
   return {
     active: () => keys.signer,
-    idTokenSigner: (asked) => (asked === undefined || asked === keys.signer.algorithm ? keys.signer : undefined),
+    idTokenSigner: (asked) =>
+      [keys.signer, keys.idTokenSigner].find((signer) => asked === undefined || signer?.algorithm === asked),
+    idTokenAlgorithms: () => keys.idTokenAlgorithms,
     async find(kid) {
       if (kid === undefined) return undefined
       const known = keys.verifiers.get(kid)

@@ -1,9 +1,13 @@
 import { type Query, statement } from '../../../platform/database/database.ts'
+import { signInSidPrefix } from '../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
 import { representedUsers } from '../represented-users.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
+
+/** An SQL condition: a `sid` names an authorization, see `sid.ts`. */
+const isSignIn = (sid: string): string => `starts_with(${sid}, '${signInSidPrefix}')`
 
 /**
  * Whether a token is active (RFC 7662 §2.2): nobody revoked it, its session goes on, its people are neither suspended
@@ -11,7 +15,9 @@ import { revokedCondition, type TokenColumns } from './revocation-store.ts'
  */
 const activeCondition = (token: TokenColumns): string =>
   `NOT ${revokedCondition(token)}
-   AND (${token.sid} IS NULL OR EXISTS (SELECT FROM impersonation_sessions WHERE id = ${token.sid} AND ended_at IS NULL))
+   AND (${token.sid} IS NULL OR CASE WHEN ${isSignIn(token.sid)}
+     THEN EXISTS (SELECT FROM authorizations WHERE id = ${token.sid} AND ended_at IS NULL)
+     ELSE EXISTS (SELECT FROM impersonation_sessions WHERE id = ${token.sid} AND ended_at IS NULL) END)
    AND NOT EXISTS (SELECT FROM unnest(${token.people}) AS person
      WHERE NOT EXISTS (SELECT FROM users WHERE id = person AND NOT is_suspended))
    AND EXISTS (SELECT FROM applications WHERE id = ${token.client})`
@@ -89,7 +95,7 @@ const selectOpaque = statement(
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
    SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act,
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
-   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
+   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
 )
 
 /** The opaque token behind a digest; undefined when it does not count (any more). */

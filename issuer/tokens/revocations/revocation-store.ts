@@ -7,8 +7,11 @@ import { onlyRow } from '../../base/only-row.ts'
  * take 7, be slow, and commit after a reader has seen 8 and gone on.
  */
 export type NewRevocation =
-  /** One token, or all tokens of a session; `expiresAt` is when the last of them ends. */
-  | { kind: 'jti' | 'sid'; value: string; expiresAt: Date }
+  /**
+   * One token, or all tokens of a session; `expiresAt` is when the last of them ends. Default: when one that was issued
+   * just now would.
+   */
+  | { kind: 'jti' | 'sid'; value: string; expiresAt?: Date }
   /** Every token issued until now: to or acted with by a user, or to a client. */
   | { kind: 'sub' | 'client'; value: string }
 
@@ -66,7 +69,7 @@ export const revoke = async (transaction: Transaction, entries: readonly NewRevo
   const added = await queryOf(transaction)<{ count: number | string }>(insert, [
     entries.map(({ kind }) => kind),
     entries.map(({ value }) => value),
-    entries.map((entry) => ('expiresAt' in entry ? entry.expiresAt : null)),
+    entries.map((entry) => ('expiresAt' in entry ? (entry.expiresAt ?? null) : null)),
   ])
   return Number(onlyRow(added).count)
 }

@@ -138,6 +138,7 @@ test('the policy sees exactly what routes and upstream see', async () => {
       scopes: ['a', 'b'],
       jti: 'j',
       sid: 's',
+      impersonation: true,
       iat,
       exp,
       claims: {

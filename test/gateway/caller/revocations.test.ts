@@ -255,6 +255,23 @@ describe('a feed that fails', () => {
     expect(await revocationCheck()).toEqual({ ok: true })
   })
 
+  test('what a person has signed in to is over within a second of its end, and nothing else of that person', async () => {
+    const feed = await startFeed()
+    feed.answer = (query) => (query.get('wait') === '0' ? nothing(1) : undefined)
+    const { gateway, token } = await start(feed)
+    await until(async () => expect((await gateway.call('/orders/1', { token })).status).toBe(200))
+    const signedIn = (sid: string) => gateway.issuer.sign({ scope: 'read:orders', sid, exp: inADay() })
+    const [ended, other] = [await signedIn('ps_ended'), await signedIn('ps_other')]
+    const statuses = async () =>
+      Promise.all([ended, other].map(async (one) => (await gateway.call('/orders/1', { token: one })).status))
+    expect(await statuses()).toEqual([200, 200])
+    const entry = { seq: 2, kind: 'sid', value: 'ps_ended', issuedBefore: null, expiresAt: inADay() }
+    feed.answer = (query) =>
+      query.get('since') === '1' ? { body: { entries: [entry], cursor: 2, more: false } } : undefined
+    feed.changed()
+    await until(async () => expect(await statuses()).toEqual([401, 200]), 1_000)
+  })
+
   test('whenStale: serve keeps serving, but never what is known to be revoked', async () => {
     const feed = await startFeed()
     const revoked = { seq: 1, kind: 'jti', value: 'bad', issuedBefore: null, expiresAt: inADay() }
@@ -297,6 +314,7 @@ describe('what an entry covers', () => {
   test.each([
     ['a token id', { kind: 'jti', value: 't1' }, { jti: 't1' }, { jti: 't2' }],
     ['a session', { kind: 'sid', value: 's1' }, { sid: 's1' }, { sid: 's2' }],
+    ['a sign-in', { kind: 'sid', value: 'ps_1' }, { sid: 'ps_1' }, { sid: 'ps_2' }],
     ['a client', { kind: 'client', value: 'c1', issuedBefore: 1_000 }, { client_id: 'c1' }, { client_id: 'c2' }],
     ['a subject', { kind: 'sub', value: 'alice', issuedBefore: 1_000 }, {}, { sub: 'erin' }],
     ['an actor', { kind: 'sub', value: 'bob', issuedBefore: 1_000 }, { act: chain }, { act: { sub: 'carol' } }],

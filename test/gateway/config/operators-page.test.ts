@@ -55,6 +55,7 @@ describe('the examples of the page for operators', () => {
 
   test('members of a route', () => {
     expect(withRoute(block('rateLimit:')).routes[0]!.rateLimits.map(({ name }) => name)).toEqual(['client', 'guesses'])
+    expect(withRoute(block('acr:')).routes[0]).toMatchObject({ maxAuthAge: 300_000 })
     const { cors } = withRoute(block('cors:')).routes[0]!
     expect(cors!.allowed('https://a.shop.example.test')).toBe('https://a.shop.example.test')
   })

@@ -120,6 +120,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/logs/{id}': log.id,
       '/configs/jwt-customizer/{tokenType}': 'access-token',
       '/configs/oidc/cookie-keys/{keyId}': 'unknown',
+      '/configs/oidc/id-token-keys/{keyId}': 'unknown',
       '/impersonations/{id}': session,
       '/hooks/{id}': hook,
       '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),

@@ -124,6 +124,7 @@ const leftOut: Record<string, readonly string[]> = {
   updateApplication: ['oidcClientMetadata', 'customClientMetadata'],
   // The policies of keys are another test's.
   rotateSigningKeys: ['signingKeyAlgorithm', 'rotationGracePeriod', 'now'],
+  rotateIdTokenKeys: ['rotationGracePeriod', 'now'],
 }
 
 const validBody = (operation: Operation, fixtures: Awaited<ReturnType<typeof createFixtures>>) => {
@@ -137,6 +138,7 @@ const validBody = (operation: Operation, fixtures: Awaited<ReturnType<typeof cre
 const otherwise: Record<string, number> = {
   verifyUserPassword: 422,
   deleteSigningKey: 404,
+  deleteIdTokenKey: 404,
   deleteCookieKey: 404,
   testHook: 503,
 }

@@ -23,12 +23,33 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
     issuer: issuer.issuer,
+    authorization_endpoint: `${issuer.issuer}/auth`,
+    pushed_authorization_request_endpoint: `${issuer.issuer}/request`,
     token_endpoint: `${issuer.issuer}/token`,
+    end_session_endpoint: `${issuer.issuer}/session/end`,
     jwks_uri: `${issuer.issuer}/jwks`,
-    grant_types_supported: ['client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange'],
-    response_types_supported: [],
+    grant_types_supported: [
+      ...['authorization_code', 'refresh_token', 'client_credentials'],
+      'urn:ietf:params:oauth:grant-type:token-exchange',
+    ],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query', 'form_post', 'fragment'],
+    code_challenge_methods_supported: ['S256'],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    acr_values_supported: ['urn:surrogate:acr:basic'],
     subject_types_supported: ['public'],
-    scopes_supported: ['openid', 'profile', 'email', 'phone', 'address', 'custom_data', 'identities', 'roles'],
+    id_token_signing_alg_values_supported: ['ES256'],
+    scopes_supported: [
+      ...['openid', 'offline_access', 'profile', 'email', 'phone', 'address'],
+      ...['custom_data', 'identities', 'roles'],
+      ...['urn:logto:scope:organizations', 'urn:logto:scope:organization_roles'],
+    ],
+    claims_supported: expect.arrayContaining(['sub', 'auth_time', 'acr', 'amr', 'sid', 'nonce', 'email_verified']),
+    ui_locales_supported: ['en', 'de', 'fr', 'es', 'ja'],
+    authorization_response_iss_parameter_supported: true,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
     token_endpoint_auth_methods_supported: [...confidential, 'none'],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     userinfo_endpoint: `${issuer.issuer}/me`,
@@ -59,6 +80,8 @@ test('the key set may be kept for five minutes and is not sent again to who has 
         x: expect.any(String),
         y: expect.any(String),
       },
+      // For ID tokens.
+      { kty: 'RSA', alg: 'RS256', use: 'sig', kid: expect.any(String), n: expect.any(String), e: 'AQAB' },
     ],
   })
   const etag = answer.headers.get('etag')!

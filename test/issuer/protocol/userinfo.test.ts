@@ -70,6 +70,27 @@ test('times are seconds, and what is not known is left out', async () => {
   expect(Math.abs(body.created_at - Date.now() / 1000)).toBeLessThan(600)
 })
 
+test('an address counts as verified when it is known to be the user’s, and again when the Management API changes it', async () => {
+  const { id } = (await issuer.api('POST', '/users', { primaryEmail: 'bob@example.test', primaryPhone: '4930654321' }))
+    .body
+  const token = await tokenFor('openid email phone', id)
+  const verified = async () => {
+    const { email_verified: email, phone_number_verified: phone } = (await me(token)).body
+    return { email, phone }
+  }
+  expect(await verified()).toEqual({ email: true, phone: true })
+  await issuer.sql('UPDATE users SET email_verified_at = NULL, phone_verified_at = NULL WHERE id = $1', [id])
+  expect(await verified()).toEqual({ email: false, phone: false })
+  await issuer.api('PATCH', `/users/${id}`, { name: 'Bob', primaryEmail: 'bob@example.test' })
+  expect(await verified()).toEqual({ email: false, phone: false })
+  await issuer.api('PATCH', `/users/${id}`, { primaryEmail: 'robert@example.test' })
+  expect(await verified()).toEqual({ email: true, phone: false })
+  await issuer.api('PATCH', `/users/${id}`, { primaryPhone: '4930654322' })
+  expect(await verified()).toEqual({ email: true, phone: true })
+  await issuer.api('PATCH', `/users/${id}`, { primaryEmail: null })
+  expect(await verified()).toEqual({ email: undefined, phone: true })
+})
+
 test('roles are those of this moment', async () => {
   const resource = await issuer.createResource({ scopes: ['a'] })
   const token = await tokenFor('openid roles')

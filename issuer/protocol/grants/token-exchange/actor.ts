@@ -1,4 +1,5 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
+import { isImpersonationSid } from '../../../../platform/jwt/sid.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
 import type { ActorVia } from '../../../tokens/impersonations/impersonation.ts'
@@ -95,7 +96,7 @@ const actorOf = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
 }
 
 const viaOf = (token: { sessionId?: string | null | undefined; fromPersonalAccessToken: boolean }): ActorVia => {
-  if (token.sessionId) return 'subject_token'
+  if (isImpersonationSid(token.sessionId)) return 'subject_token'
   return token.fromPersonalAccessToken ? 'personal_access_token' : 'sign_in'
 }
 

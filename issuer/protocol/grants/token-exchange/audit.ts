@@ -3,6 +3,7 @@ import type { RequestOrigin } from '../../../base/client-address.ts'
 import type { OAuthError } from '../../../base/errors/problems.ts'
 import { grantTypes } from '../../../tokens/grant-types.ts'
 import { type Client, isPublic } from '../../clients/client.ts'
+import { secretOf } from '../audited-secret.ts'
 import type { TokenRequest } from '../grant.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
@@ -40,6 +41,7 @@ const entryOf = (
     actorId: actor?.id ?? facts?.actorId ?? undefined,
     creatorId: facts?.creatorId ?? undefined,
     personalAccessToken: facts?.personalAccessToken?.name,
+    ...secretOf(request.client),
     ...particulars,
   },
 })

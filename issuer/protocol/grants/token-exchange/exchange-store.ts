@@ -1,10 +1,11 @@
 import { firstEvent, firstEventColumns, firstEvents, type NewEvent } from '../../../../events/outbox.ts'
-import { type Database, type Query, statement } from '../../../../platform/database/database.ts'
+import { type Query, statement } from '../../../../platform/database/database.ts'
 import { bytea, type SharedStatement, sharedStatement } from '../../../../platform/database/shared-statement.ts'
 import { newId } from '../../../../platform/ids.ts'
 import { type AuditEntry, logPayload } from '../../../base/audit/log-store.ts'
 import type { Act } from '../../../tokens/access-token.ts'
 import type { ImpersonationSession } from '../../../tokens/impersonations/impersonation.ts'
+import { type Locking, type Redeemer, type Redeeming, redeem, redeeming } from '../redeeming-store.ts'
 
 // Both redeeming statements check again what may have changed, and then write all that `allowed` has a row for.
 
@@ -50,43 +51,17 @@ const sessionColumns = {
   expires_at: 'timestamptz',
 } as const
 
-export type Redeemer = Pick<Database, 'query' | 'transaction'>
-
 /** A statement for each kind of token that is issued: most are JWTs, of which nothing is kept. */
 type Issued = 'jwt' | 'opaque'
 
-/**
- * Requests that share a statement must not wait for one locked row. Those skipped are repeated alone, and then wait.
- */
-type Locking = 'SKIP LOCKED' | ''
-
-interface Redeeming {
-  batched: SharedStatement
-  waiting: SharedStatement
-}
-
-const redeeming = (
+const forEachKind = (
   make: (issued: Issued, locking: Locking, name: string) => SharedStatement,
 ): Record<Issued, Redeeming> => {
-  const both = (issued: Issued) => ({
-    batched: make(issued, 'SKIP LOCKED', issued),
-    waiting: make(issued, '', `${issued}-waiting`),
-  })
-  return { jwt: both('jwt'), opaque: both('opaque') }
+  const of = (issued: Issued) => redeeming((locking, suffix) => make(issued, locking, issued + suffix))
+  return { jwt: of('jwt'), opaque: of('opaque') }
 }
 
-const lockTimeout = statement('exchange-lock-timeout', `SET LOCAL lock_timeout = '5s'`)
-
-const redeem = async (database: Redeemer, { batched, waiting }: Redeeming, row: object): Promise<boolean> => {
-  const [done] = await database.query(batched, [row])
-  if (done !== undefined) return true
-  return database.transaction(async (query) => {
-    await query(lockTimeout, [])
-    return (await query(waiting, [row])).length === 1
-  })
-}
-
-const consume = redeeming((issued, locking, name) =>
+const consume = forEachKind((issued, locking, name) =>
   sharedStatement(
     `exchange-consume-${name}`,
     { ...issueColumns, ...(issued === 'opaque' && opaqueColumns), ...sessionColumns, ...firstEventColumns },
@@ -111,7 +86,7 @@ const consume = redeeming((issued, locking, name) =>
 
 // The shared lock on the personal access token decides the order of exchange and deletion; a later deletion also ends
 // the new token. Expired issues are deleted here; rows locked by another exchange are skipped.
-const record = redeeming((issued, locking, name) =>
+const record = forEachKind((issued, locking, name) =>
   sharedStatement(
     `exchange-record-${name}`,
     {

@@ -54,7 +54,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const jti = newTokenId()
   const scope = scopes.join(' ')
   const session = subject.kind === 'subject-token' ? newSession(checked, subject.creatorId, jti, expiresAt) : undefined
-  const sid = session?.id
+  const sid = subject.kind === 'access-token' ? subject.sid : session?.id
   const act = actor?.act
   const clientId = request.client.id
   const { organizationId } = request

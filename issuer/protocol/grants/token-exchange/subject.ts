@@ -1,4 +1,5 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
+import { isImpersonationSid } from '../../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
 import type { RevocableToken } from '../../../tokens/revocations/is-revoked.ts'
@@ -46,7 +47,7 @@ const presentJwt = async (subjectToken: string, verifier: AccessTokenVerifier): 
     kind: 'jwt',
     userId: claims.sub,
     clientId: claims.client_id,
-    bound: claims.sid !== undefined || claims.act !== undefined || cameFromPersonalAccessToken(claims),
+    bound: isImpersonationSid(claims.sid) || claims.act !== undefined || cameFromPersonalAccessToken(claims),
     exp: claims.exp,
     claims,
   }
@@ -68,7 +69,8 @@ type CheckedToken = {
 } & (
   | { kind: 'subject-token'; digest: Buffer; creatorId: string }
   | { kind: 'personal-access-token'; digest: Buffer; useNoted: boolean }
-  | { kind: 'access-token'; revocable(userId: string): RevocableToken }
+  /** `sid` goes on in the new token, which so ends with the sign-in that the old one came of. */
+  | { kind: 'access-token'; sid: string | undefined; revocable(userId: string): RevocableToken }
 )
 
 /** Throws the refusal that applies first. */
@@ -92,7 +94,12 @@ const checkToken = (presented: PresentedSubject, facts: ExchangeFacts, client: C
       return checkOpaqueToken(facts)
     case 'jwt':
       requireExchangeable(presented.bound, facts)
-      return { kind: 'access-token', latestExpiry: presented.exp, revocable: () => revocableJwt(presented.claims) }
+      return {
+        kind: 'access-token',
+        sid: presented.claims.sid,
+        latestExpiry: presented.exp,
+        revocable: () => revocableJwt(presented.claims),
+      }
   }
 }
 
@@ -116,9 +123,10 @@ const checkOpaqueToken = (facts: ExchangeFacts): CheckedToken => {
   const { opaqueSubject: token } = facts
   if (!token) throw refused('subject_token_unknown')
   if (token.expired) throw refused('subject_token_expired')
-  requireExchangeable(token.sessionId !== null || token.act !== null || token.fromPersonalAccessToken, facts)
+  requireExchangeable(isImpersonationSid(token.sessionId) || token.act !== null || token.fromPersonalAccessToken, facts)
   return {
     kind: 'access-token',
+    sid: token.sessionId ?? undefined,
     latestExpiry: token.expiresAt,
     revocable: (userId) => revocableOpaqueToken(token, userId),
   }

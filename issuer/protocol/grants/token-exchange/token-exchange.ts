@@ -10,11 +10,12 @@ import type { ImpersonationPolicy } from '../../../tokens/subject-tokens/imperso
 import { isPublic } from '../../clients/client.ts'
 import { type Grant, grant, type RequestedTarget } from '../grant.ts'
 import { enterOrganization } from '../organization.ts'
+import type { Redeemer } from '../redeeming-store.ts'
 import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor } from './actor.ts'
 import { askPolicy } from './ask-policy.ts'
 import { type ExchangeSoFar, forbiddenEntry, refusedEntry } from './audit.ts'
 import { type ExchangeFacts, findExchangeFacts } from './exchange-facts-store.ts'
-import { type Redeemer, recordExchange, redeemSubjectToken, subjectTokenStatus } from './exchange-store.ts'
+import { recordExchange, redeemSubjectToken, subjectTokenStatus } from './exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
@@ -96,6 +97,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
       const isGone = personalAccessToken && !(await isGood(database.query, personalAccessToken.digest))
       throw refused(isGone ? 'subject_token_unknown' : 'subject_suspended')
     }
+    return {}
   }
 
   /** Who tried and was refused belongs into the trail as well. */

@@ -47,15 +47,17 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(list).toEqual({
       code: 0,
       output: expect.stringMatching(
-        new RegExp(`^KEY +ALGORITHM +STATE +SIGNS FROM +VERIFIES UNTIL\n${kid} +ES256 +active +20\\S+Z\n$`),
+        new RegExp(
+          `^KEY +ALGORITHM +FOR +STATE +SIGNS FROM +VERIFIES UNTIL\n${kid} +ES256 +everything +active +20\\S+Z\n\\S+ +RS256 +ID tokens with RS256 +active +20\\S+Z\n$`,
+        ),
       ),
     })
 
     const rotated = await keys(['rotate', '--algorithm', 'EdDSA'], env)
     expect(rotated.output).toMatch(/^Key \S+ \(EdDSA\) is published\. From 20\S+Z on it signs/)
-    expect(rotated.output).toMatch(new RegExp(`EdDSA +next [\\s\\S]*${kid} +ES256 +active`))
+    expect(rotated.output).toMatch(new RegExp(`EdDSA +everything +next [\\s\\S]*${kid} +ES256 +everything +active`))
     expect(rotated.code).toBe(0)
-    await until(async () => expect(await published()).toEqual(['ES256', 'EdDSA']))
+    await until(async () => expect(await published()).toEqual(['ES256', 'EdDSA', 'RS256']))
 
     const token = await issuer.managementToken()
     const replaced = await keys(['rotate', '--now'], env)
@@ -63,7 +65,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(replaced.output).not.toContain(kid)
     expect(replaced.code).toBe(0)
     // Without --algorithm it stays the one that signed.
-    await until(async () => expect(await published()).toEqual(['ES256']))
+    await until(async () => expect(await published()).toEqual(['ES256', 'RS256']))
     expect((await issuer.api('GET', '/users', undefined, { token })).status).toBe(401)
     expect((await issuer.api('GET', '/logs?logKey=SigningKeys.Replace')).body).toMatchObject([
       { payload: { by: 'command', replaced: expect.arrayContaining([kid]) } },
@@ -75,7 +77,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     const hook = { name: 'Hook', events: ['User.Created'], config: { url: 'https://example.com', headers: { a: 'b' } } }
     expect((await issuer.api('POST', '/hooks', hook)).status).toBe(201)
     const withoutOld = await keys(['reencrypt'], { ...env, KEY_ENCRYPTION_KEY: fresh })
-    expect(withoutOld.output).toMatch(/^0 of 3 [\s\S]*signing_keys\.private_jwk[\s\S]*KEY_ENCRYPTION_KEY_PREVIOUS/)
+    expect(withoutOld.output).toMatch(/^0 of 4 [\s\S]*signing_keys\.private_jwk[\s\S]*KEY_ENCRYPTION_KEY_PREVIOUS/)
     expect(withoutOld.code).toBe(1)
 
     const done = await keys(['reencrypt'], {
@@ -86,7 +88,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(done).toEqual({
       code: 0,
       output:
-        '3 of 3 secrets were encrypted anew.\nAll secrets are under the current key; the previous one is not needed any more.\n',
+        '4 of 4 secrets were encrypted anew.\nAll secrets are under the current key; the previous one is not needed any more.\n',
     })
     expect((await keys(['rotate'], { ...env, KEY_ENCRYPTION_KEY: fresh })).code).toBe(0)
     const stranger = await keys(['rotate'], env)
@@ -159,11 +161,11 @@ describe('with the embedded database', { timeout: 90_000 }, () => {
     const first = await start()
     expect((await keys(['rotate'], env)).code).toBe(0)
     await first.reload()
-    expect(JSON.parse(first.jwks().body).keys).toHaveLength(2)
+    expect(JSON.parse(first.jwks().body).keys).toHaveLength(3)
     await first.stop()
 
     const list = await keys(['list'], env)
-    expect(list.output).toMatch(new RegExp(`ES256 +next [\\s\\S]*${first.kid} +ES256 +active`))
+    expect(list.output).toMatch(new RegExp(`ES256 +everything +next [\\s\\S]*${first.kid} +ES256 +everything +active`))
     expect(list.code).toBe(0)
     // It left nothing running, and what it left can be started.
     expect(await readdir(join(dataDir, 'cluster'))).not.toContain('postmaster.pid')
@@ -187,7 +189,7 @@ describe('with the embedded database', { timeout: 90_000 }, () => {
     const list = await keys(['rotate'], env)
     expect(list.code).toBe(0)
 
-    expect((await keys(['reencrypt'], env)).output).toMatch(/^1 of 2 secrets were encrypted anew/)
+    expect((await keys(['reencrypt'], env)).output).toMatch(/^2 of 3 secrets were encrypted anew/)
     expect(await readFile(keyFile, 'utf8')).toBe(after)
     expect(await readdir(first.folder)).not.toContain('key-encryption-key.previous')
     const second = await start()
@@ -195,7 +197,7 @@ describe('with the embedded database', { timeout: 90_000 }, () => {
     await second.stop()
 
     // And from the beginning.
-    expect((await keys(['reencrypt'], env)).output).toMatch(/^2 of 2 secrets were encrypted anew/)
+    expect((await keys(['reencrypt'], env)).output).toMatch(/^3 of 3 secrets were encrypted anew/)
     expect(await readFile(keyFile, 'utf8')).not.toBe(after)
     expect((await start()).kid).toBe(first.kid)
   })

@@ -32,8 +32,13 @@ const pass = async (seconds: number) => {
 
 /** Instances hear of changes a moment later. */
 
-const kidsOf = async (instance: number): Promise<string[]> =>
+const publishedBy = async (instance: number): Promise<string[]> =>
   (await request(`${issuer.urls[instance]}/oidc/jwks`)).body.keys.map(({ kid }: { kid: string }) => kid)
+/** Without those of the other chain. */
+const kidsOf = async (instance: number, other = 'id_token_keys'): Promise<string[]> => {
+  const others = (await issuer.sql(`SELECT kid FROM ${other}`)).map(({ kid }) => kid)
+  return (await publishedBy(instance)).filter((kid) => !others.includes(kid))
+}
 const everywhere = (kids: string[]) =>
   until(async () => {
     for (const instance of [0, 1]) expect((await kidsOf(instance)).toSorted()).toEqual(kids.toSorted())

@@ -1,3 +1,4 @@
+import { type ExtendedClaim, extendedClaims } from '../../tokens/id-tokens/id-token-settings.ts'
 import type { UserinfoFacts } from './userinfo-store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -33,16 +34,26 @@ const profileClaims = ({ profile, ...user }: UserinfoFacts): Claims => ({
   created_at: user.createdAt,
 })
 
-/** What each scope lets a client know (OpenID Connect Core §5.4; the last three are ours). `sub` is always told. */
+/** What each scope lets a client know (OpenID Connect Core §5.4; the last five are ours). `sub` is always told. */
 export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Claims>> = {
   profile: profileClaims,
-  // Addresses and numbers come from the Management API, whose caller answers for them.
-  email: ({ primaryEmail: email }) => ({ email, email_verified: email === null ? null : true }),
-  phone: ({ primaryPhone: number }) => ({ phone_number: number, phone_number_verified: number === null ? null : true }),
+  email: ({ primaryEmail: email, isEmailVerified }) => ({
+    email,
+    email_verified: email === null ? null : isEmailVerified,
+  }),
+  phone: ({ primaryPhone: number, isPhoneVerified }) => ({
+    phone_number: number,
+    phone_number_verified: number === null ? null : isPhoneVerified,
+  }),
   address: ({ profile }) => addressClaims(profile),
   custom_data: ({ customData }) => ({ custom_data: customData }),
   identities: ({ identities }) => ({ identities }),
   roles: ({ roles }) => ({ roles }),
+  'urn:logto:scope:organizations': ({ organizations: data }) => ({
+    organizations: data?.map(({ id }) => id),
+    organization_data: data,
+  }),
+  'urn:logto:scope:organization_roles': ({ organizationRoles }) => ({ organization_roles: organizationRoles }),
 }
 
 /** The claims that the scopes of a token allow. What is not known of the user is left out (§5.3.2). */
@@ -53,4 +64,18 @@ export const userinfoClaims = (user: UserinfoFacts, scopes: readonly string[]): 
     for (const [name, value] of Object.entries(claimsOf(user))) if (value != null) claims[name] = value
   }
   return claims
+}
+
+const extended: ReadonlySet<string> = new Set(extendedClaims)
+
+/** The claims of an ID token: those of userinfo, but of extended ones only the enabled. */
+export const idTokenClaims = (
+  user: UserinfoFacts,
+  scopes: readonly string[],
+  enabled: readonly ExtendedClaim[],
+): Claims => {
+  const names: ReadonlySet<string> = new Set(enabled)
+  return Object.fromEntries(
+    Object.entries(userinfoClaims(user, scopes)).filter(([name]) => !extended.has(name) || names.has(name)),
+  )
 }
