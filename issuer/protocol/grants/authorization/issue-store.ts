@@ -32,7 +32,8 @@ export const issueRow = ({ authorizationId, userId, clientId, opaque, log }: Pre
 /**
  * `live`: the authorizations that count, whose users are not suspended. Locked in the order that everybody keeps:
  * users, then authorizations. The locks decide the order: either what ends an authorization also ends these tokens, or
- * they are not issued.
+ * they are not issued. Whether the user is among `people` is asked in a way that no index serves: a person may have
+ * thousands of authorizations.
  */
 export const liveAuthorizations = (
   lock: 'SHARE' | 'NO KEY UPDATE',
@@ -41,8 +42,8 @@ export const liveAuthorizations = (
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked)) AND NOT is_suspended ORDER BY id FOR SHARE ${locking}),
    live AS MATERIALIZED (
      SELECT a.id, a.is_offline, a.created_at FROM authorizations a
-     WHERE a.id = ANY (ARRAY(SELECT authorization_id FROM asked)) AND a.user_id = ANY (ARRAY(SELECT id FROM people))
-       AND ${authorizationCounts('a')}
+     WHERE a.id = ANY (ARRAY(SELECT authorization_id FROM asked))
+       AND array_position(ARRAY(SELECT id FROM people), a.user_id) IS NOT NULL AND ${authorizationCounts('a')}
      ORDER BY a.id FOR ${lock} OF a ${locking})`
 
 // That a third-party application uses what it was allowed keeps the consent alive. Whoever holds its row is about to
