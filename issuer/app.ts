@@ -10,6 +10,9 @@ export interface IssuerEndpoints {
   introspection: Endpoint
   revocation: Endpoint
   userinfo: Endpoint
+  /** Signing out. */
+  endSession: Endpoint
+  confirmEndSession: Endpoint
   /** The revocation feed. */
   revocations: Endpoint
   jwks: Endpoint
@@ -47,6 +50,8 @@ export const createIssuerApp = (
     '/oidc/token/introspection': { POST: endpoints.introspection },
     '/oidc/token/revocation': forPages(['POST'], endpoints.revocation),
     '/oidc/me': forPages(['GET', 'POST'], endpoints.userinfo),
+    '/oidc/session/end': { GET: endpoints.endSession, POST: endpoints.endSession },
+    '/oidc/session/end/confirm': { POST: endpoints.confirmEndSession },
     '/oidc/revocations': { GET: endpoints.revocations },
     '/oidc/jwks': open(endpoints.jwks),
     '/oidc/.well-known/openid-configuration': document,

@@ -15,6 +15,8 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress } from './base/client-address.ts'
+import { createCookies } from './base/cookies.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -30,9 +32,11 @@ import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts
 import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { sendJson } from './protocol/answers.ts'
+import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
+import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import { createGrants } from './protocol/grants.ts'
 import { createIntrospectionEndpoint } from './protocol/introspection.ts'
 import { createJwksEndpoint } from './protocol/jwks.ts'
@@ -43,6 +47,7 @@ import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
+import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
@@ -275,9 +280,30 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const sessionExpiry = startSessionExpiry({ database, logger })
   onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const signingOut = createEndSessionEndpoints({
+    database,
+    verifyIdTokenHint: createIdTokenHintVerifier({ keys, issuer }),
+    pushedRequests: createPushedRequests({ query: database.query }),
+    cookies: createCookies({ secure: baseUrl.startsWith('https:') }),
+    hmac: await createHmacs(database, envelope),
+    baseUrl,
+    originOf,
+    limitStored: limits.storedRequestFrom,
+    logger,
+  })
   const cors = createCors({ query: database.query, logger })
-  const endpoints = { token, introspection, revocation, userinfo, revocations, jwks, metadata, management }
+  const endpoints = {
+    token,
+    introspection,
+    revocation,
+    userinfo,
+    revocations,
+    jwks,
+    metadata,
+    management,
+    ...signingOut,
+  }
   return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
 }

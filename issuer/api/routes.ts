@@ -12,6 +12,8 @@ import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/
 import { resourcesRoutes } from '../directory/resources/router.ts'
 import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
+import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
+import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { createPasswordHasher } from '../directory/users/password.ts'
@@ -28,6 +30,7 @@ export type RouteDependencies = Omit<UserDependencies, 'passwords'> &
   SessionDependencies &
   HookDependencies &
   EventFeedDependencies &
+  UserSessionDependencies &
   ClaimsRouteDependencies &
   KeyDependencies &
   IdTokenConfigDependencies
@@ -37,6 +40,7 @@ const routers = [
   usersRoutes,
   identitiesRoutes,
   personalAccessTokensRoutes,
+  userSessionsRoutes,
   resourcesRoutes,
   rolesRoutes,
   applicationsRoutes,

@@ -31,5 +31,7 @@ export const authorizationRequest = z.object({
   wantsOfflineAccess: z.boolean(),
   /** What existing SDKs send for the first page: `signIn`, `register`, `reset_password`, … */
   firstScreen: z.string().optional(),
+  /** Of a request that was sent ahead (RFC 9126): the digest of its `request_uri`, in hexadecimal. */
+  pushedRequest: z.string().optional(),
 })
 export type AuthorizationRequest = z.output<typeof authorizationRequest>

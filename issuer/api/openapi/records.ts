@@ -11,6 +11,7 @@ import { personalAccessToken } from '../../directory/personal-access-tokens/pers
 import { resource } from '../../directory/resources/resource.ts'
 import { scope } from '../../directory/resources/scope.ts'
 import { role } from '../../directory/roles/role.ts'
+import { userGrant, userSession } from '../../directory/sessions/records.ts'
 import { user } from '../../directory/users/user.ts'
 import { keyRecord } from '../../tokens/keys/key-record.ts'
 import type { NamedSchemas } from './json-schema.ts'
@@ -37,4 +38,6 @@ export const records: NamedSchemas = {
   Scope: scope,
   SigningKey: keyRecord,
   User: user,
+  UserGrant: userGrant,
+  UserSession: userSession,
 }

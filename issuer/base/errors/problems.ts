@@ -80,6 +80,8 @@ export const problems = {
   'oidc.key_not_found': [404, 'There is no signing key with this id.'],
   'oidc.key_required': [422, 'The last signing key cannot be deleted.'],
   'oidc.only_previous_key_can_be_deleted': [422, 'Only a previous signing key can be deleted.'],
+  'oidc.session_not_found': [404, 'The user has no such session.'],
+  'oidc.invalid_grant': [404, 'The user has no such grant.'],
   'jwt_customizer.denied': [403, 'The script denied access.'],
   'jwt_customizer.general': [422, 'The custom claims script does not work.'],
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
@@ -97,7 +99,10 @@ export const problem = problemsOf(problems)
 /** Too much of one kind of work waits for its turn. */
 export const overloaded = () => problem('server.unavailable', { headers: { 'Retry-After': '5' } })
 
-/** The error codes of RFC 6749 §5.2, RFC 7009, RFC 8693, RFC 8707 and their HTTP statuses. */
+/**
+ * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8693, RFC 8707, RFC 9126, OpenID Connect Core §3.1.2.6
+ * and their HTTP statuses.
+ */
 export const oauthErrors = {
   invalid_request: 400,
   invalid_client: 401,
@@ -110,6 +115,11 @@ export const oauthErrors = {
   invalid_token: 401,
   insufficient_scope: 403,
   access_denied: 400,
+  unsupported_response_type: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+  invalid_request_uri: 400,
   server_error: 500,
   temporarily_unavailable: 503,
 } as const satisfies Record<string, number>

@@ -18,6 +18,9 @@ export interface RateLimits {
   management?: number | undefined
 }
 
+/** Authorization requests of one address that are kept until its browser comes back, per minute. */
+const storedRequests = 300
+
 export const rateLimitDefaults: RateLimits = { failedAuthentications: 60 }
 
 /** Nobody is registered under a longer one, so what is sent as one need not be remembered. */
@@ -56,6 +59,8 @@ export interface Limits {
   tokenRequestFrom: ((address: string) => Promise<void>) | undefined
   /** Throws 429 when the client asks for too many tokens. */
   tokenRequestBy: ((clientId: string) => Promise<void>) | undefined
+  /** Throws 429 when too many authorization requests of the address are to be kept. */
+  storedRequestFrom: ((address: string) => Promise<void>) | undefined
   /** Throws 429 `rate_limit.exceeded` when the client calls the Management API too often. */
   managementRequestBy: ((clientId: string) => Promise<void>) | undefined
 }
@@ -121,6 +126,9 @@ export const createLimits = ({ query, limits, now, metrics }: LimitsDependencies
     },
     tokenRequestFrom: guard('tokens_per_address', limits.tokensPerAddress, addressKey, tokens),
     tokenRequestBy: guard('tokens', limits.tokens, same, tokens),
+    storedRequestFrom: guard('stored_requests', storedRequests, addressKey, (limit, seconds) =>
+      oauthRefusal(limit, seconds, 'authorization requests'),
+    ),
     managementRequestBy: guard('management', limits.management, same, managementRefusal),
   }
 }

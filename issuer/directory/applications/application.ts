@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { importJwks } from '../../../platform/jwt/keys.ts'
+import { isLoopbackUri } from '../../base/redirect-uri.ts'
 import { id, jsonObject, tenantId, timestamp } from '../../base/schemas.ts'
 
 /** A client as the database holds it. */
@@ -21,21 +22,30 @@ export type ApplicationType = z.output<typeof applicationType>
 /** Those that can keep a secret (RFC 6749 §2.1, confidential clients); they get a first one when they are made. */
 export const confidentialTypes: ReadonlySet<ApplicationType> = new Set(['Traditional', 'MachineToMachine', 'Protected'])
 
-/** Never run as code in a browser, never read from a disk. */
-const harmfulSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:'])
+/** What is wrong with a URI that a browser is sent to; undefined when it is one that every parser reads alike. */
+const redirectUriFault = (text: string): string | undefined => {
+  if (!URL.canParse(text) || text.includes('#')) return 'must be an absolute URI without fragment'
+  const { protocol, username, password, origin, href } = new URL(text)
+  if (text.includes('*')) return 'has no wildcards: register every address'
+  if (username !== '' || password !== '') return 'must not name a user'
+  if (protocol !== 'https:' && protocol !== 'http:')
+    // RFC 8252 §7.1. Nor can it be `javascript:`, `data:` or `file:` then.
+    return protocol.includes('.') ? undefined : 'has a scheme that is not allowed: use a domain in reverse'
+  if (protocol === 'http:' && !isLoopbackUri(text)) return 'must be https, unless it is on this machine'
+  // Without a path, browsers add a slash. Nothing else may be there to add or take away.
+  return text === href || text === origin ? undefined : `must be written as ${href}`
+}
 
-// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2), which every
-// parser reads alike: no white space, no backslash, host names in ASCII. A custom scheme is for native applications
-// (`operations.ts`).
+// RFC 6749 §3.1.2: an absolute URI without fragment, spelt with the characters of URIs (RFC 3986 §2): no white space,
+// no backslash, host names in ASCII. A custom scheme is for native applications (`operations.ts`).
 const redirectUri = z
   .string()
   .max(2048, { abort: true })
-  .regex(/^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/, 'must consist of the characters of a URI')
-  .refine((text) => URL.canParse(text) && !text.includes('#'), 'must be an absolute URI without fragment')
-  .refine(
-    (text) => !URL.canParse(text) || !harmfulSchemes.has(new URL(text).protocol),
-    'has a scheme that is not allowed',
-  )
+  .regex(/^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/, { message: 'must consist of the characters of a URI', abort: true })
+  .superRefine((text, { addIssue }) => {
+    const message = redirectUriFault(text)
+    if (message !== undefined) addIssue({ code: 'custom', message })
+  })
 
 const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
 const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
@@ -75,6 +85,8 @@ const oidcClientMetadata = z.object({
   /** With `private_key_jwt` no secret is accepted. Absent: what the application has, secrets or keys. */
   tokenEndpointAuthMethod: z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none']).optional(),
   jwks: clientKeys.optional(),
+  /** Of its ID tokens. Absent: what the issuer signs with. */
+  idTokenSignedResponseAlg: z.enum(['ES256', 'RS256']).optional(),
   // The issuer opens no connection to addresses that applications name.
   jwksUri: z.never('is not supported: register the keys themselves as jwks').optional(),
 })
@@ -91,6 +103,10 @@ const customClientMetadata = z
     allowTokenExchange: z.boolean(),
     isDeviceFlow: z.boolean(),
     maxAllowedGrants: z.number().int().min(1),
+    /** Of those that can keep a secret: `false` lets them ask for a code without PKCE. */
+    requirePkce: z.boolean(),
+    /** Authorization requests are accepted only when they were sent ahead (RFC 9126). */
+    requirePar: z.boolean(),
   })
   .partial()
 export type CustomClientMetadata = z.output<typeof customClientMetadata>

@@ -151,6 +151,11 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
     throw refuse(`an application of this type cannot have the tokenEndpointAuthMethod ${method}.`)
   }
   if (method === 'private_key_jwt' && !jwks) throw refuse('private_key_jwt needs jwks.')
+  if (!isConfidential && input.customClientMetadata?.requirePkce === false) {
+    throw problem('guard.invalid_input', {
+      detail: 'customClientMetadata: an application of this type cannot do without PKCE.',
+    })
+  }
   const foreign = [...redirectUris, ...postLogoutRedirectUris].find((uri) => !/^https?:/i.test(uri))
   if (type !== 'Native' && foreign !== undefined) {
     throw refuse('only a native application may use a URI that is not http or https.')

@@ -8,10 +8,14 @@ export type Parameters = ReadonlyMap<string, string>
 const invalid = (description: string, status?: number) =>
   new OAuthError('invalid_request', description, status === undefined ? {} : { status })
 
-const addParameter = (parameters: Map<string, string>, name: string, value: string) => {
-  // Postgres text cannot hold NUL; JSON can spell what UTF-8 cannot.
+/** Postgres text cannot hold NUL; JSON can spell what UTF-8 cannot. */
+export const refuseUnstorable = (name: string, value: string): void => {
   if (value.includes('\0') || name.includes('\0')) throw invalid('A parameter contains a NUL character.')
   if (!value.isWellFormed()) throw invalid('A parameter contains an unpaired surrogate.')
+}
+
+const addParameter = (parameters: Map<string, string>, name: string, value: string) => {
+  refuseUnstorable(name, value)
   if (parameters.has(name)) {
     // RFC 8707 §2 lets `resource` repeat; a token of ours has exactly one audience.
     if (name === 'resource') throw new OAuthError('invalid_target', 'Only one resource can be asked for at a time.')
@@ -36,14 +40,18 @@ const decodeForm = (text: string): string => {
 }
 
 /** Strict: URLSearchParams would let bad escapes and bad UTF-8 through as replacement characters. */
-export const parseForm = (text: string): Parameters => {
-  const parameters = new Map<string, string>()
+export const readForm = (text: string, add: (name: string, value: string) => void): void => {
   for (const pair of text.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decodeForm(equals === -1 ? pair : pair.slice(0, equals))
-    addParameter(parameters, name, equals === -1 ? '' : decodeForm(pair.slice(equals + 1)))
+    add(name, equals === -1 ? '' : decodeForm(pair.slice(equals + 1)))
   }
+}
+
+export const parseForm = (text: string): Parameters => {
+  const parameters = new Map<string, string>()
+  readForm(text, (name, value) => addParameter(parameters, name, value))
   return withoutEmpty(parameters)
 }
 

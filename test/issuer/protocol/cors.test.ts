@@ -12,15 +12,16 @@ beforeAll(async () => {
     type: 'SPA',
     customClientMetadata: { corsAllowedOrigins: ['https://spa.example'] },
     oidcClientMetadata: {
-      redirectUris: [
-        'https://app.example/callback?x=1',
-        'http://localhost:5173',
-        'https://Ports.Example:443/cb',
-        'http://user@named.example:80/cb',
-      ],
+      redirectUris: ['https://app.example/callback?x=1', 'http://localhost:5173'],
     },
   })
   clientId = answer.body.id
+  // Those that were registered before such spellings were refused.
+  await issuer.sql(
+    `UPDATE applications SET oidc_client_metadata = jsonb_set(oidc_client_metadata, '{redirectUris}',
+       oidc_client_metadata->'redirectUris' || $2::jsonb) WHERE id = $1`,
+    [clientId, JSON.stringify(['https://Ports.Example:443/cb', 'http://user@named.example:80/cb'])],
+  )
   await issuer.api('POST', '/applications', {
     name: 'A phone',
     type: 'Native',

@@ -1,6 +1,7 @@
 import { bytea } from '../../../../platform/database/shared-statement.ts'
 import { logPayload } from '../../../base/audit/log-store.ts'
 import { authorizationCounts } from '../../../tokens/authorizations/authorization-store.ts'
+import { consentDays } from '../../../tokens/consents/consent.ts'
 import type { Locking } from '../redeeming-store.ts'
 import type { PreparedIssue } from './plan.ts'
 
@@ -49,10 +50,10 @@ export const liveAuthorizations = (
 // That a third-party application uses what it was allowed keeps the consent alive. Whoever holds its row is about to
 // revoke or renew it, and is not waited for: the rows of consents come before authorizations in the order of locks.
 const keepConsents = `used AS (
-     UPDATE consents SET expires_at = now() + interval '180 days'
+     UPDATE consents SET expires_at = now() + interval '${consentDays} days'
      WHERE id = ANY (ARRAY(
        SELECT g.id FROM allowed JOIN consents g ON g.user_id = allowed.user_id AND g.client_id = allowed.client_id
-       WHERE g.revoked_at IS NULL AND g.expires_at > now() AND g.expires_at < now() + interval '179 days'
+       WHERE g.revoked_at IS NULL AND g.expires_at > now() AND g.expires_at < now() + interval '${consentDays - 1} days'
        ORDER BY g.id FOR UPDATE OF g SKIP LOCKED)))`
 
 /** For each row of `allowed` the opaque token, if it is one, and the audit row. */

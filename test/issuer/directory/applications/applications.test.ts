@@ -108,11 +108,70 @@ describe('applications', () => {
     [{ oidcClientMetadata: { redirectUris: ['com.example.app://cb'] } }, 400, 'guard.invalid_input'],
     [{ type: 'Native', oidcClientMetadata: { redirectUris: ['javascript:alert(1)'] } }, 400, 'guard.invalid_input'],
     [{ customClientMetadata: { corsAllowedOrigins: ['https://a.test/path'] } }, 400, 'guard.invalid_input'],
+    [{ type: 'SPA', customClientMetadata: { requirePkce: false } }, 400, 'guard.invalid_input'],
+    [{ oidcClientMetadata: { idTokenSignedResponseAlg: 'HS256' } }, 400, 'guard.invalid_input'],
     [{ customClientMetadata: { refreshTokenTtlInDays: 181 } }, 400, 'guard.invalid_input'],
   ])('with %o are refused', async (part, status, code) => {
     const input = { name: 'Refused', type: 'MachineToMachine', ...part }
     expect(await api.call('POST', '/applications', input)).toMatchObject({ status, body: { code } })
     expect(await api.expect(200, 'GET', '/applications?search.name=Refused')).toEqual([])
+  })
+
+  const redirectMembers = ['redirectUris', 'postLogoutRedirectUris']
+
+  test.each([
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'blob:https://a.test/1',
+    'about:blank',
+    'myapp:/cb',
+    'https://*.a.test/cb',
+    'https://a.test/*',
+    'com.example.app://*',
+    'https://user@a.test/cb',
+    'https://@a.test/cb',
+    'https://good.test:80@evil.test/cb',
+    'http://a.test/cb',
+    'http://127.0.0.2/cb',
+    'http://localhost.evil.test/cb',
+    'https://a.test:443/cb',
+    'https://A.test/cb',
+    'HTTPS://a.test/cb',
+    'https:a.test/cb',
+    'https://a.test/x/../cb',
+    'https://a.test/%2e%2e/cb',
+    'https://127.1/cb',
+    'https://a.test/cb#',
+  ])('cannot have a browser sent to %s', async (uri) => {
+    for (const member of redirectMembers) {
+      const input = { name: 'x', type: 'Native', oidcClientMetadata: { [member]: [uri] } }
+      expect(await api.call('POST', '/applications', input)).toMatchObject({
+        status: 400,
+        body: { code: 'guard.invalid_input' },
+      })
+    }
+  })
+
+  test('can have a browser sent to what every parser reads alike', async () => {
+    const uris = [
+      'https://a.test',
+      'https://a.test/cb?a=%2F',
+      'https://xn--exmple-cua.test/cb',
+      'http://localhost:3000',
+      'http://127.0.0.1/cb',
+      'http://[::1]:8080/cb',
+      'com.example.app:/cb',
+      'io.logto://callback',
+    ]
+    const oidcClientMetadata = { redirectUris: uris, postLogoutRedirectUris: uris }
+    const customClientMetadata = { requirePar: true }
+    const input = { oidcClientMetadata, customClientMetadata }
+    expect(await someApplication('Native', input)).toMatchObject(input)
+    const server = {
+      oidcClientMetadata: { idTokenSignedResponseAlg: 'RS256' },
+      customClientMetadata: { requirePkce: false },
+    }
+    expect(await someApplication('Traditional', server)).toMatchObject(server)
   })
 
   test('keep these rules when they change', async () => {

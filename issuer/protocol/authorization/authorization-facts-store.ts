@@ -1,0 +1,78 @@
+import type { Query } from '../../../platform/database/database.ts'
+import { lookUp } from '../../../platform/database/shared-statement.ts'
+import type { ApplicationType } from '../clients/client.ts'
+
+/** The application that asks, with what its requests must look like. */
+export interface AskingClient {
+  id: string
+  name: string
+  description: string | null
+  type: ApplicationType
+  isThirdParty: boolean
+  logoUri: string | undefined
+  alwaysIssueRefreshToken: boolean
+  refreshTokenTtlInDays: number
+  /** As registered. */
+  redirectUris: readonly string[]
+  /** What is not a public client may be registered without PKCE. */
+  requirePkce: boolean
+  requirePar: boolean
+}
+
+/** What is registered of an authorization request. */
+export interface AuthorizationFacts {
+  client: AskingClient | undefined
+  /** Of the indicators asked for, those registered; and the default resource. */
+  resources: readonly RegisteredResource[]
+  /** Of the scopes asked for, those that are permissions of organizations. */
+  organizationScopes: readonly string[]
+}
+
+export interface RegisteredResource {
+  indicator: string
+  isDefault: boolean
+  /** Of the scopes asked for, those of the resource. */
+  scopes: readonly string[]
+}
+
+// The client is joined last and may be missing.
+const select = lookUp(
+  'authorization-request',
+  { client_id: 'text', resources: 'text[]', scopes: 'text[]' },
+  `SELECT a.id, a.name, a.description, a.type, a.is_third_party AS "isThirdParty", a.oidc_client_metadata->>'logoUri' AS "logoUri",
+     coalesce(a.oidc_client_metadata->'redirectUris', '[]') AS "redirectUris",
+     coalesce(a.custom_client_metadata->'alwaysIssueRefreshToken' = 'true', false) AS "alwaysIssueRefreshToken",
+     coalesce((a.custom_client_metadata->>'refreshTokenTtlInDays')::integer, 14) AS "refreshTokenTtlInDays",
+     coalesce(a.custom_client_metadata->'requirePkce' <> 'false', true) AS "requirePkce",
+     coalesce(a.custom_client_metadata->'requirePar' = 'true', false) AS "requirePar",
+     coalesce(found.resources, '[]') AS resources,
+     (SELECT coalesce(jsonb_agg(o.name), '[]') FROM organization_scopes o WHERE o.name = ANY (asked.scopes))
+       AS "organizationScopes"
+   FROM (SELECT) once
+   LEFT JOIN LATERAL (
+     SELECT jsonb_agg(jsonb_build_object('indicator', r.indicator, 'isDefault', r.is_default, 'scopes',
+       (SELECT coalesce(jsonb_agg(s.name), '[]') FROM scopes s
+        WHERE s.resource_id = r.id AND s.name = ANY (asked.scopes)))) AS resources
+     FROM resources r WHERE r.indicator = ANY (asked.resources) OR r.is_default
+   ) found ON true
+   LEFT JOIN applications a ON a.id = asked.client_id`,
+)
+
+type Row = Omit<AuthorizationFacts, 'client'> &
+  Omit<AskingClient, 'id' | 'logoUri'> & { n: number; id: string | null; logoUri: string | null }
+
+/** One round trip. */
+export const findAuthorizationFacts = async (
+  query: Query,
+  asked: { clientId: string | undefined; resources: readonly string[]; scopes: readonly string[] },
+): Promise<AuthorizationFacts> => {
+  const values = { client_id: asked.clientId, resources: asked.resources, scopes: asked.scopes }
+  const [row] = await query<Row>(select, [values])
+  if (!row) throw new Error('a look-up that always answers a row answered none')
+  const { n: _, id, logoUri, resources, organizationScopes, ...client } = row
+  return {
+    client: id === null ? undefined : { ...client, id, logoUri: logoUri ?? undefined },
+    resources,
+    organizationScopes,
+  }
+}
