@@ -27,7 +27,7 @@ export const tidy = (text: string, length: number): string => {
 const nameLength = 60
 
 /** A name within our text. Its direction is its own. */
-export const foreignName = (name: string): Html => html`<bdi>${tidy(name, nameLength)}</bdi>`
+export const foreignName = (name: string, length = nameLength): Html => html`<bdi>${tidy(name, length)}</bdi>`
 
 /** For `<title>`, which holds no elements: FSI … PDI do what `<bdi>` does. */
 export const foreignNameInTitle = (name: string): string => `\u2068${tidy(name, nameLength)}\u2069`

@@ -5,6 +5,7 @@ import { html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
 import { sayIn } from './say.ts'
+import { sign } from './sign.ts'
 import { wayOnLink } from './way-on.ts'
 
 export interface LogoutPage {
@@ -61,6 +62,7 @@ export const signedOutPage = ({ locale, client, wayOn }: SignedOutPage): Page =>
     client,
     namesClientInTitle: false,
     body: html`
+${sign('good')}
 <h1>${say('signedOut')}</h1>
 ${wayOnLink(wayOn, back) ?? html`<p class="lead">${say('mayClose')}</p>`}`,
   })

@@ -1,7 +1,7 @@
 import { translation } from './translation.ts'
 
 export const fr = translation({
-  errorPrefix: 'Erreur :',
+  errorPrefix: 'Erreur\u00a0:',
   problemHeading: 'Il y a un problème',
 
   signIn: 'Se connecter',
@@ -33,7 +33,7 @@ export const fr = translation({
   consentTitle: 'Autoriser l’accès',
   consentHeading: '{application} souhaite accéder à votre compte',
   signedInAs: 'Connecté en tant que',
-  notYou: 'Ce n’est pas vous ?',
+  notYou: 'Ce n’est pas vous\u00a0?',
   consentScopes: 'Cette application souhaite',
   consentResource: 'Dans {resource}, elle souhaite',
   consentOrganizations: 'Organisations auxquelles elle peut accéder',
@@ -56,7 +56,7 @@ export const fr = translation({
   scopeIdentities: 'Voir les comptes externes associés au vôtre',
 
   signOutTitle: 'Déconnexion',
-  signOutQuestion: 'Voulez-vous vous déconnecter ?',
+  signOutQuestion: 'Voulez-vous vous déconnecter\u00a0?',
   signOutAskedBy: '{application} demande à vous déconnecter.',
   signOut: 'Se déconnecter',
   staySignedIn: 'Rester connecté',
@@ -89,7 +89,7 @@ export const fr = translation({
   invalidLogoutText: 'La demande ne correspond pas à cette session. Vous êtes toujours connecté.',
   invalidLogoutUriText: 'Vous êtes toujours connecté. L’exploitant de l’application doit enregistrer cette adresse.',
   expired: 'Cette page a expiré',
-  expiredText: 'Elle est restée ouverte trop longtemps. Rien n’est perdu : veuillez recommencer.',
+  expiredText: 'Elle est restée ouverte trop longtemps. Rien n’est perdu\u00a0: veuillez recommencer.',
   otherBrowser: 'Cette connexion a été commencée dans un autre navigateur',
   otherBrowserText:
     'Veuillez continuer là où vous avez commencé, ou recommencer ici. Les cookies doivent être autorisés pour ce site.',
