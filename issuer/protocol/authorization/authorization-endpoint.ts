@@ -93,7 +93,7 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
     const checked = await checkRequest(asked)
     if ('error' in checked) {
       const { error, message } = checked.error
-      logger.debug({ clientId: client.id, error, because: message }, 'authorization request refused')
+      logger.debug({ clientId: client.id, check: checked.check, error }, 'authorization request refused')
       if ('recipient' in checked) return { recipient: checked.recipient, result: { error, description: message } }
       const value = checked.problem === 'invalid_redirect_uri' ? onlyValueOf(parameters, 'redirect_uri') : undefined
       return { problem: checked.problem, client: client === unknownClient ? undefined : client, value }

@@ -27,6 +27,7 @@ export interface Asked {
 }
 
 interface Check {
+  /** What it looks at, for the log. */
   name: string
   /** Who is told of a refusal: the person by a page, or the client by a redirect. */
   refusal: PageProblem | 'redirect'
@@ -73,8 +74,8 @@ export type Recipient = Pick<AuthorizationRequest, 'redirectUri' | 'responseMode
 
 export type Checked =
   | { request: AuthorizationRequest }
-  | { error: OAuthError; recipient: Recipient }
-  | { error: OAuthError; problem: PageProblem }
+  | { check: string; error: OAuthError; recipient: Recipient }
+  | { check: string; error: OAuthError; problem: PageProblem }
 
 export type CheckRequest = (asked: Asked) => Promise<Checked>
 
@@ -83,12 +84,13 @@ export const createCheckRequest = (dependencies: CheckDependencies): CheckReques
   const checks = checksOf(dependencies)
   return async (asked) => {
     const request: Partial<AuthorizationRequest> = {}
-    for (const { refusal, check } of checks) {
+    for (const { name, refusal, check } of checks) {
       try {
         Object.assign(request, await check(asked))
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
-        return refusal === 'redirect' ? { error, recipient: recipientOf(asked) } : { error, problem: refusal }
+        const refused = { check: name, error }
+        return refusal === 'redirect' ? { ...refused, recipient: recipientOf(asked) } : { ...refused, problem: refusal }
       }
     }
     return { request: authorizationRequest.parse(request) }
