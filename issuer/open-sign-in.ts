@@ -5,13 +5,12 @@ import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import type { Cookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
-import { readSetting } from './base/settings-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import { createFinish } from './interaction/finish.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createPasswordProofs } from './interaction/password-proof.ts'
+import type { SessionLimits } from './interaction/sign-in-session.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
-import { sessionSettings } from './tokens/sessions/session-settings.ts'
 
 export interface SignInDependencies {
   database: Database
@@ -28,6 +27,8 @@ export interface SignInDependencies {
   baseUrl: string
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
+  /** Of new sessions. */
+  sessionLimits: () => Promise<SessionLimits>
   logger: Logger
 }
 
@@ -43,11 +44,11 @@ export const openSignIn = async ({
   issuer,
   baseUrl,
   interactionsPerAddress,
+  sessionLimits,
   logger,
 }: SignInDependencies): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
   const { query } = database
   const passwordProofs = await createPasswordProofs({ database, events, hmac, passwords, audit })
-  const sessionLimits = () => readSetting(query, sessionSettings)
   const finish = createFinish({ database, events, cookies, issuer, sessionLimits })
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress }),

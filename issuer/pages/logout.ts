@@ -36,8 +36,8 @@ ${client && html`<p class="lead">${say('signOutAskedBy', { application: foreignN
 <form method="post" id="op.logoutForm" action="${action}">
 <input type="hidden" name="xsrf" value="${csrf}">
 ${account && accountCard(account)}
-<label class="choice"><input type="checkbox" name="everywhere" value="yes" aria-describedby="hint"><span>${say('everywhere')}
-<small id="hint">${say('everywhereHint')}</small></span></label>
+<label class="choice"><input type="checkbox" name="everywhere" value="yes"><span>${say('everywhere')}
+<small>${say('everywhereHint')}</small></span></label>
 <p class="actions">
 <button name="logout" value="yes">${say('signOut')}</button>
 <button class="quiet">${say('staySignedIn')}</button>

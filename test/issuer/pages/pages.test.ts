@@ -70,6 +70,17 @@ describe('what others have chosen', () => {
     expect(consentPage({ ...consent, redirectHost }).content).toContain(`<bdi>${redirectHost}</bdi>`)
   })
 
+  test('what nobody sees is left out of a name, and written out in a value', () => {
+    expect(
+      signInPage({ ...signIn, client: { name: '\u2067A\u200bc\u00adme\u2069\n می\u200cخواهم' } }).content,
+    ).toContain('to continue to <bdi>Acme می\u200cخواهم</bdi>')
+    expect(signInPage({ ...signIn, client: { name: ' \u200b' } }).content).toContain('to continue to <bdi>…</bdi>')
+    const error = { locale: 'en', problem: 'invalid_redirect_uri', requestId: 'r1' } as const
+    expect(errorPage({ ...error, value: 'https://a.example/\u200b\r\ncb' }).content).toContain(
+      '<bdi>https://a.example/\\u{200b}\\u{d}\\u{a}cb</bdi>',
+    )
+  })
+
   test('a refused value is text, never a link', () => {
     const { content } = errorPage({
       locale: 'en',
@@ -205,6 +216,8 @@ describe('no page is a dead end', () => {
     'data:text/html,x',
     'JAVASCRIPT:alert(1)',
     ' javascript:x',
+    '/\t/evil.example',
+    '/\n/evil.example',
     '//evil.example',
     '/\\evil',
   ])('and nowhere by %s', (wayOn) => {
