@@ -51,7 +51,7 @@ export const createIssuerApp = (
   const document = open(endpoints.metadata)
   const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/auth': { GET: endpoints.authorization, POST: endpoints.authorization },
-    '/oidc/request': { POST: endpoints.pushedAuthorization },
+    '/oidc/request': forPages(['POST'], endpoints.pushedAuthorization),
     '/oidc/token': forPages(['POST'], endpoints.token),
     // Only for clients that can keep a secret, so for no page.
     '/oidc/token/introspection': { POST: endpoints.introspection },
