@@ -82,6 +82,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     interactionsPerAddress,
     sessionLimits: () => readSetting(query, sessionSettings),
     logger,
+    metrics,
   })
 
   return {
