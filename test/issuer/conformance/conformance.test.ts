@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { basicOp } from './basic-op.ts'
 import { configOp } from './config-op.ts'
+import { startOurs } from './ours.ts'
 import { rpInitiatedLogout } from './rp-initiated-logout.ts'
 import type { ConformanceModule, Target, TargetName } from './target.ts'
 import { startTheirs } from './theirs.ts'
@@ -12,7 +13,7 @@ import { startTheirs } from './theirs.ts'
  */
 
 const plans = { 'Basic OP': basicOp, 'Config OP': configOp, 'RP-Initiated Logout OP': rpInitiatedLogout }
-const targets: Partial<Record<TargetName, () => Promise<Target>>> = { theirs: startTheirs }
+const targets: Record<TargetName, () => Promise<Target>> = { ours: startOurs, theirs: startTheirs }
 
 /** The requirements that are not met, each with what was found instead. */
 const unmetBy = async (module: ConformanceModule, target: Target): Promise<Record<string, string>> => {
