@@ -19,6 +19,23 @@ const now = () => Math.floor(Date.now() / 1000)
 /** OpenID Connect Core §3.1.2.6: what a request without any page can end in. */
 const errorsThatNeedPages = ['login_required', 'interaction_required', 'consent_required', 'account_selection_required']
 
+/** RFC 6749 §4.1.2.1, §5.2: neither quotes nor backslashes. */
+const describesError = (description: unknown) => {
+  if (description !== undefined && description !== null) expect(description).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
+}
+
+/** OpenID Connect Core §3.1.2.6, RFC 9207 §2. */
+const requireError = (requires: Requires, callback: URLSearchParams | undefined, issuer: string) => {
+  requires('state and iss come with the error', () => {
+    expect(callback?.get('state')).toBe('kept')
+    expect(callback?.get('iss')).toBe(issuer)
+  })
+  requires('the error has a proper description, and no code beside it', () => {
+    describesError(callback?.get('error_description'))
+    expect(callback?.has('code')).toBe(false)
+  })
+}
+
 /** OpenID Connect Core §3.1.3.7. */
 const requireIdToken = (requires: Requires, { claims, nonce }: SignIn, { client }: RelyingParty, issuer: string) => {
   requires('the ID token is for this client alone', () => expect(claims).toMatchObject({ iss: issuer, aud: client.id }))
@@ -120,10 +137,11 @@ const isHandledOrRefused = (outcome: Outcome, error: string) => {
   if (!code) expect(outcome.callback?.get('error')).toBe(error)
 }
 
-const requireRefusedCode = (requires: Requires, { status, body }: Answer) =>
-  requires('the code is not good twice', () => {
+const requireInvalidGrant = (requires: Requires, requirement: string, { status, body }: Answer) =>
+  requires(requirement, () => {
     expect(status).toBe(400)
     expect(body).toMatchObject({ error: 'invalid_grant' })
+    describesError(body.error_description)
   })
 
 const userinfoBy = (proves: string, send: (endpoint: string, token: string) => Promise<Answer>): ConformanceModule => ({
@@ -170,7 +188,7 @@ export const basicOp: ConformanceModules = {
         if (callback) expect(callback.get('error')).toBe('invalid_request')
         else expect(page.status).toBe(400)
       })
-      requires('state comes back with the error', () => expect(callback?.get('state') ?? 'kept').toBe('kept'))
+      if (callback) requireError(requires, callback, target.issuer)
     },
   },
   'oidcc-idtoken-signature': {
@@ -234,10 +252,7 @@ export const basicOp: ConformanceModules = {
       const { callback, asked } = await client.authorize({ prompt: 'none', state: 'kept' })
       requires('no page is shown', () => expect(asked).toEqual([]))
       requires('the client is told why', () => expect(errorsThatNeedPages).toContain(callback?.get('error')))
-      requires('state and iss come with the error', () => {
-        expect(callback?.get('state')).toBe('kept')
-        expect(callback?.get('iss')).toBe(target.issuer)
-      })
+      requireError(requires, callback, target.issuer)
     },
   },
   'oidcc-prompt-none-logged-in': samePersonAtOnce('prompt=none lets somebody pass who is signed in', () => ({
@@ -266,7 +281,7 @@ export const basicOp: ConformanceModules = {
     proves: 'a code is good once',
     async run(target, requires) {
       const client = await createRelyingParty(target)
-      requireRefusedCode(requires, await client.redeem((await client.signIn()).code))
+      requireInvalidGrant(requires, 'the code is not good twice', await client.redeem((await client.signIn()).code))
     },
   },
   'oidcc-codereuse-30seconds': {
@@ -277,7 +292,7 @@ export const basicOp: ConformanceModules = {
       await target.age(30)
       const before = await client.userinfo(tokens.access_token)
       requires('the access token is good before', () => expect(before.status).toBe(200))
-      requireRefusedCode(requires, await client.redeem(code))
+      requireInvalidGrant(requires, 'the code is not good twice', await client.redeem(code))
       const after = await client.userinfo(tokens.access_token)
       requires('the access token is not good after', () => expect(after.status).toBe(401))
     },
@@ -384,12 +399,13 @@ export const basicOp: ConformanceModules = {
       requires('discovery lists the grant', () =>
         expect(client.discovery.grant_types_supported).toContain('refresh_token'),
       )
-      const { status, body } = await client.token({
+      const { status, headers, body } = await client.token({
         grant_type: 'refresh_token',
         refresh_token: first.tokens.refresh_token,
       })
       requires('new tokens come', () => {
         expect(status).toBe(200)
+        expect(headers.get('cache-control')).toMatch(/no-store/)
         expect(body.access_token).not.toBe(first.tokens.access_token)
       })
       const { claims } = first
@@ -407,10 +423,7 @@ export const basicOp: ConformanceModules = {
         grant_type: 'refresh_token',
         refresh_token: body.refresh_token ?? first.tokens.refresh_token,
       })
-      requires('another client cannot use it', () => {
-        expect(refused.status).toBe(400)
-        expect(refused.body).toMatchObject({ error: 'invalid_grant' })
-      })
+      requireInvalidGrant(requires, 'another client cannot use it', refused)
     },
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': {
@@ -420,11 +433,7 @@ export const basicOp: ConformanceModules = {
       const { verifier, challenge } = pkcePair()
       const { callback } = await client.authorize({ code_challenge: challenge, code_challenge_method: 'S256' })
       const code = callback?.get('code') ?? ''
-      const without = await client.redeem(code)
-      requires('without the verifier the code is no good', () => {
-        expect(without.status).toBe(400)
-        expect(without.body).toMatchObject({ error: 'invalid_grant' })
-      })
+      requireInvalidGrant(requires, 'without the verifier the code is no good', await client.redeem(code))
       const { status } = await client.redeem(code, { code_verifier: verifier })
       requires('with the verifier it is', () => expect(status).toBe(200))
     },
