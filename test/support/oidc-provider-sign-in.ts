@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { exportJWK } from 'jose'
-import { Provider } from 'oidc-provider'
+import { errors, Provider } from 'oidc-provider'
 import { generateClientKey } from './client-keys.ts'
 import { createProviderMemory, type ProviderMemory } from './oidc-provider-memory.ts'
 
@@ -66,6 +66,12 @@ export const startReferenceProvider = async ({
       claimsParameter: { enabled: true },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => {
+          throw new errors.InvalidTarget()
+        },
+      },
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: (context: { body: unknown }, form: string) => {
