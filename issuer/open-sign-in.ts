@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import type { Cookies } from './base/cookies.ts'
@@ -11,7 +12,6 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createPasswordProofs } from './interaction/password-proof.ts'
 import type { SessionLimits } from './interaction/sign-in-session.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
-import { sessionDefaults } from './tokens/sessions/session.ts'
 
 export interface SignInDependencies {
   database: Database
@@ -28,9 +28,10 @@ export interface SignInDependencies {
   baseUrl: string
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
-  /** Of new sessions. Default: `sessionDefaults`. */
-  sessionLimits?: () => Promise<SessionLimits>
+  /** Of new sessions. */
+  sessionLimits: () => Promise<SessionLimits>
   logger: Logger
+  metrics: Metrics
 }
 
 /** Everything between an authorization request and its answer. */
@@ -45,14 +46,25 @@ export const openSignIn = async ({
   issuer,
   baseUrl,
   interactionsPerAddress,
-  sessionLimits = async () => sessionDefaults,
+  sessionLimits,
   logger,
+  metrics,
 }: SignInDependencies): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
   const { query } = database
   const passwordProofs = await createPasswordProofs({ database, events, hmac, passwords, audit })
   const finish = createFinish({ database, events, cookies, issuer, sessionLimits })
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress }),
-    signInEndpoint: createSignInEndpoint({ query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger }),
+    signInEndpoint: createSignInEndpoint({
+      query,
+      cookies,
+      hmac,
+      passwordProofs,
+      finish,
+      originOf,
+      baseUrl,
+      logger,
+      metrics,
+    }),
   }
 }

@@ -12,10 +12,12 @@ import { authorizationResponse } from '../../issuer/interaction/authorization-re
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
 import { visitorOf } from '../../issuer/interaction/visitor.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
@@ -122,7 +124,9 @@ export const startTestSignIn = async ({
         baseUrl,
         interactionsPerAddress,
         logger,
+        metrics: createMetrics(),
       },
+      sessionLimits: async () => sessionDefaults,
     })
     server.on('request', (request, response) => {
       const answer = async () => {
