@@ -14,7 +14,7 @@ import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
-import { createClientAddress } from './base/client-address.ts'
+import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -28,7 +28,7 @@ import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
-import { startSessionExpiry } from './maintenance/expired-sessions.ts'
+import { startExpiry } from './maintenance/expiry.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
@@ -276,8 +276,13 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const retentionJob = createRetentionJob({ database, retention, logger, metrics })
   onStop('retention', () => retentionJob.close())
   retentionJob.start()
-  const sessionExpiry = startSessionExpiry({ database, logger })
-  onStop('expiry of sessions', () => sessionExpiry.close())
+  const expiry = startExpiry({
+    database,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+    logger,
+    metrics,
+  })
+  onStop('expiry', () => expiry.close())
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
@@ -292,10 +297,12 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     limits,
     clientAddress,
     originOf,
+    isFromProxy: createIsFromProxy(config.trustedProxies),
     issuer,
     baseUrl,
     interactionsPerAddress: config.interactionsPerAddress,
     logger,
+    metrics,
   })
   const cors = createCors({ query: database.query, logger })
   const endpoints = {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
@@ -9,7 +10,7 @@ import { createHmacs } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import { readSetting } from './base/settings-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
-import { visitorOf } from './interaction/visitor.ts'
+import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
@@ -35,6 +36,8 @@ export interface BrowserDependencies {
   limits: Limits
   clientAddress(request: IncomingMessage): string
   originOf(request: IncomingMessage): RequestOrigin
+  /** Whether what its headers tell of the client is believed. */
+  isFromProxy(request: IncomingMessage): boolean
   /** Of tokens and of discovery. */
   issuer: string
   /** Where browsers reach the issuer. */
@@ -42,6 +45,7 @@ export interface BrowserDependencies {
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
   logger: Logger
+  metrics: Metrics
 }
 
 export interface BrowserEndpoints {
@@ -55,9 +59,11 @@ export interface BrowserEndpoints {
 
 /** What people meet with their browsers: from an authorization request to its answer, and signing out. */
 export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
-  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger } = dependencies
+  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
+    dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
+  const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })
   const hmac = await createHmacs(database, envelope)
   const verifyIdTokenHint = createIdTokenHintVerifier({ keys, issuer })
   const pushedRequests = createPushedRequests({ query })
@@ -73,12 +79,13 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     hmac,
     passwords,
     audit,
-    originOf,
+    visitorOf,
     issuer,
     baseUrl,
     interactionsPerAddress,
     sessionLimits: () => readSetting(query, sessionSettings),
     logger,
+    metrics,
   })
 
   return {
@@ -87,11 +94,12 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       interactions,
-      visitorOf: (request) => visitorOf(cookies, request, originOf(request)),
+      visitorOf,
       cookies,
       limits,
       issuer,
       logger,
+      metrics,
     }),
     pushedAuthorization: createPushedAuthorizationEndpoint({
       query,
