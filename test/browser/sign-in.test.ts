@@ -150,4 +150,36 @@ describe.skipIf(!chromium)('in Chromium', () => {
       expect(await client.redeem(answerOf(tab)['code']!)).toMatchObject({ status: 200 })
     }
   })
+
+  test.each(['de', 'fr', 'ja'])('on a phone nothing is cut off (%s)', async (locale) => {
+    const client = await people.createClient({ isThirdParty: true, name: 'Einkaufsgenossenschaftsverwaltung' })
+    const problems: string[] = []
+    page.on('console', (message) => message.text().includes('Content Security') && problems.push(message.text()))
+    await page.setViewportSize({ width: 320, height: 640 })
+    const fits = async () => {
+      expect(await page.locator('html').getAttribute('lang')).toBe(locale)
+      expect(await page.evaluate('document.documentElement.scrollWidth'), page.url()).toBe(320)
+    }
+    const enter = async (entered: string) => {
+      await page.locator('#identifier').fill('ada')
+      await page.locator('#password').fill(entered)
+      await page.locator('button[value=sign_in]').click()
+    }
+    await page.goto(client.authorizationUrl({ ui_locales: locale, scope: 'openid profile email phone address roles' }))
+    await fits()
+    await enter('not the password')
+    await page.getByRole('alert').waitFor()
+    await fits()
+    await enter(password)
+    const allow = page.locator('button[value=allow]')
+    await allow.waitFor()
+    await fits()
+    await allow.click()
+    await page.waitForURL(atShop)
+    await page.goto(`${people.issuer.issuer}/session/end?client_id=${client.id}&ui_locales=${locale}`)
+    await fits()
+    await page.locator('button[name=logout]').click()
+    await page.locator('.good').waitFor()
+    expect(problems).toEqual([])
+  })
 })

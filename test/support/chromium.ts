@@ -12,7 +12,7 @@ const find = (): string | undefined => {
 /** The Chromium of this machine; undefined: none, which is an error with CI=true. */
 export const chromium: string | undefined = find()
 
-/** A real browser without a window. One for a file: each test opens a context, which is a person's own. `close()` it. */
+/** A real browser without a window. One for a file: each test opens a context of its own in it. `close()` it. */
 export const startChromium = (): Promise<Browser> =>
   playwright.launch({
     executablePath: chromium!,

@@ -2,21 +2,25 @@ import { createHash } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { randomToken } from '../../platform/ids.ts'
 import { startChromium } from './chromium.ts'
-import { type Answer, startTestIssuer, type TestIssuer } from './issuer.ts'
+import { type Answer, startTestIssuer, type TestIssuer, type TestIssuerOptions } from './issuer.ts'
 import type { TestApplication } from './issuer-data.ts'
 import { startWebsite, type Website } from './website.ts'
 
 const verifier = randomToken()
 const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
 
-/** An issuer and an application of another site, for people with a real browser. `close()` it. */
 export interface People {
   issuer: TestIssuer
   browser: Browser
   /** Where the application is; its callback greets whoever comes. */
   shop: Website
   ada: { id: string }
-  createClient(options?: { isThirdParty?: boolean; type?: string; redirectUri?: string }): Promise<PeopleClient>
+  createClient(options?: {
+    type?: string
+    name?: string
+    isThirdParty?: boolean
+    redirectUri?: string
+  }): Promise<PeopleClient>
   /** On the page of signing in. */
   signIn(page: Page, options?: { password?: string }): Promise<void>
   close(): Promise<void>
@@ -31,8 +35,9 @@ export interface PeopleClient extends TestApplication {
 
 export const password = 'a good password'
 
-export const startPeople = async (): Promise<People> => {
-  const issuer = await startTestIssuer()
+/** An issuer and an application of another site, for people with a real browser. `close()` it. */
+export const startPeople = async (options: TestIssuerOptions = {}): Promise<People> => {
+  const issuer = await startTestIssuer(options)
   const shop = await startWebsite(({ path }) => ({
     body: `<!doctype html><title>Shop</title><h1>You are at ${path.split('?')[0]}</h1>`,
   }))
@@ -41,9 +46,9 @@ export const startPeople = async (): Promise<People> => {
   const ada = (await issuer.api('POST', '/users', person)).body
 
   const createClient: People['createClient'] = async (options = {}) => {
-    const { isThirdParty = false, type = 'SPA', redirectUri = `${shop.url}/callback` } = options
+    const { isThirdParty = false, type = 'SPA', name = 'Shop', redirectUri = `${shop.url}/callback` } = options
     const { body } = await issuer.api('POST', '/applications', {
-      ...{ name: 'Shop', type, isThirdParty },
+      ...{ name, type, isThirdParty },
       oidcClientMetadata: { redirectUris: [redirectUri], postLogoutRedirectUris: [`${shop.url}/`, redirectUri] },
     })
     const { id } = body as { id: string }
