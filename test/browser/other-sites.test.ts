@@ -74,4 +74,15 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await page.setContent(`<iframe src="${client.authorizationUrl().replaceAll('&', '&amp;')}"></iframe>`)
     await refused
   })
+
+  test('they lose sight of a window that they opened for signing in', async () => {
+    await page.goto(people.shop.url)
+    const opened = context.waitForEvent('page')
+    await page.evaluate(`popup = open('${client.authorizationUrl()}', 'popup', 'width=480,height=640')`)
+    const popup = await opened
+    await people.signIn(popup)
+    await popup.waitForURL(atShop)
+    expect(await page.evaluate('popup.closed')).toBe(true)
+    expect(await popup.evaluate('window.opener')).toBe(null)
+  })
 })
