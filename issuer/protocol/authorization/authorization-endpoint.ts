@@ -24,6 +24,7 @@ interface Visitor {
   device: string | undefined
   origin: RequestOrigin
   acceptLanguage: string | undefined
+  isEmbedded: boolean
   signInContext: Record<string, string>
 }
 
