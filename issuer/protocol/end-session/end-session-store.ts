@@ -51,10 +51,3 @@ export const holdForLogout = async (query: Query, session: { id: string; userId:
   await query(hold, [session.userId])
   return (await query(ongoing, [session.id])).length > 0
 }
-
-const forget = statement('logout-forget-devices', 'DELETE FROM known_devices WHERE user_id = $1')
-
-/** No browser counts as one that the person has used before. */
-export const forgetDevices = async (query: Query, userId: string): Promise<void> => {
-  await query(forget, [userId])
-}

@@ -2,7 +2,8 @@ import type { Database, Query } from '../../../platform/database/database.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import { endAllOfUser, endSessionHere } from '../../tokens/authorizations/end.ts'
-import { forgetDevices, holdForLogout } from './end-session-store.ts'
+import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
+import { holdForLogout } from './end-session-store.ts'
 
 /** Who signs out of what, and how that came about. */
 export interface SignOut {
