@@ -50,23 +50,26 @@ const codeOf = (visit: Visit): string => {
   return code
 }
 
+export const authorizationUrlOf = (issuer: string, clientId: string, parameters: FormValues = {}): string =>
+  `${issuer}/auth?${formOf({
+    client_id: clientId,
+    redirect_uri: callback,
+    response_type: 'code',
+    scope: 'openid offline_access',
+    prompt: 'consent',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    ...parameters,
+  })}`
+
 export const createCodeFlow = (issuer: Pick<TestIssuer, 'api' | 'baseUrl' | 'issuer' | 'token' | 'urls'>): CodeFlow => {
   const { origin } = new URL(issuer.baseUrl)
   const made = (answer: Answer) => {
     if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body
   }
-  const authorizationUrl: CodeFlow['authorizationUrl'] = (client, parameters = {}) =>
-    `${issuer.issuer}/auth?${formOf({
-      client_id: client.id,
-      redirect_uri: callback,
-      response_type: 'code',
-      scope: 'openid offline_access',
-      prompt: 'consent',
-      code_challenge: challenge,
-      code_challenge_method: 'S256',
-      ...parameters,
-    })}`
+  const authorizationUrl: CodeFlow['authorizationUrl'] = (client, parameters) =>
+    authorizationUrlOf(issuer.issuer, client.id, parameters)
   const ask: CodeFlow['ask'] = (browser, client, parameters) => browser.get(authorizationUrl(client, parameters))
   const credentials: CodeFlow['credentials'] = ({ username, password }) => ({
     identifier: username,
