@@ -1,6 +1,6 @@
 /** The part of oidc-provider the peer uses; the package carries no types. */
 declare module 'oidc-provider' {
-  import type { RequestListener } from 'node:http'
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
   export type Payload = Record<string, unknown> & {
     grantId?: string
@@ -42,9 +42,23 @@ declare module 'oidc-provider' {
     save: () => Promise<string>
   }
 
+  export type Grant = {
+    addOIDCScope: (scope: string) => void
+    addResourceScope: (resource: string, scope: string) => void
+    save: () => Promise<string>
+  }
+
+  export type Interaction = { uid: string; prompt: { name: string }; params: Record<string, string | undefined> }
+
   export type Context = {
     oidc: {
       client: Client
+      account?: { accountId: string }
+      session: { grantIdFor: (clientId: string) => string | undefined }
+      result?: { consent?: { grantId?: string } }
+      requestParamOIDCScopes: Set<string>
+      resourceServers: Record<string, ResourceServer & { scopes: Set<string> }>
+      provider: Provider
       params: Record<string, string | undefined>
       entity: (name: string, value: unknown) => void
     }
@@ -66,6 +80,17 @@ declare module 'oidc-provider' {
       new (properties: NewAccessToken): AccessToken
       find: (token: string) => Promise<AccessToken | undefined>
     }
+    Grant: {
+      new (properties: { accountId: string; clientId: string }): Grant
+      find: (id: string) => Promise<Grant | undefined>
+    }
+    interactionDetails: (request: IncomingMessage, response: ServerResponse) => Promise<Interaction>
+    interactionFinished: (
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: object,
+      options: { mergeWithLastSubmission: boolean },
+    ) => Promise<void>
     ResourceServer: new (
       identifier: string,
       info: ResourceServerInfo,
