@@ -45,6 +45,11 @@ const commands: Record<string, Command> = {
     summary: 'walks the impersonation flow against a running "start --demo" and shows every step',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
+  login: {
+    usage: 'login --client <id> --user <name> --redirect-uri <uri> [--issuer <url>] [--resource <uri>] [--json]',
+    summary: 'signs a person in over the pages of an issuer, and shows every step and the tokens',
+    load: async () => (await import('./commands/login.ts')).loginCommand,
+  },
   keys: {
     usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256 | --id-tokens] | reencrypt',
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',

@@ -76,10 +76,27 @@ const impersonationEvent = <const Type extends string>(
 
 const experience = { cause: 'POST /experience/submit', data: examples.user } as const
 
+/** What events of signing in say besides. `sessionId` is the interaction. */
+const circumstances = {
+  interactionEvent: 'SignIn',
+  sessionId: 'e5r9t3y7u1i5o9p3a7s1d',
+  userIp: '203.0.113.7',
+  application: { id: 'v3b7n1m5q9w3e7r1t5y9u', type: 'SPA', name: 'Shop', description: null },
+}
+const ofInteraction = { ...circumstances, userId: examples.user.id, user: examples.user }
+
 /** Every event type there is. What is recorded fits its row, or does not compile (`NewEvent`). */
 export const catalogue = [
   planned('interaction', 'PostRegister', 'a user has created an account through the sign-up flow', experience),
-  planned('interaction', 'PostSignIn', 'a user has signed in', experience),
+  {
+    ...mutation('PostSignIn', 'user', user, 'a user has signed in', {
+      cause: 'POST /sign-in/:id',
+      status: 303,
+      data: examples.user,
+      extras: ofInteraction,
+    }),
+    category: 'interaction',
+  },
   planned('interaction', 'PostResetPassword', 'a password was reset through the forgot-password flow', experience),
   planned(
     'interaction',
@@ -222,17 +239,21 @@ export const catalogue = [
     { cause: 'PATCH /organization-scopes/:id', data: examples['organization-scope'] },
   ),
 
-  planned(
-    'exception',
-    'Identifier.Lockout',
-    'an account is locked after too many failed sign-in attempts; once per lock',
-    {
-      cause: 'POST /experience/identification',
-      status: 422,
-      data: null,
-      extras: { type: 'username', value: 'ada' },
-    },
-  ),
+  {
+    ...mutation(
+      'Identifier.Lockout',
+      'user',
+      z.null(),
+      'an account is locked after too many failed sign-in attempts; once per lock',
+      {
+        cause: 'POST /sign-in/:id',
+        status: 400,
+        data: null,
+        extras: { type: 'username', value: 'ada', ...circumstances },
+      },
+    ),
+    category: 'exception',
+  },
   // Existing clients register hooks for these, and for `PostSignInAdaptiveMfaTriggered`.
   planned('exception', 'Message.RateLimited', 'somebody is not sent another code because there were too many', {
     cause: 'POST /experience/verification/verification-code',

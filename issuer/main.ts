@@ -280,7 +280,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const sessionExpiry = startSessionExpiry({ database, logger })
   onStop('expiry of sessions', () => sessionExpiry.close())
   const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const signingOut = createEndSessionEndpoints({
     database,

@@ -1,4 +1,4 @@
-/** The part of oidc-provider the peer uses; the package carries no types. */
+/** The part of oidc-provider that peers and tests use; the package carries no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
@@ -74,6 +74,20 @@ declare module 'oidc-provider' {
     resourceServer?: ResourceServer
   }
 
+  export type Interaction = {
+    uid: string
+    prompt: { name: 'login' | 'consent' }
+    params: Record<string, unknown>
+    session?: { accountId: string }
+    grantId?: string
+  }
+
+  export type Grant = {
+    addOIDCScope: (scope: string) => void
+    addResourceScope: (resource: string, scope: string) => void
+    save: () => Promise<string>
+  }
+
   export class Provider {
     constructor(issuer: string, configuration: object)
     AccessToken: {
@@ -95,6 +109,17 @@ declare module 'oidc-provider' {
       identifier: string,
       info: ResourceServerInfo,
     ) => ResourceServer
+    Grant: {
+      new (properties: { accountId: string; clientId: string }): Grant
+      find: (id: string) => Promise<Grant | undefined>
+    }
+    interactionDetails: (request: IncomingMessage, response: ServerResponse) => Promise<Interaction>
+    interactionFinished: (
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: { login: { accountId: string } } | { consent: { grantId: string } },
+      options?: { mergeWithLastSubmission: boolean },
+    ) => Promise<void>
     callback: () => RequestListener
     on: (event: string, listener: (context: Context, error: Error) => void) => void
     registerGrantType: (

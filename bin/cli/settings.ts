@@ -79,5 +79,6 @@ export const settings = {
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
+  login: z.object({ LOGIN_PASSWORD: setting.secret().optional(), LOGIN_CLIENT_SECRET: setting.secret().optional() }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

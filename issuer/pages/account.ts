@@ -7,6 +7,9 @@ export interface PageAccount {
   identifier: string
 }
 
+/** Longer than nearly all addresses; where it is cut, the name still says who it is. */
+const identifierLength = 100
+
 /** Both, or one where they are the same; `aside` stands at the end of the line. */
 export const accountCard = (
   { name, identifier }: PageAccount,
@@ -14,6 +17,6 @@ export const accountCard = (
 ): Html => html`<div class="account">
 <span class="letter" aria-hidden="true">${initialOf(name || identifier)}</span>
 <span class="who"><b>${foreignName(name || identifier)}</b>${
-  name !== '' && name !== identifier && html`<span>${foreignName(identifier)}</span>`
+  name !== '' && name !== identifier && html`<span>${foreignName(identifier, identifierLength)}</span>`
 }</span>${aside}
 </div>`

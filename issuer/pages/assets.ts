@@ -16,8 +16,7 @@ const asset = (name: string, extension: string, type: string, text: string): Ass
 
 const mark =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#3b4fd6"/>' +
-  '<g fill="none" stroke="#fff" stroke-width="3"><circle cx="12.5" cy="16" r="5.5"/><circle cx="19.5" cy="16" r="5.5"/>' +
-  '</g></svg>'
+  '<g fill="#fff"><circle cx="12" cy="16" r="7" opacity=".6"/><circle cx="20" cy="16" r="7"/></g></svg>'
 
 export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)

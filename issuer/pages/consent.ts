@@ -57,10 +57,13 @@ ${organizations.length > 0 && organizationChoice(say, organizations)}
 <button name="choice" value="allow">${say('allow')}</button>
 <button class="quiet" name="choice" value="deny">${say('deny')}</button>
 </p>
-<p class="small">${say('consentRedirect', { host: html`<b>${foreignName(redirectHost)}</b>` })} ${say('consentDuration')}</p>
+<p class="small">${say('consentRedirect', { host: html`<b>${foreignName(redirectHost, hostLength)}</b>` })} ${say('consentDuration')}</p>
 </form>`,
   })
 }
+
+// All of it: who sees only how a host begins does not know whose it is (RFC 1035 §2.3.4).
+const hostLength = 255
 
 /** Those of the protocol; for all others the operator's words stand. */
 const words: ReadonlyMap<string, MessageKey & `scope${string}`> = new Map([

@@ -5,6 +5,7 @@ import type { Locale } from './locale.ts'
 import type { MessageKey } from './messages/translation.ts'
 import { type Page, page } from './page.ts'
 import { type Say, sayIn } from './say.ts'
+import { sign } from './sign.ts'
 import { wayOnLink } from './way-on.ts'
 
 /** What it says, and what to do about it. Texts without names only. */
@@ -60,6 +61,7 @@ export const errorPage = ({ locale, problem, requestId, client, value, wayOn }: 
     form: 'none',
     isError: true,
     body: html`
+${sign('bad')}
 <h1>${say(heading)}</h1>
 <p class="lead">${say(text)}</p>
 ${wayOnLink(wayOn?.href, wayOnText(say, wayOn?.kind, client))}

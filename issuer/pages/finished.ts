@@ -4,6 +4,7 @@ import { html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
 import { sayIn } from './say.ts'
+import { sign } from './sign.ts'
 import { wayOnLink } from './way-on.ts'
 
 export interface FinishedPage {
@@ -22,6 +23,7 @@ export const finishedPage = ({ locale, client, wayOn }: FinishedPage): Page => {
     client,
     form: 'none',
     body: html`
+${sign('good')}
 <h1>${say('finished')}</h1>
 <p class="lead">${say('finishedText')}</p>
 ${wayOnLink(wayOn, onwards) ?? html`<p class="lead">${say('mayClose')}</p>`}`,

@@ -2,8 +2,9 @@ import { type Html, html } from './html.ts'
 
 /** Text that somebody else has chosen: names of applications, people and organizations, what stood in a request. */
 
-// Controls of C0 and C1, and those that turn the direction of what follows (Unicode UAX #9 §2).
-const controls = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+// Controls, and what nobody sees: marks of direction (Unicode UAX #9 §2), spaces without a width. But the two joiners
+// are part of how Persian, the languages of India, and emoji are written.
+const unseen = /(?![\u200c\u200d])[\p{Cc}\p{Cf}]/gu
 
 /** On one line, without what steers the text around it, at most `length` code points. */
 export const tidy = (text: string, length: number): string => {
@@ -13,7 +14,7 @@ export const tidy = (text: string, length: number): string => {
       .slice(0, 8 * length)
       .toWellFormed()
       .replace(/\s+/gu, ' ')
-      .replace(controls, '')
+      .replace(unseen, '')
       .trim(),
   ]
   return characters.length <= length
@@ -27,7 +28,7 @@ export const tidy = (text: string, length: number): string => {
 const nameLength = 60
 
 /** A name within our text. Its direction is its own. */
-export const foreignName = (name: string): Html => html`<bdi>${tidy(name, nameLength)}</bdi>`
+export const foreignName = (name: string, length = nameLength): Html => html`<bdi>${tidy(name, length) || '…'}</bdi>`
 
 /** For `<title>`, which holds no elements: FSI … PDI do what `<bdi>` does. */
 export const foreignNameInTitle = (name: string): string => `\u2068${tidy(name, nameLength)}\u2069`
@@ -35,8 +36,16 @@ export const foreignNameInTitle = (name: string): string => `\u2068${tidy(name, 
 /** A sentence: the description of a permission. */
 export const foreignSentence = (text: string): Html => html`<bdi>${tidy(text, 160)}</bdi>`
 
-/** A value to compare with what one has: an address, the name of a scope. */
-export const foreignValue = (text: string, length = 300): Html => html`<code><bdi>${tidy(text, length)}</bdi></code>`
+/**
+ * A value to compare with what one has: an address, the name of a scope. What nobody sees may be why it is refused, so
+ * it is written out.
+ */
+export const foreignValue = (text: string, length = 300): Html => {
+  const visible = text
+    .slice(0, 8 * length)
+    .replace(unseen, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+  return html`<code><bdi>${tidy(visible, length)}</bdi></code>`
+}
 
 /** The first letter of a name, for applications without a logo. */
 export const initialOf = (name: string): string => {

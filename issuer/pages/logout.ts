@@ -5,6 +5,7 @@ import { html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
 import { sayIn } from './say.ts'
+import { sign } from './sign.ts'
 import { wayOnLink } from './way-on.ts'
 
 export interface LogoutPage {
@@ -35,8 +36,8 @@ ${client && html`<p class="lead">${say('signOutAskedBy', { application: foreignN
 <form method="post" id="op.logoutForm" action="${action}">
 <input type="hidden" name="xsrf" value="${csrf}">
 ${account && accountCard(account)}
-<label class="choice"><input type="checkbox" name="everywhere" value="yes" aria-describedby="hint"><span>${say('everywhere')}
-<small id="hint">${say('everywhereHint')}</small></span></label>
+<label class="choice"><input type="checkbox" name="everywhere" value="yes"><span>${say('everywhere')}
+<small>${say('everywhereHint')}</small></span></label>
 <p class="actions">
 <button name="logout" value="yes">${say('signOut')}</button>
 <button class="quiet">${say('staySignedIn')}</button>
@@ -61,6 +62,7 @@ export const signedOutPage = ({ locale, client, wayOn }: SignedOutPage): Page =>
     client,
     namesClientInTitle: false,
     body: html`
+${sign('good')}
 <h1>${say('signedOut')}</h1>
 ${wayOnLink(wayOn, back) ?? html`<p class="lead">${say('mayClose')}</p>`}`,
   })

@@ -88,7 +88,7 @@ const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons'
 type Field = 'identifier' | 'password'
 interface Problem {
   message: Html
-  /** Where it can be put right. Undefined when it cannot: somebody has to wait. */
+  /** Where it can be put right, when that is one place. */
   field?: Field
 }
 
@@ -96,7 +96,7 @@ const problems: Readonly<Record<SignInError, (say: Say, locale: Locale, minutes:
   invalid_credentials: (say) => ({ message: say('invalidCredentials'), field: 'password' }),
   identifier_missing: (say) => ({ message: say('identifierMissing'), field: 'identifier' }),
   password_missing: (say) => ({ message: say('passwordMissing'), field: 'password' }),
-  too_long: (say) => ({ message: say('tooLong'), field: 'identifier' }),
+  too_long: (say) => ({ message: say('tooLong') }),
   locked: (say, locale, minutes) => ({
     message: minutes === undefined ? say('lockedForNow') : say('locked', { duration: durationIn(locale, minutes) }),
   }),

@@ -15,6 +15,8 @@ const source = `
   --tint: #eef0fd;
   --bad: #b3261e;
   --bad-tint: #fdf2f1;
+  --good: #146c43;
+  --good-tint: #e9f6ef;
   --shadow: 0 1px 2px rgb(16 20 40 / 6%), 0 12px 40px -8px rgb(16 20 40 / 12%);
 }
 @media (prefers-color-scheme: dark) {
@@ -32,6 +34,8 @@ const source = `
     --tint: #21263d;
     --bad: #ffb4ab;
     --bad-tint: #2e1a1b;
+  --good: #7ddba7;
+  --good-tint: #142b20;
     --shadow: 0 0 0 1px #23283480;
   }
 }
@@ -51,6 +55,7 @@ body {
   overflow-wrap: anywhere;
 }
 main {
+  position: relative;
   width: 100%;
   max-width: 432px;
   margin: auto 0;
@@ -85,6 +90,11 @@ h2 { font-size: 16px; }
   font-size: 20px;
 }
 .name, .who { min-width: 0; }
+.sign { display: block; width: 48px; height: 48px; margin-bottom: 20px; padding: 12px; border-radius: 50%; fill: none; stroke: currentColor; stroke-width: 2.5; stroke-linecap: round; stroke-linejoin: round; }
+.client:has(+ .sign) { padding-inline-end: 60px; }
+.client + .sign { position: absolute; top: 38px; inset-inline-end: 40px; }
+.good { color: var(--good); background: var(--good-tint); }
+.bad { color: var(--bad); background: var(--bad-tint); }
 form { margin-top: 24px; }
 .field { margin-top: 20px; }
 .label, .field label { display: block; margin-bottom: 6px; font-size: 15px; font-weight: 600; }
@@ -105,8 +115,10 @@ input[readonly] { background: var(--page); border-color: var(--line); }
 .problem a { color: var(--bad); font-weight: 600; }
 .choice { display: flex; gap: 12px; align-items: flex-start; min-height: 44px; padding: 10px 0; cursor: pointer; }
 .choice input { flex: none; width: 20px; height: 20px; margin: 2px 0; accent-color: var(--main); }
-.field + .choice { margin-top: 12px; }
-.actions { display: grid; gap: 12px; margin-top: 20px; }
+.field + .choice, .account + .choice { margin-top: 12px; }
+.choice + .actions { margin-top: 16px; }
+.actions { display: grid; gap: 12px; margin-top: 24px; }
+.pair { grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); }
 button, .button {
   min-height: 48px;
   padding: 10px 20px;
@@ -123,13 +135,13 @@ button, .button {
 button:hover, .button:hover { background: var(--main-over); }
 .quiet { border-color: var(--edge); background: transparent; color: var(--text); }
 .quiet:hover { background: var(--page); }
-.link { min-height: 44px; padding: 0 8px; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
+.link { min-height: 44px; margin-inline-start: auto; padding: 0 8px; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
 .link:hover { background: var(--tint); }
 :focus-visible { outline: 3px solid var(--main); outline-offset: 2px; }
 .problem:focus { outline: none; }
 .account { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; padding: 12px; border: 1px solid var(--line); border-radius: 12px; }
 .account .letter { width: 40px; height: 40px; border-radius: 50%; font-size: 17px; }
-.who { flex: 1 1 120px; line-height: 1.35; }
+.who { flex: 1 1 180px; line-height: 1.35; }
 .who b, .who span { display: block; }
 .who b { font-weight: 600; }
 .who span, .small, small, dt { color: var(--soft); font-size: 14px; }
@@ -156,7 +168,8 @@ dd { margin-bottom: 8px; }
 code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all; }
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
-  main { margin: 0; padding: 28px 20px; border-radius: 0; box-shadow: none; }
+  main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }
+  .client + .sign { top: 26px; inset-inline-end: 20px; }
 }
 `
 

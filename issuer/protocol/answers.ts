@@ -59,10 +59,16 @@ const unforeseen = (cause: unknown, requestId: string): OAuthError =>
       })
     : new OAuthError('server_error', `Something went wrong on our side (request ${requestId}).`, { cause })
 
-/** Answers with an error; see `unforeseen` for what is not an `OAuthError`. */
-export const sendError = (response: ServerResponse, cause: unknown, logger: Logger, requestId: string): OAuthError => {
+/** What to answer; see `unforeseen` for what is not an `OAuthError`. Faults of ours are logged. */
+export const errorToTell = (cause: unknown, logger: Logger, requestId: string, what: string): OAuthError => {
   const error = cause instanceof OAuthError ? cause : unforeseen(cause, requestId)
-  if (error.status >= 500) logFault(logger, error, { requestId, reason: error.reason }, 'a token request failed')
+  if (error.status >= 500) logFault(logger, error, { requestId, reason: error.reason }, `${what} failed`)
+  return error
+}
+
+/** Answers with an error. */
+export const sendError = (response: ServerResponse, cause: unknown, logger: Logger, requestId: string): OAuthError => {
+  const error = errorToTell(cause, logger, requestId, 'a token request')
   if (response.headersSent || response.destroyed) response.destroy()
   else sendJson(response, error.status, errorBody(error), error.headers)
   return error

@@ -15,8 +15,8 @@ export type VerifyIdTokenHint = (token: string) => Promise<IdTokenHint>
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 /**
- * Verifies an `id_token_hint` (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): an ID token of this issuer, signed
- * with a key that is still published. It may have expired: it says who somebody was, and opens nothing. Whether
+ * Verifies an `id_token_hint` (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): an ID token of this issuer,
+ * signed with a key that is still published. It may have expired: it says who somebody was, and opens nothing. Whether
  * `clientId` is the right one is for the caller to check. Throws `JwtError`.
  */
 export const createIdTokenHintVerifier =

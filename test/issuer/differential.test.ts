@@ -358,21 +358,14 @@ const table: Record<string, [send: () => Send, ...differences: Differences]> = {
       ({ issuer }) =>
         request(`${issuer}/.well-known/openid-configuration`),
     [
-      'Only what works is told: there is no sign-in yet, and nothing that belongs to it.',
-      ...[
-        'authorization_endpoint',
-        'authorization_response_iss_parameter_supported',
-        'claim_types_supported',
-        'claims_parameter_supported',
-        'claims_supported',
-        'code_challenge_methods_supported',
-        'dpop_signing_alg_values_supported',
-        'end_session_endpoint',
-        'id_token_signing_alg_values_supported',
-        'pushed_authorization_request_endpoint',
-        'request_uri_parameter_supported',
-        'response_modes_supported',
-      ].map((name) => `- member ${name}`),
+      'Only what works is told; what is left out means what we do.',
+      ...['claim_types_supported', 'dpop_signing_alg_values_supported'].map((name) => `- member ${name}`),
+    ],
+    [
+      'OpenID Connect Discovery §3, Initiating User Registration §3: what a client may ask for.',
+      ...['acr_values_supported', 'prompt_values_supported', 'request_parameter_supported', 'ui_locales_supported'].map(
+        (name) => `+ member ${name}`,
+      ),
     ],
     [
       'RFC 8414 §2: left out, these mean client_secret_basic only.',

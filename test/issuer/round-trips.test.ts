@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { authorize, refresh } from '../support/authorizations.ts'
 import { type IssuerBehindProxy, startIssuerBehindProxy } from '../support/issuer-behind-proxy.ts'
 import type { TestApplication } from '../support/issuer-data.ts'
 
@@ -59,6 +60,25 @@ test('a token exchange with an actor is three round trips, its session, audit ro
   expect(
     await issuer.sql(`SELECT FROM outbox WHERE type = 'Impersonation.Started' AND entity_id = $1`, [session?.id]),
   ).toHaveLength(1)
+})
+
+test('a code and a refresh token are two round trips each, with all that is stored', async () => {
+  const page = await issuer.createApplication({ type: 'SPA' })
+  const scopes = ['openid', 'offline_access', 'profile', 'read:orders']
+  const code = await authorize(issuer, page, userId, { scopes, resources: [resource] })
+  let refreshToken = ''
+  const redeemed = async () => {
+    const answer = await code.redeem()
+    refreshToken = answer.body.refresh_token
+    return answer
+  }
+  // The facts go out in one go with the client's own.
+  expect(await roundTripsOf(redeemed)).toEqual(['code-facts', 'token-request', 'code-redeem'])
+  expect(await roundTripsOf(() => refresh(issuer, page, refreshToken, { resource }))).toEqual([
+    'refresh-facts',
+    'token-request',
+    'refresh-rotate',
+  ])
 })
 
 test('concurrent requests share round trips, their audit rows too', async () => {

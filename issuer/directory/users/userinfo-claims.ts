@@ -1,4 +1,4 @@
-import type { ExtendedClaim } from '../../tokens/id-tokens/id-token-settings.ts'
+import { type ExtendedClaim, extendedClaims } from '../../tokens/id-tokens/id-token-settings.ts'
 import type { UserinfoFacts } from './userinfo-store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -49,7 +49,10 @@ export const claimsByScope: Readonly<Record<string, (user: UserinfoFacts) => Cla
   custom_data: ({ customData }) => ({ custom_data: customData }),
   identities: ({ identities }) => ({ identities }),
   roles: ({ roles }) => ({ roles }),
-  'urn:logto:scope:organizations': ({ organizations }) => ({ organizations }),
+  'urn:logto:scope:organizations': ({ organizations: data }) => ({
+    organizations: data?.map(({ id }) => id),
+    organization_data: data,
+  }),
   'urn:logto:scope:organization_roles': ({ organizationRoles }) => ({ organization_roles: organizationRoles }),
 }
 
@@ -63,14 +66,7 @@ export const userinfoClaims = (user: UserinfoFacts, scopes: readonly string[]): 
   return claims
 }
 
-/** Claims that userinfo always tells, ID tokens only where that is switched on; by the scope that allows them. */
-const extendedByScope: Readonly<Record<string, ExtendedClaim>> = {
-  custom_data: 'custom_data',
-  identities: 'identities',
-  roles: 'roles',
-  'urn:logto:scope:organizations': 'organizations',
-  'urn:logto:scope:organization_roles': 'organization_roles',
-}
+const extended: ReadonlySet<string> = new Set(extendedClaims)
 
 /** The claims of an ID token: those of userinfo, but of extended ones only the enabled. */
 export const idTokenClaims = (
@@ -78,9 +74,8 @@ export const idTokenClaims = (
   scopes: readonly string[],
   enabled: readonly ExtendedClaim[],
 ): Claims => {
-  const isTold = (scope: string) => {
-    const claim = extendedByScope[scope]
-    return claim === undefined || enabled.includes(claim)
-  }
-  return userinfoClaims(user, scopes.filter(isTold))
+  const names: ReadonlySet<string> = new Set(enabled)
+  return Object.fromEntries(
+    Object.entries(userinfoClaims(user, scopes)).filter(([name]) => !extended.has(name) || names.has(name)),
+  )
 }

@@ -18,8 +18,7 @@ export interface UserinfoFacts {
   createdAt: number
   updatedAt: number
   roles: string[] | null
-  /** Ids. */
-  organizations: string[] | null
+  organizations: { id: string; name: string; description: string | null }[] | null
   /** `<organization id>:<role name>` */
   organizationRoles: string[] | null
 }
@@ -38,7 +37,8 @@ export const userinfoColumns = (scopes?: string): string => {
      )} AS roles,
      ${told(
        'urn:logto:scope:organizations',
-       `ARRAY(SELECT m.organization_id FROM organization_users m WHERE m.user_id = u.id ORDER BY m.organization_id)`,
+       `COALESCE((SELECT json_agg(json_build_object('id', o.id, 'name', o.name, 'description', o.description) ORDER BY o.id)
+         FROM organization_users m JOIN organizations o ON o.id = m.organization_id WHERE m.user_id = u.id), '[]')`,
      )} AS organizations,
      ${told(
        'urn:logto:scope:organization_roles',

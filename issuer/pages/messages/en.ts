@@ -44,7 +44,7 @@ export const en = {
   allow: 'Allow',
   deny: 'Do not allow',
 
-  scopeOpenid: 'Recognise you when you sign in',
+  scopeOpenid: 'Recognize you when you sign in',
   scopeProfile: 'See your profile, such as your name and picture',
   scopeEmail: 'See your email address',
   scopePhone: 'See your phone number',

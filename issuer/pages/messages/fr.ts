@@ -1,7 +1,7 @@
 import { translation } from './translation.ts'
 
 export const fr = translation({
-  errorPrefix: 'Erreur :',
+  errorPrefix: 'Erreur\u00a0:',
   problemHeading: 'Il y a un problème',
 
   signIn: 'Se connecter',
@@ -13,7 +13,7 @@ export const fr = translation({
   identifier: 'Adresse e-mail, téléphone ou nom d’utilisateur',
   account: 'Compte',
   password: 'Mot de passe',
-  keep: 'Rester connecté sur cet appareil',
+  keep: 'Garder ma session ouverte sur cet appareil',
   cancel: 'Annuler',
 
   invalidCredentials:
@@ -32,13 +32,13 @@ export const fr = translation({
 
   consentTitle: 'Autoriser l’accès',
   consentHeading: '{application} souhaite accéder à votre compte',
-  signedInAs: 'Connecté en tant que',
-  notYou: 'Ce n’est pas vous ?',
+  signedInAs: 'Compte utilisé',
+  notYou: 'Ce n’est pas vous\u00a0?',
   consentScopes: 'Cette application souhaite',
   consentResource: 'Dans {resource}, elle souhaite',
   consentOrganizations: 'Organisations auxquelles elle peut accéder',
   consentOrganizationsHint: 'Choisissez-en une, plusieurs ou aucune.',
-  consentRedirect: 'Vous serez ensuite dirigé vers {host}.',
+  consentRedirect: 'Vous continuerez ensuite sur {host}.',
   consentDuration: 'Cette autorisation vaut jusqu’à son retrait, ou jusqu’à 180 jours sans utilisation.',
   allow: 'Autoriser',
   deny: 'Ne pas autoriser',
@@ -56,16 +56,16 @@ export const fr = translation({
   scopeIdentities: 'Voir les comptes externes associés au vôtre',
 
   signOutTitle: 'Déconnexion',
-  signOutQuestion: 'Voulez-vous vous déconnecter ?',
+  signOutQuestion: 'Voulez-vous vous déconnecter\u00a0?',
   signOutAskedBy: '{application} demande à vous déconnecter.',
   signOut: 'Se déconnecter',
-  staySignedIn: 'Rester connecté',
+  staySignedIn: 'Garder ma session ouverte',
   everywhere: 'Se déconnecter partout',
   everywhereHint: 'Sur tous vos appareils et de toutes les applications.',
-  signedOut: 'Vous êtes bien déconnecté.',
+  signedOut: 'Votre déconnexion a réussi.',
   mayClose: 'Vous pouvez fermer cette fenêtre.',
 
-  finished: 'Vous êtes déjà connecté',
+  finished: 'Votre session est déjà ouverte',
   finishedText: 'Cette connexion est terminée. Il n’y a plus rien à faire ici.',
   continueTo: 'Continuer vers {application}',
   continueOn: 'Continuer',
@@ -86,10 +86,10 @@ export const fr = translation({
   invalidRedirectUriText:
     'Pour protéger votre compte, nous ne vous y envoyons pas. L’exploitant de l’application doit enregistrer cette adresse.',
   invalidLogout: 'Nous n’avons pas pu vous déconnecter',
-  invalidLogoutText: 'La demande ne correspond pas à cette session. Vous êtes toujours connecté.',
-  invalidLogoutUriText: 'Vous êtes toujours connecté. L’exploitant de l’application doit enregistrer cette adresse.',
+  invalidLogoutText: 'La demande ne correspond pas à cette session. Celle-ci reste ouverte.',
+  invalidLogoutUriText: 'Votre session reste ouverte. L’exploitant de l’application doit enregistrer cette adresse.',
   expired: 'Cette page a expiré',
-  expiredText: 'Elle est restée ouverte trop longtemps. Rien n’est perdu : veuillez recommencer.',
+  expiredText: 'Elle est restée ouverte trop longtemps. Rien n’est perdu\u00a0: veuillez recommencer.',
   otherBrowser: 'Cette connexion a été commencée dans un autre navigateur',
   otherBrowserText:
     'Veuillez continuer là où vous avez commencé, ou recommencer ici. Les cookies doivent être autorisés pour ce site.',

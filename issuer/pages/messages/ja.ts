@@ -6,7 +6,7 @@ export const ja = translation({
 
   signIn: 'サインイン',
   signInTo: '{application} に進みます',
-  reauthenticate: 'ご本人の確認',
+  reauthenticate: 'ご本人確認',
   reasonLogin: '{application} がもう一度サインインすることを求めています。',
   reasonMaxAge: '前回のサインインから時間が経っています。{application} に進むには、もう一度サインインしてください。',
   reasonAcr: '{application} がより確実な本人確認を求めています。',
@@ -31,8 +31,8 @@ export const ja = translation({
 
   consentTitle: 'アクセスの許可',
   consentHeading: '{application} があなたのアカウントへのアクセスを求めています',
-  signedInAs: 'サインイン中',
-  notYou: 'ご本人ではありませんか？',
+  signedInAs: 'サインイン中のアカウント',
+  notYou: '別の方ですか？',
   consentScopes: '求められている許可',
   consentResource: '{resource} で求められている許可',
   consentOrganizations: 'アクセスを許可する組織',
@@ -67,7 +67,7 @@ export const ja = translation({
   finished: 'すでにサインインしています',
   finishedText: 'このサインインは完了しています。ここで行うことはもうありません。',
   continueTo: '{application} に進む',
-  continueOn: '進む',
+  continueOn: '続ける',
   startAgain: '最初からやり直す',
   backTo: '{application} に戻る',
   backToApplication: 'アプリケーションに戻る',

@@ -8,6 +8,7 @@ import {
   prompts,
   responseModes,
 } from '../../interaction/authorization-request.ts'
+import type { PageProblem } from '../../pages/index.ts'
 import type { VerifyIdTokenHint } from '../../tokens/id-token-hint.ts'
 import { acrs } from '../../tokens/sessions/session.ts'
 import { isPublic } from '../clients/client.ts'
@@ -25,13 +26,11 @@ export interface Asked {
   isPushed: boolean
 }
 
-/** What the person is told where the client cannot be. */
-export type RequestProblem = 'unknown_client' | 'client_not_allowed' | 'request_uri' | 'redirect_uri'
-
 interface Check {
+  /** What it looks at, for the log. */
   name: string
   /** Who is told of a refusal: the person by a page, or the client by a redirect. */
-  refusal: RequestProblem | 'redirect'
+  refusal: PageProblem | 'redirect'
   /** Throws an `OAuthError`, or answers members of the checked request. */
   check(asked: Asked): Partial<AuthorizationRequest> | Promise<Partial<AuthorizationRequest>>
 }
@@ -47,10 +46,11 @@ export interface CheckDependencies {
  * to an address before it is proven to be the client's (RFC 6749 §4.1.2.1, RFC 9700 §4.11).
  */
 const checksOf = ({ verifyIdTokenHint, nearestIndicator }: CheckDependencies): readonly Check[] => [
-  { name: 'client_id', refusal: 'unknown_client', check: knownClient },
-  { name: 'type of the application', refusal: 'client_not_allowed', check: clientOfPeople },
-  { name: 'sent ahead', refusal: 'request_uri', check: sentAheadWhereRequired },
-  { name: 'redirect_uri', refusal: 'redirect_uri', check: registeredRedirectUri },
+  { name: 'client_id', refusal: 'invalid_request', check: oneClientId },
+  { name: 'the client', refusal: 'invalid_client', check: registeredClient },
+  { name: 'type of the application', refusal: 'unauthorized_client', check: clientOfPeople },
+  { name: 'sent ahead', refusal: 'invalid_request_uri', check: sentAheadWhereRequired },
+  { name: 'redirect_uri', refusal: 'invalid_redirect_uri', check: registeredRedirectUri },
 
   { name: 'repeated parameters', refusal: 'redirect', check: eachOnce },
   { name: 'request', refusal: 'redirect', check: withoutParameter('request', 'request_not_supported') },
@@ -74,8 +74,8 @@ export type Recipient = Pick<AuthorizationRequest, 'redirectUri' | 'responseMode
 
 export type Checked =
   | { request: AuthorizationRequest }
-  | { error: OAuthError; recipient: Recipient }
-  | { error: OAuthError; problem: RequestProblem }
+  | { check: string; error: OAuthError; recipient: Recipient }
+  | { check: string; error: OAuthError; problem: PageProblem }
 
 export type CheckRequest = (asked: Asked) => Promise<Checked>
 
@@ -84,12 +84,13 @@ export const createCheckRequest = (dependencies: CheckDependencies): CheckReques
   const checks = checksOf(dependencies)
   return async (asked) => {
     const request: Partial<AuthorizationRequest> = {}
-    for (const { refusal, check } of checks) {
+    for (const { name, refusal, check } of checks) {
       try {
         Object.assign(request, await check(asked))
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
-        return refusal === 'redirect' ? { error, recipient: recipientOf(asked) } : { error, problem: refusal }
+        const refused = { check: name, error }
+        return refusal === 'redirect' ? { ...refused, recipient: recipientOf(asked) } : { ...refused, problem: refusal }
       }
     }
     return { request: authorizationRequest.parse(request) }
@@ -127,8 +128,12 @@ export const unknownClient: AskingClient = {
   requirePar: true,
 }
 
-const knownClient = ({ parameters, client }: Asked) => {
+const oneClientId = ({ parameters }: Asked) => {
   if (onlyValueOf(parameters, 'client_id') === undefined) throw invalid('Exactly one client_id is needed.')
+  return {}
+}
+
+const registeredClient = ({ client }: Asked) => {
   if (client === unknownClient) throw new OAuthError('invalid_client', 'There is no such client.')
   return { clientId: client.id }
 }
@@ -268,8 +273,8 @@ export const likelyScopes = (parameters: AuthorizationParameters): readonly stri
 }
 
 /**
- * With a resource, or a default one, a name that is defined nowhere is an error. Otherwise it is ignored (OpenID Connect
- * Core §3.1.2.1).
+ * With a resource, or a default one, a name that is defined nowhere is an error. Otherwise it is ignored (OpenID
+ * Connect Core §3.1.2.1).
  */
 const knownScopes = (asked: Asked) => {
   const { parameters, facts } = asked

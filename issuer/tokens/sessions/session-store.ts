@@ -8,6 +8,8 @@ export const sessionCounts = (s: string): string =>
 
 /** The session of a cookie that counts. */
 export interface FoundSession extends Session {
+  /** Seconds since the person authenticated. */
+  age: number
   /** The cookie is the one before the last rotation. */
   isPrevious: boolean
   /** Its cookie is a day old, so another one is due. */
@@ -20,7 +22,7 @@ const select = statement(
   'session-find',
   `SELECT s.id, s.user_id AS "userId", s.is_persistent AS "isPersistent", s.authenticated_at AS "authenticatedAt",
      s.amr, s.acr, s.interaction, s.created_at AS "createdAt", s.expires_at AS "expiresAt",
-     s.digest <> $1 AS "isPrevious",
+     extract(epoch FROM now() - s.authenticated_at)::float8 AS age, s.digest <> $1 AS "isPrevious",
      s.rotated_at < now() - interval '1 day' AND s.digest = $1 AS "isRotationDue",
      s.last_seen_at < now() - interval '1 minute' AS "isTouchDue"
    FROM sessions s JOIN users u ON u.id = s.user_id AND NOT u.is_suspended

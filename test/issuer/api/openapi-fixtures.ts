@@ -89,6 +89,34 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: new Date(Date.now() + 3_600_000),
   })
 
+  const person = { user_id: user, amr: ['pwd'], acr: 'urn:surrogate:acr:basic', authenticated_at: new Date() }
+  const interaction = JSON.stringify({ interactionEvent: 'SignIn', userId: user, verificationRecords: [] })
+  const inAnHour = new Date(Date.now() + 3_600_000)
+  const browser = `browser ${nonce}`.slice(0, 21)
+  await api.database.knex('sessions').insert({
+    ...person,
+    id: browser,
+    digest: Buffer.from(nonce),
+    is_persistent: false,
+    interaction,
+    first_address: '::1',
+    last_address: '::1',
+    idle_ttl: 3_600,
+    expires_at: inAnHour,
+  })
+  const grant = `ps_${nonce}`.slice(0, 21)
+  await api.database.knex('authorizations').insert({
+    ...person,
+    id: grant,
+    session_id: browser,
+    client_id: application,
+    scopes: ['openid'],
+    resources: [],
+    is_offline: true,
+    interaction,
+    expires_at: inAnHour,
+  })
+
   const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
   await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
 
@@ -97,6 +125,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/users/{userId}': user,
       '/users/{userId}/roles/{roleId}': role,
       '/users/{userId}/personal-access-tokens/{name}': 'laptop',
+      '/users/{userId}/sessions/{sessionId}': browser,
+      '/users/{userId}/grants/{grantId}': grant,
       '/users/{userId}/identities/{target}': 'github',
       '/resources/{id}': resource,
       '/resources/{resourceId}': resource,

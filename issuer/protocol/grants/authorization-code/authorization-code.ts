@@ -2,12 +2,13 @@ import type { Database } from '../../../../platform/database/database.ts'
 import { randomToken } from '../../../../platform/ids.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
+import type { CustomClaims } from '../../../claims/claims.ts'
 import { endAuthorizations } from '../../../tokens/authorizations/end.ts'
 import { grantTypes } from '../../../tokens/grant-types.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Client } from '../../clients/client.ts'
 import { type Attempt, audited } from '../authorization/audit.ts'
-import { type PlanDependencies, type PreparedIssue, planTokens } from '../authorization/plan.ts'
+import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
 import { signsPeopleIn } from '../authorization/signs-people-in.ts'
 import { targetOf } from '../authorization/target.ts'
@@ -16,8 +17,9 @@ import type { Redeemer } from '../redeeming-store.ts'
 import { type CodeFacts, countWrongVerifier, findCodeFacts, redeemCode } from './code-store.ts'
 import { type CodeRequest, checkVerifier, readCodeRequest } from './request.ts'
 
-export interface CodeDependencies extends PlanDependencies {
+export interface CodeDependencies {
   database: Pick<Database, 'query' | 'transaction'>
+  claims: CustomClaims
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
 }
@@ -42,7 +44,7 @@ const unusable = () =>
 
 /** RFC 6749 §4.1.3, RFC 7636, OpenID Connect Core §3.1.3: tokens for the code of an authorization request. */
 export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant => {
-  const { database, audit } = dependencies
+  const { database, claims, audit } = dependencies
 
   const factsOf = ({ digest, organizationId }: CodeRequest, resource: string | undefined) =>
     findCodeFacts(database.query, { digest, resource, organizationId })
@@ -83,7 +85,7 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
     const target = await targetOf(database.query, request, facts, inForce)
     const nonce = facts.nonce ?? undefined
     return {
-      ...(await planTokens(dependencies, { ...attempt, facts }, { target, inForce, nonce })),
+      ...(await planTokens(claims, { ...attempt, facts }, { target, inForce, nonce })),
       attempt,
       code: input.digest,
       refreshToken: facts.isOffline || getsRefreshToken(client) ? randomToken() : undefined,

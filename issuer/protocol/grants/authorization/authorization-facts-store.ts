@@ -39,7 +39,7 @@ export interface AuthorizationFacts {
   consent: { scopes: string[]; resources: Record<string, string[]>; organizations: string[] } | null
   /** What an ID token tells of; null without `openid`. */
   user: UserinfoFacts | null
-  /** `/api/configs/id-token`; see `parseIdTokenSettings`. */
+  /** Of ID tokens, as stored; null: nothing was set. */
   idTokenSettings: unknown
   /** The resource asked for, or else the default one. */
   resource: { id: string; indicator: string; accessTokenTtl: number; isDefault: boolean } | null
@@ -81,7 +81,7 @@ export const authorizationFactsSql = (token: string, columns: string): string =>
         AND g.expires_at > now()) AS consent,
      CASE WHEN 'openid' = ANY (a.scopes) THEN
        (SELECT to_json(told) FROM (SELECT ${userinfoColumns('a.scopes')}) told) END AS "user",
-     ${idTokenSettingsSql} AS "idTokenSettings",
+     CASE WHEN 'openid' = ANY (a.scopes) THEN ${idTokenSettingsSql} END AS "idTokenSettings",
      CASE WHEN r.id IS NOT NULL THEN json_build_object('id', r.id, 'indicator', r.indicator,
        'accessTokenTtl', r.access_token_ttl, 'isDefault', r.is_default) END AS resource,
      (SELECT string_agg(s.name, ' ') FROM scopes s

@@ -26,16 +26,12 @@ export interface PreparedIssue extends PreparedToken {
   }
 }
 
-export interface PlanDependencies {
-  claims: CustomClaims
-}
-
 /** Of an opaque token, in seconds; with an audience, that says. */
 const opaqueTokenTtl = 3600
 
 /** Throws what a script of custom claims throws. */
 export const planTokens = async (
-  { claims }: PlanDependencies,
+  claims: CustomClaims,
   attempt: Attempt & { facts: AuthorizationFacts },
   { target, inForce, nonce }: { target: Target; inForce: readonly string[]; nonce: string | undefined },
 ): Promise<PreparedIssue> => {

@@ -2,13 +2,14 @@ import type { Database, Query } from '../../../../platform/database/database.ts'
 import { randomToken } from '../../../../platform/ids.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
+import type { CustomClaims } from '../../../claims/claims.ts'
 import { endAuthorizations } from '../../../tokens/authorizations/end.ts'
 import { openSuccessor, sealSuccessor } from '../../../tokens/authorizations/successor.ts'
 import { grantTypes } from '../../../tokens/grant-types.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import { type Client, isPublic } from '../../clients/client.ts'
 import { type Attempt, audited } from '../authorization/audit.ts'
-import { type PlanDependencies, type PreparedIssue, planTokens } from '../authorization/plan.ts'
+import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
 import { refused } from '../authorization/refusal.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
 import { signsPeopleIn } from '../authorization/signs-people-in.ts'
@@ -18,8 +19,9 @@ import type { Redeemer } from '../redeeming-store.ts'
 import { findRefreshFacts, findSuccessor, issueWithoutRotation, type RefreshFacts, rotate } from './refresh-store.ts'
 import { type RefreshRequest, readRefreshRequest } from './request.ts'
 
-export interface RefreshDependencies extends PlanDependencies {
+export interface RefreshDependencies {
   database: Pick<Database, 'query' | 'transaction'>
+  claims: CustomClaims
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
   /** How long a token that was replaced still gets the one that replaced it, in seconds. */
@@ -42,7 +44,7 @@ const day = 86_400
 
 /** RFC 6749 §6, OpenID Connect Core §12, RFC 9700 §2.2.2 and §4.14.2. */
 export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
-  const { database, audit, refreshTokenLeeway: leeway } = dependencies
+  const { database, claims, audit, refreshTokenLeeway: leeway } = dependencies
 
   const factsOf = ({ digest, organizationId }: RefreshRequest, resource: string | undefined) =>
     findRefreshFacts(database.query, { digest, resource, organizationId, leeway })
@@ -76,7 +78,7 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     const inForce = input.narrows ? narrowed(request.scopes, facts) : facts.scopes
     const target = await targetOf(database.query, request, facts, inForce)
     // OpenID Connect Core §12.2: "it SHOULD NOT have a nonce Claim".
-    const planned = await planTokens(dependencies, { ...attempt, facts }, { target, inForce, nonce: undefined })
+    const planned = await planTokens(claims, { ...attempt, facts }, { target, inForce, nonce: undefined })
     return { ...planned, input, attempt, use }
   }
 

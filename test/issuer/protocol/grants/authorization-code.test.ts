@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endAuthorizations } from '../../../../issuer/tokens/authorizations/end.ts'
-import { authorize, challengeOf, signIn } from '../../../support/authorizations.ts'
+import { authorize, challengeOf, refresh, signIn } from '../../../support/authorizations.ts'
 import { request, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
 
@@ -104,17 +104,34 @@ describe('a code', () => {
     await issuer.grantUser(person.id, resource, ['read'], 'Reader')
     const code = await authorize(issuer, client, person.id, {
       scopes: ['openid', 'roles', 'custom_data', 'urn:logto:scope:organizations', 'urn:logto:scope:organization_roles'],
-      isOffline: false,
     })
     const answer = await code.redeem()
     const claims = decodeJwt(answer.body.id_token)
     expect(claims).toMatchObject({ roles: ['Reader'], organizations: [], organization_roles: [] })
     expect(claims.exp! - claims.iat!).toBe(60)
-    expect(claims).not.toHaveProperty('custom_data')
+    for (const name of ['custom_data', 'organization_data']) expect(claims).not.toHaveProperty(name)
     const me = await request(`${issuer.url}/oidc/me`, {
       headers: { authorization: `Bearer ${answer.body.access_token}` },
     })
-    expect(me.body).toMatchObject({ custom_data: { plan: 'gold' }, roles: ['Reader'], organizations: [] })
+    const told = { custom_data: { plan: 'gold' }, roles: ['Reader'], organizations: [], organization_data: [] }
+    expect(me.body).toMatchObject(told)
+    const settings = { enabledExtendedClaims: ['custom_data'] }
+    expect(await issuer.api('PUT', '/configs/id-token', settings)).toMatchObject({ status: 200 })
+    const { body: later } = await refresh(issuer, client, answer.body.refresh_token, {}, { instance: 1 })
+    expect(decodeJwt(later.id_token)).toMatchObject({ custom_data: { plan: 'gold' } })
+    expect(decodeJwt(later.id_token)).not.toHaveProperty('roles')
+    await issuer.sql('DELETE FROM settings')
+  })
+
+  test('gives an ID token that is signed as its client asks', async () => {
+    const client = await issuer.createApplication()
+    await issuer.sql(
+      `UPDATE applications SET oidc_client_metadata = '{"idTokenSignedResponseAlg": "RS256"}' WHERE id = $1`,
+      [client.id],
+    )
+    const { body } = await (await authorize(issuer, client, user.id)).redeem()
+    const keys = createRemoteJWKSet(new URL(`${issuer.url}/oidc/jwks`))
+    await jwtVerify(body.id_token, keys, { issuer: issuer.issuer, audience: client.id, algorithms: ['RS256'] })
   })
 
   test('for a resource gives what the person holds there now, in the order of the request', async () => {

@@ -1,0 +1,105 @@
+import { loadConfig } from '../../platform/config.ts'
+import { StartupError } from '../../platform/startup-error.ts'
+import { parseOptions } from '../cli/options.ts'
+import { settings } from '../cli/settings.ts'
+import { createBrowser, type Hop } from '../login/browser.ts'
+import { askPassword, secretFile } from '../login/password.ts'
+import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../login/sign-in.ts'
+
+/**
+ * `surrogate login`: signs a person in over the issuer's pages and shows every step and the tokens. 0 done, 1 the
+ * sign-in was refused or something is not as it should be.
+ */
+export const loginCommand = async (args: readonly string[]): Promise<number> => {
+  const { values } = parseOptions(args, {
+    issuer: { type: 'string', default: 'http://localhost:3001/oidc' },
+    client: { type: 'string' },
+    user: { type: 'string' },
+    'redirect-uri': { type: 'string' },
+    scope: { type: 'string', default: 'openid profile' },
+    resource: { type: 'string', multiple: true, default: [] },
+    prompt: { type: 'string' },
+    acr: { type: 'string' },
+    'max-age': { type: 'string' },
+    'password-file': { type: 'string' },
+    'client-secret-file': { type: 'string' },
+    consent: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  })
+  const { LOGIN_PASSWORD, LOGIN_CLIENT_SECRET } = loadConfig(settings.login, process.env)
+  const issuer = issuerAddress(values.issuer)
+  const clientId = needed(values.client, '--client', 'the id of an application')
+  const user = needed(values.user, '--user', 'a user name, e-mail address or phone number')
+  const redirectUri = needed(values['redirect-uri'], '--redirect-uri', 'one that the application has registered')
+  if (!URL.canParse(redirectUri)) throw new StartupError('--redirect-uri is no address.', { hint: usage })
+  const { 'password-file': passwordFile, 'client-secret-file': secretFileName } = values
+  const clientSecret = secretFileName === undefined ? LOGIN_CLIENT_SECRET : await secretFile(secretFileName)
+  const password =
+    passwordFile === undefined ? (LOGIN_PASSWORD ?? (await askPassword(user))) : await secretFile(passwordFile)
+  if (password.reveal() === '') throw new StartupError('The password is empty.', { hint: usage })
+
+  const hops: Hop[] = []
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const onHop = (hop: Hop): void => {
+    if (values.json) hops.push(hop)
+    else say(hopLine(hop))
+  }
+  const options: SignInOptions = {
+    issuer,
+    clientId,
+    clientSecret,
+    redirectUri,
+    user,
+    password,
+    scope: values.scope,
+    resources: values.resource,
+    parameters: { prompt: values.prompt, acr_values: values.acr, max_age: values['max-age'] },
+    consent: values.consent,
+    browser: createBrowser({ onHop }),
+  }
+  try {
+    const signedIn = await signIn(options)
+    if (values.json) say(JSON.stringify({ ok: true, hops, ...signedIn }, null, 2))
+    else for (const line of resultLines(signedIn)) say(line)
+    return 0
+  } catch (error) {
+    if (!(error instanceof SignInFailed)) throw error
+    if (values.json) say(JSON.stringify({ ok: false, hops, problem: error.message }, null, 2))
+    else say(`\n✗ ${error.message}`)
+    return 1
+  }
+}
+
+const usage = 'See surrogate login --help and docs/integrators.md.'
+
+const needed = (value: string | undefined, name: string, meaning: string): string => {
+  if (value === undefined || value === '') throw new StartupError(`${name} is missing: ${meaning}.`, { hint: usage })
+  return value
+}
+
+/** A password goes there: in the clear only on this machine. */
+const issuerAddress = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:')
+    throw new StartupError('--issuer must be an address that begins with https://.', { hint: usage })
+  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  if (url.protocol === 'http:' && !isHere)
+    throw new StartupError('--issuer must be https: the password would cross the network in the clear.', {
+      hint: usage,
+    })
+  return url
+}
+
+const hopLine = ({ method, url, fields, status, location, title }: Hop): string => {
+  const sent = fields === undefined ? '' : ` (${fields.join(', ')})`
+  const answered = location === undefined ? (title === undefined ? '' : ` "${title}"`) : ` → ${location}`
+  return `${method.padEnd(4)} ${url}${sent}\n     ${status}${answered}`
+}
+
+const resultLines = ({ tokens, idToken, accessToken }: SignedIn): string[] => [
+  '',
+  ...(idToken ? ['ID token, verified:', JSON.stringify(idToken, null, 2)] : []),
+  ...(accessToken ? ['Access token:', JSON.stringify(accessToken, null, 2)] : []),
+  'Answer of the token endpoint:',
+  JSON.stringify(tokens, null, 2),
+]

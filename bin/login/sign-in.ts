@@ -1,0 +1,337 @@
+import { hash, randomBytes } from 'node:crypto'
+import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
+import { z } from 'zod'
+import type { Secret } from '../../platform/secret.ts'
+import type { Answer, Browser } from './browser.ts'
+import { type HtmlForm, type HtmlPage, submissionOf } from './html-page.ts'
+
+/**
+ * Signs a person in as a browser without scripts and an application together do: OpenID Connect's code flow with PKCE,
+ * over the issuer's own pages. Throws `SignInFailed` where it cannot go on.
+ */
+export interface SignInOptions {
+  issuer: URL
+  clientId: string
+  /** Of a confidential application. */
+  clientSecret: Secret | undefined
+  redirectUri: string
+  user: string
+  password: Secret
+  scope: string
+  resources: readonly string[]
+  /** More parameters of the authorization request: `prompt`, `max_age`, `acr_values`. */
+  parameters: Readonly<Record<string, string | undefined>>
+  /** Whether consent is given when it is asked for. */
+  consent: boolean
+  browser: Browser
+}
+
+export interface SignedIn {
+  /** What the token endpoint answered. */
+  tokens: TokenAnswer
+  /** Verified claims of the ID token. */
+  idToken: JWTPayload | undefined
+  /** Of the access token where it is a JWT; not verified, since that is for the resource to do. */
+  accessToken: JWTPayload | undefined
+}
+
+/** The sign-in was refused, or something of it is not as it should be. The message is for whoever runs the command. */
+export class SignInFailed extends Error {
+  override readonly name = 'SignInFailed'
+}
+
+export const signIn = async (options: SignInOptions): Promise<SignedIn> => {
+  const metadata = await discover(options)
+  const request = authorizationRequest(options, metadata)
+  const answer = await walkPages(options, await options.browser.open(request.url))
+  const code = codeOf(answer, { state: request.state, metadata })
+  const tokens = await redeem(options, metadata, { code, verifier: request.verifier })
+  const idToken =
+    tokens.id_token === undefined ? undefined : await verifyIdToken(options, metadata, tokens.id_token, request.nonce)
+  if (idToken === undefined && options.scope.split(' ').includes('openid'))
+    throw new SignInFailed('The answer of the token endpoint holds no ID token, although openid was asked for.')
+  return { tokens, idToken, accessToken: claimsOf(tokens.access_token) }
+}
+
+const metadataSchema = z.object({
+  issuer: z.string(),
+  authorization_endpoint: z.url(),
+  token_endpoint: z.url(),
+  jwks_uri: z.url(),
+  authorization_response_iss_parameter_supported: z.boolean().default(false),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
+})
+type Metadata = z.infer<typeof metadataSchema>
+
+/** OpenID Connect Discovery 1.0 §4. */
+const discover = async ({ issuer, browser }: SignInOptions): Promise<Metadata> => {
+  const base = issuer.href.replace(/\/$/, '')
+  const answer = await browser.call(new URL(`${base}/.well-known/openid-configuration`))
+  const parsed = metadataSchema.safeParse(answer.status === 200 ? json(answer) : undefined)
+  if (!parsed.success) {
+    throw new SignInFailed(
+      `${base} tells nothing of a sign-in: its discovery answered ${answer.status}. The address of an issuer ends in /oidc.`,
+    )
+  }
+  const metadata = parsed.data
+  // §4.3: whoever answers must be who was asked.
+  if (metadata.issuer !== base) throw new SignInFailed(`The issuer at ${base} says that it is ${metadata.issuer}.`)
+  for (const endpoint of [metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri]) {
+    if (new URL(endpoint).origin !== issuer.origin)
+      throw new SignInFailed(`${endpoint} is at another address than its issuer: no password is sent there.`)
+  }
+  return metadata
+}
+
+const random = () => randomBytes(32).toString('base64url')
+
+/** OpenID Connect Core §3.1.2.1, RFC 7636 §4.3, RFC 8707 §2. */
+const authorizationRequest = (options: SignInOptions, metadata: Metadata) => {
+  const { clientId, redirectUri, scope, resources, parameters } = options
+  const [state, nonce, verifier] = [random(), random(), random()]
+  const url = new URL(metadata.authorization_endpoint)
+  const members = {
+    client_id: clientId,
+    response_type: 'code',
+    redirect_uri: redirectUri,
+    scope,
+    state,
+    nonce,
+    code_challenge: hash('sha256', verifier, 'base64url'),
+    code_challenge_method: 'S256',
+    ...parameters,
+  }
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) url.searchParams.append(name, value)
+  for (const resource of resources) url.searchParams.append('resource', resource)
+  return { url, state, nonce, verifier }
+}
+
+/** What to do on a page. The first row that knows a form of it answers. */
+interface Step {
+  name: string
+  knows(form: HtmlForm): boolean
+  fill(form: HtmlForm, page: HtmlPage, options: SignInOptions): URLSearchParams
+  /** Whether seeing it twice means that it was refused. */
+  once: boolean
+}
+
+const choice = ({ buttons }: HtmlForm, value: string) =>
+  buttons.find((button) => button.name === 'choice' && button.value === value)
+
+const steps: readonly Step[] = [
+  {
+    name: 'the sign-in',
+    once: true,
+    knows: ({ fields }) => fields.some(({ type }) => type === 'password'),
+    fill(form, _page, { user, password }) {
+      const secret = form.fields.find(({ type }) => type === 'password')!
+      const identifier = form.fields.find(
+        ({ type, isReadOnly }) => ['text', 'email', 'tel'].includes(type) && !isReadOnly,
+      )
+      return submissionOf(form, {
+        values: { ...(identifier && { [identifier.name]: user }), [secret.name]: password.reveal() },
+        pressed: choice(form, 'sign_in') ?? form.buttons[0],
+      })
+    },
+  },
+  {
+    name: 'the choice of an account',
+    once: true,
+    knows: (form) => choice(form, 'continue') !== undefined,
+    fill: (form) => submissionOf(form, { pressed: choice(form, 'continue') }),
+  },
+  {
+    name: 'the consent',
+    once: true,
+    knows: (form) => choice(form, 'allow') !== undefined,
+    fill(form, page, { consent }) {
+      if (!consent) throw new SignInFailed(`The application asks for consent; --consent gives it. ${said(page)}`)
+      return submissionOf(form, { pressed: choice(form, 'allow') })
+    },
+  },
+]
+
+/** Redirects and pages together; more than any sign-in needs. */
+const mostHops = 20
+
+/** From page to page until the issuer sends the browser back to the application: the address it is sent to. */
+const walkPages = async (options: SignInOptions, first: Answer): Promise<URL> => {
+  const { browser, issuer, redirectUri } = options
+  const done = new Set<Step>()
+  let answer = first
+  for (let hop = 0; hop < mostHops; hop += 1) {
+    const { status, location } = answer
+    if (status >= 300 && status < 400) {
+      if (location === undefined) throw new SignInFailed(`The issuer answered ${status} without saying where to go on.`)
+      if (leadsTo(location, redirectUri)) return location
+      if (location.origin !== issuer.origin)
+        throw new SignInFailed(`The sign-in goes on at ${location.origin}, which is not the issuer: it ends here.`)
+      // 307 and 308 would repeat the body, with the password in it.
+      if (status === 307 || status === 308) throw new SignInFailed(`The issuer answered ${status} to a form.`)
+      answer = await browser.open(location)
+      continue
+    }
+    answer = await submitPage(options, answer, done)
+  }
+  throw new SignInFailed(`After ${mostHops} requests the sign-in is not over.`)
+}
+
+const submitPage = async (options: SignInOptions, answer: Answer, done: Set<Step>): Promise<Answer> => {
+  const { url, status, page } = answer
+  if (!page) throw new SignInFailed(`The issuer answered ${status} without a page.${errorIn(answer)}`)
+  for (const step of steps) {
+    const form = page.forms.find((one) => one.method === 'post' && step.knows(one))
+    if (!form) continue
+    // The page again: what was entered is wrong, or not enough.
+    if (step.once && done.has(step)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`)
+    done.add(step)
+    const target = form.action === '' ? url : URL.parse(form.action, url.href)
+    if (target?.origin !== url.origin)
+      throw new SignInFailed(`The form of ${step.name} leads to another host than the issuer's: nothing is sent there.`)
+    return options.browser.submit(target, step.fill(form, page, options))
+  }
+  throw new SignInFailed(`The issuer answered ${status} with a page that this command does not know: ${said(page)}`)
+}
+
+const said = ({ alerts, title, text }: HtmlPage): string => {
+  const told = alerts.length > 0 ? alerts.join(' ') : `${title}: ${text}`
+  return told.length > 400 ? `${told.slice(0, 400)}…` : told
+}
+
+/** Same address; parameters of its own stay, the answer adds some. */
+const leadsTo = (location: URL, redirectUri: string): boolean => {
+  const wanted = new URL(redirectUri)
+  return (
+    location.protocol === wanted.protocol &&
+    location.host === wanted.host &&
+    location.pathname === wanted.pathname &&
+    [...wanted.searchParams].every(([name, value]) => location.searchParams.getAll(name).includes(value))
+  )
+}
+
+/**
+ * RFC 6749 §4.1.2, RFC 9207 §2.4: before anything else is believed, the answer must be of this request and this issuer.
+ */
+const codeOf = ({ searchParams }: URL, expected: { state: string; metadata: Metadata }): string => {
+  const { state, metadata } = expected
+  const only = (name: string): string | undefined => {
+    const values = searchParams.getAll(name)
+    if (values.length > 1) throw new SignInFailed(`The answer to the application names ${name} more than once.`)
+    return values[0]
+  }
+  if (only('state') !== state) throw new SignInFailed('The answer to the application has another state.')
+  const iss = only('iss')
+  if (iss !== metadata.issuer && (iss !== undefined || metadata.authorization_response_iss_parameter_supported))
+    throw new SignInFailed(
+      `The answer to the application is of ${iss === undefined ? 'no issuer' : JSON.stringify(iss)}.`,
+    )
+  const error = only('error')
+  if (error !== undefined) {
+    const description = only('error_description')
+    throw new SignInFailed(
+      printable(`The application is told ${error}${description === undefined ? '' : `: ${description}`}`),
+    )
+  }
+  const code = only('code')
+  if (code === undefined) throw new SignInFailed('The answer to the application holds neither a code nor an error.')
+  return code
+}
+
+const tokenAnswer = z.looseObject({
+  access_token: z.string(),
+  token_type: z.string(),
+  expires_in: z.number().optional(),
+  scope: z.string().optional(),
+  refresh_token: z.string().optional(),
+  id_token: z.string().optional(),
+})
+export type TokenAnswer = z.infer<typeof tokenAnswer>
+
+/** RFC 6749 §4.1.3; RFC 8707 §2.2: a token is for one resource, the first that was asked for. */
+const redeem = async (
+  options: SignInOptions,
+  { token_endpoint }: Metadata,
+  { code, verifier }: { code: string; verifier: string },
+): Promise<TokenAnswer> => {
+  const { browser, clientId, clientSecret, redirectUri, resources } = options
+  const form = new URLSearchParams({
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+    client_id: clientId,
+    ...(resources[0] !== undefined && { resource: resources[0] }),
+  })
+  const authorization = clientSecret && basic(clientId, clientSecret)
+  const answer = await browser.call(new URL(token_endpoint), { form, authorization })
+  const parsed = tokenAnswer.safeParse(json(answer))
+  if (answer.status !== 200 || !parsed.success)
+    throw new SignInFailed(`The token endpoint answered ${answer.status}.${errorIn(answer)}`)
+  return parsed.data
+}
+
+/** RFC 6749 §2.3.1: both are form-encoded first. */
+const basic = (id: string, secret: Secret): string => {
+  const encoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
+  return `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret.reveal())}`).toString('base64')}`
+}
+
+/** OpenID Connect Core §3.1.3.7. */
+const verifyIdToken = async (
+  { browser, clientId }: SignInOptions,
+  { issuer, jwks_uri, id_token_signing_alg_values_supported: supported }: Metadata,
+  idToken: string,
+  nonce: string,
+): Promise<JWTPayload> => {
+  const asymmetric = ['ES256', 'RS256', 'EdDSA']
+  const keys = json(await browser.call(new URL(jwks_uri)))
+  try {
+    const { payload } = await jwtVerify(idToken, createLocalJWKSet(keys as never), {
+      issuer,
+      audience: clientId,
+      algorithms: supported?.filter((name) => asymmetric.includes(name)) ?? asymmetric,
+      requiredClaims: ['sub', 'iat', 'exp'],
+    })
+    if (payload['nonce'] !== nonce) throw new SignInFailed('The ID token has another nonce.')
+    return payload
+  } catch (cause) {
+    if (cause instanceof SignInFailed) throw cause
+    const because = cause instanceof errors.JOSEError ? cause.message : 'it cannot be read'
+    throw new SignInFailed(`The ID token is not valid: ${because}.`, { cause })
+  }
+}
+
+const claimsOf = (token: string): JWTPayload | undefined => {
+  try {
+    return decodeJwt(token)
+  } catch {
+    // Opaque.
+    return undefined
+  }
+}
+
+const json = ({ body }: Answer): unknown => {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+const oauthError = z.object({
+  error: z.string(),
+  error_description: z.string().optional(),
+  reason: z.string().optional(),
+})
+
+/** What an error of OAuth says, to be appended. */
+const errorIn = (answer: Answer): string => {
+  const { data } = oauthError.safeParse(json(answer))
+  if (!data) return ''
+  const { error, error_description: description, reason } = data
+  return printable(
+    ` ${error}${reason === undefined ? '' : ` (${reason})`}${description === undefined ? '' : `: ${description}`}`,
+  )
+}
+
+const printable = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, 400)

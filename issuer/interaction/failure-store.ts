@@ -1,0 +1,125 @@
+import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import { leaveTurn, type NewProof, takesTurn, verifiedProof, verifiedProofValues } from './interaction-store.ts'
+
+/** How often somebody may fail, and for how long nobody gets in after that. */
+export interface LockoutPolicy {
+  /** Within `windowSeconds`. The one after that is not looked at. */
+  attempts: number
+  windowSeconds: number
+  /** Of the first lock; each further one is twice as long, a day at most. */
+  lockSeconds: number
+}
+
+export const lockoutDefaults: LockoutPolicy = { attempts: 10, windowSeconds: 900, lockSeconds: 900 }
+
+/** Of everybody behind one address together. It is never locked: the window ends. */
+export const addressPolicy = { attempts: 100, windowSeconds: 600 } as const
+
+const longestLockSeconds = 86_400
+
+const addressWindow = `interval '${addressPolicy.windowSeconds} seconds'`
+const isOver = `(f.locked_until <= now() OR (f.locked_until IS NULL AND f.since <= now() - $5 * interval '1 second'))`
+
+// Every attempt counts as a failure until it succeeded, so that attempts at the same time count too. One more than are
+// allowed stands for all that are refused. Everybody locks in this order: interaction, address, account.
+const count = statement(
+  'sign-in-failure-count',
+  `WITH turn AS (${takesTurn}),
+   address AS (
+     INSERT INTO sign_in_failures AS f (key, count, since) SELECT $2, 1, now() FROM turn
+     ON CONFLICT (key) DO UPDATE SET
+       count = CASE WHEN f.since <= now() - ${addressWindow} THEN 1 ELSE least(f.count + 1, ${addressPolicy.attempts} + 1) END,
+       since = CASE WHEN f.since <= now() - ${addressWindow} THEN now() ELSE f.since END,
+       updated_at = now()
+     RETURNING count),
+   account AS (
+     INSERT INTO sign_in_failures AS f (key, count, since)
+     SELECT $3, 1, now() FROM address WHERE address.count <= ${addressPolicy.attempts}
+     ON CONFLICT (key) DO UPDATE SET
+       count = CASE WHEN f.locked_until > now() THEN $4::integer + 1 WHEN ${isOver} THEN 1
+         ELSE least(f.count + 1, $4::integer + 1) END,
+       since = CASE WHEN ${isOver} THEN now() ELSE f.since END,
+       locked_until = CASE WHEN f.locked_until > now() THEN f.locked_until END,
+       updated_at = now()
+     RETURNING count, locked_until)
+   SELECT (SELECT count FROM address) AS "ofAddress", account.count AS "ofAccount",
+     ceil(extract(epoch FROM coalesce(account.locked_until, now() + $5 * interval '1 second') - now()) / 60)::integer AS minutes
+   FROM turn LEFT JOIN account ON true`,
+)
+
+export interface Counted {
+  /** Which attempt it is; beyond those allowed it is not looked at. */
+  ofAddress: number
+  /** Null when the address was refused. */
+  ofAccount: number | null
+  /** How long to wait when it is refused. */
+  minutes: number
+}
+
+export interface FailureKeys {
+  address: Buffer
+  account: Buffer
+}
+
+/**
+ * Counts an attempt, and commits it, before anything is verified. Undefined when it is not this one's turn: another
+ * attempt in the same interaction is under way, or the interaction is over.
+ */
+export const countAttempt = async (
+  query: Query,
+  interactionId: string,
+  keys: FailureKeys,
+  { attempts, windowSeconds }: LockoutPolicy,
+): Promise<Counted | undefined> =>
+  (await query<Counted>(count, [interactionId, keys.address, keys.account, attempts, windowSeconds]))[0]
+
+// A success at the address is none of its failures.
+const forgiveAddress = (key: string, after: string) => `address AS (
+     UPDATE sign_in_failures SET count = greatest(count - 1, 0)
+     FROM (SELECT count(*) AS total FROM ${after}) before_it
+     WHERE key = ${key} AND count BETWEEN 1 AND ${addressPolicy.attempts} RETURNING key)`
+
+const succeed = statement(
+  'sign-in-success',
+  `WITH ${verifiedProof(`,
+   ${forgiveAddress('$7', 'proof')},
+   account AS (DELETE FROM sign_in_failures USING (SELECT count(*) AS total FROM address) before_it WHERE key = $8)`)}
+   SELECT id FROM proof`,
+)
+
+/** Keeps the proof and forgets the failures of the account. False when the interaction is over. */
+export const succeedAttempt = async (query: Query, keys: FailureKeys, proof: NewProof): Promise<boolean> =>
+  (await query(succeed, [...verifiedProofValues(proof), keys.address, keys.account])).length > 0
+
+const forgive = statement(
+  'sign-in-failure-forgive',
+  `WITH turn AS (SELECT), ${forgiveAddress('$1', 'turn')}
+   UPDATE sign_in_failures SET count = greatest(count - 1, 0)
+   FROM (SELECT count(*) AS total FROM address) before_it WHERE key = $2 AND count BETWEEN 1 AND $3::integer`,
+)
+
+/** The attempt was not one: nothing was verified, or what was proven was right. */
+export const forgiveAttempt = async (
+  query: Query,
+  interactionId: string,
+  keys: FailureKeys,
+  { attempts }: LockoutPolicy,
+): Promise<void> => {
+  await query(forgive, [keys.address, keys.account, attempts])
+  await leaveTurn(query, interactionId)
+}
+
+const lock = statement(
+  'sign-in-failure-lock',
+  `UPDATE sign_in_failures SET locks = locks + 1, updated_at = now(),
+     locked_until = now() + least($3 * power(2, least(locks, 16)), ${longestLockSeconds}) * interval '1 second'
+   WHERE key = $1 AND count >= $2 AND (locked_until IS NULL OR locked_until <= now())
+   RETURNING key`,
+)
+
+/** After the last attempt that is allowed has failed. False when there was a success meanwhile. */
+export const lockAccount = async (
+  trx: Transaction,
+  key: Buffer,
+  { attempts, lockSeconds }: LockoutPolicy,
+): Promise<boolean> => (await queryOf(trx)(lock, [key, attempts, lockSeconds])).length > 0

@@ -1,0 +1,256 @@
+import { z } from 'zod'
+import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
+import { type AuditEntry, logPayload } from '../base/audit/log-store.ts'
+import type { AuthorizationClient } from './authorization-client.ts'
+import {
+  type AuthorizationClientRow,
+  authorizationClientColumns,
+  toAuthorizationClient,
+} from './authorization-client-store.ts'
+import { type AuthorizationRequest, authorizationRequest } from './authorization-request.ts'
+import { type InteractionState, interactionState } from './interaction-state.ts'
+import { type Proof, type ProofData, type ProofKindName, proofData, proofKinds } from './proofs.ts'
+
+/** An authorization request that waits for a person. */
+export interface Interaction {
+  id: string
+  /** Digest of the cookie of the one browser that it belongs to. */
+  browser: Buffer
+  client: AuthorizationClient
+  request: AuthorizationRequest
+  state: InteractionState
+  proofs: readonly Proof[]
+  isFinished: boolean
+  /** Neither finished nor expired. */
+  isOpen: boolean
+  /** Where it led, sealed; for some seconds. */
+  redirect: Buffer | null
+}
+
+/** How long a person may take. */
+const life = `interval '1 hour'`
+/** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
+const proofLife = `interval '10 minutes'`
+/** How long the same redirect is answered again. */
+const redirectLife = `interval '10 seconds'`
+
+const logged = (from: string, [id, entry]: readonly [id: string, entry: string]) =>
+  `INSERT INTO logs (id, key, result, application_id, user_id, payload)
+     SELECT ${id}, e.key, e.result, e."applicationId", e."userId", ${entry}::jsonb
+     FROM ${from}, jsonb_to_record(${entry}::jsonb) AS e (key text, result text, "applicationId" text, "userId" text)`
+
+// The cookie of a browser is taken up only where it is known: one that somebody planted is replaced.
+const insert = statement(
+  'interaction-insert',
+  `WITH open AS (
+     SELECT count(*) AS total FROM (
+       SELECT FROM interactions WHERE address = $4 AND finished_at IS NULL AND expires_at > now() LIMIT $7) AS waiting),
+   made AS (
+     INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
+     SELECT $1, CASE WHEN $2::bytea IS NULL THEN $3
+         WHEN EXISTS (SELECT FROM interactions WHERE browser = $2 AND expires_at > now()) THEN $2
+         WHEN EXISTS (SELECT FROM pushed_requests WHERE browser = $2 AND expires_at > now()) THEN $2 ELSE $3 END,
+       $4, $5, $6::jsonb, now() + ${life}
+     FROM open WHERE $7 = 0 OR open.total < $7
+     RETURNING browser = $3 AS is_new),
+   log AS (${logged('made', ['$8', '$9'])})
+   SELECT is_new AS "isNewBrowser" FROM made`,
+)
+
+export interface NewInteraction {
+  id: string
+  request: AuthorizationRequest
+  /** Digests of the cookie that the browser has, if any, and of the one that it gets if that is not known. */
+  browser: { known: Buffer | undefined; fresh: Buffer }
+  /** See `addressKey`. */
+  address: string
+  /** Open interactions of one address; 0: any number. */
+  limit: number
+  audit: AuditEntry
+}
+
+/** Undefined when the address has too many. Else whether the browser gets the fresh cookie. */
+export const insertInteraction = async (
+  query: Query,
+  { id, request, browser, address, limit, audit }: NewInteraction,
+): Promise<{ isNewBrowser: boolean } | undefined> => {
+  const values = [
+    id,
+    browser.known ?? null,
+    browser.fresh,
+    address,
+    request.clientId,
+    JSON.stringify(request),
+    limit,
+    newId(),
+    JSON.stringify(logPayload(audit)),
+  ]
+  return (await query<{ isNewBrowser: boolean }>(insert, values))[0]
+}
+
+const select = statement(
+  'interaction-find',
+  `SELECT i.id, i.browser, i.client_id AS "clientId", i.request, i.state, i.finished_at IS NOT NULL AS "isFinished",
+     i.finished_at IS NULL AND i.expires_at > now() AS "isOpen",
+     CASE WHEN i.finished_at > now() - ${redirectLife} THEN i.redirect END AS redirect,
+     (SELECT json_agg(json_build_object('id', p.id, 'kind', p.kind, 'userId', p.user_id, 'data', p.data) ORDER BY p.id)
+      FROM proofs p
+      WHERE p.interaction_id = i.id AND p.user_id = i.user_id AND p.purpose = 'sign_in' AND p.verified_at IS NOT NULL
+        AND p.consumed_at IS NULL AND p.expires_at > now()) AS proofs,
+     ${authorizationClientColumns}
+   FROM interactions i JOIN applications a ON a.id = i.client_id WHERE i.id = $1`,
+)
+
+interface Row extends AuthorizationClientRow {
+  id: string
+  browser: Buffer
+  clientId: string
+  request: unknown
+  state: unknown
+  isFinished: boolean
+  isOpen: boolean
+  redirect: Buffer | null
+  proofs: unknown
+}
+
+const storedProofs = z
+  .array(
+    z.object({
+      id: z.string(),
+      kind: z.enum(Object.keys(proofKinds) as [ProofKindName, ...ProofKindName[]]),
+      userId: z.string(),
+      data: proofData,
+    }),
+  )
+  .nullable()
+
+export const findInteraction = async (transaction: Transaction, id: string): Promise<Interaction | undefined> => {
+  const [row] = await queryOf(transaction)<Row>(select, [id])
+  if (!row) return undefined
+  const { browser, isFinished, isOpen, redirect } = row
+  return {
+    id,
+    browser,
+    client: toAuthorizationClient(row.clientId, row),
+    request: authorizationRequest.parse(row.request),
+    state: interactionState.parse(row.state),
+    proofs: storedProofs.parse(row.proofs) ?? [],
+    isFinished,
+    isOpen,
+    redirect,
+  }
+}
+
+const lock = statement('interaction-lock', 'SELECT id FROM interactions WHERE id = $1 FOR UPDATE')
+
+/** As it is when everybody who held it is done; it stays so until the transaction ends. */
+export const lockInteraction = async (trx: Transaction, id: string): Promise<Interaction | undefined> => {
+  // Two statements: the second sees what others committed while the first waited.
+  await queryOf(trx)(lock, [id])
+  return findInteraction(trx, id)
+}
+
+const isOpen = 'finished_at IS NULL AND expires_at > now()'
+
+const status = statement('interaction-is-open', `SELECT id FROM interactions WHERE id = $1 AND ${isOpen}`)
+
+export const isInteractionOpen = async (query: Query, id: string): Promise<boolean> =>
+  (await query(status, [id])).length > 0
+
+const decide = statement(
+  'interaction-decide',
+  `UPDATE interactions SET state = state || $2::jsonb WHERE id = $1 AND ${isOpen}`,
+)
+
+/** Keeps what the person decided, beside what is kept already. */
+export const keepDecision = async (trx: Transaction, id: string, decision: InteractionState): Promise<void> => {
+  await queryOf(trx)(decide, [id, JSON.stringify(decision)])
+}
+
+const finish = statement(
+  'interaction-finish',
+  `WITH finished AS (
+     UPDATE interactions SET finished_at = now(), redirect = $2, state = state || $3::jsonb
+     WHERE id = $1 AND ${isOpen} RETURNING id),
+   consumed AS (
+     UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM finished) AND consumed_at IS NULL),
+   log AS (${logged('finished', ['$4', '$5'])})
+   SELECT id FROM finished`,
+)
+
+/** Uses it up, with its proofs. False: somebody else has. */
+export const finishInteraction = async (
+  trx: Transaction,
+  id: string,
+  { redirect, decision, audit }: { redirect: Buffer; decision: InteractionState; audit: AuditEntry },
+): Promise<boolean> => {
+  const values = [id, redirect, JSON.stringify(decision), newId(), JSON.stringify(logPayload(audit))]
+  return (await queryOf(trx)(finish, values)).length > 0
+}
+
+const voidAll = statement(
+  'interaction-void-proofs',
+  'UPDATE proofs SET consumed_at = now() WHERE interaction_id = $1 AND consumed_at IS NULL',
+)
+
+/** What was proven counts no more. */
+export const voidProofs = async (trx: Transaction, id: string): Promise<void> => {
+  await queryOf(trx)(voidAll, [id])
+}
+
+const erase = statement(
+  'interaction-erase-redirects',
+  `UPDATE interactions SET redirect = NULL WHERE redirect IS NOT NULL AND finished_at < now() - ${redirectLife}`,
+)
+
+/** Erases the sealed redirects whose time is over. */
+export const eraseRedirects = async (query: Query): Promise<void> => {
+  await query(erase, [])
+}
+
+// One proof of each kind counts, and all are of one person: those of somebody else end here.
+export const verifiedProof = (more: string): string => `interaction AS (
+     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
+     WHERE id = $1 AND ${isOpen} RETURNING id),
+   void AS (
+     UPDATE proofs SET consumed_at = now()
+     WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL
+       AND (kind = $5 OR user_id IS DISTINCT FROM $2)),
+   proof AS (
+     INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
+     SELECT $4, id, $2, $5, 'sign_in', $6::jsonb, now(), now() + ${proofLife} FROM interaction RETURNING id)${more}`
+
+export interface NewProof {
+  interactionId: string
+  userId: string
+  kind: ProofKindName
+  data: ProofData
+  decision: InteractionState
+}
+
+/** The values of `verifiedProof`. */
+export const verifiedProofValues = ({ interactionId, userId, kind, data, decision }: NewProof): unknown[] => [
+  interactionId,
+  userId,
+  JSON.stringify(decision),
+  newId(),
+  kind,
+  JSON.stringify(data),
+]
+
+/** Whose turn it is to have a proof verified, for `turnSeconds` at most. */
+export const turnSeconds = 5
+export const takesTurn = `UPDATE interactions
+     SET state = state || jsonb_build_object('busyUntil', extract(epoch FROM now()) + ${turnSeconds})
+     WHERE id = $1 AND ${isOpen} AND coalesce((state->>'busyUntil')::float8, 0) < extract(epoch FROM now())
+     RETURNING id`
+
+const leave = statement(
+  'interaction-leave-turn',
+  `UPDATE interactions SET state = state - 'busyUntil' WHERE id = $1 AND ${isOpen}`,
+)
+
+export const leaveTurn = async (transaction: Transaction, id: string): Promise<void> => {
+  await queryOf(transaction)(leave, [id])
+}

@@ -1,0 +1,113 @@
+import type { Database } from '../../platform/database/database.ts'
+import { newId, randomToken } from '../../platform/ids.ts'
+import type { Cookies } from '../base/cookies.ts'
+import { OAuthError } from '../base/errors/problems.ts'
+import { addressKey } from '../base/rate-limits/address-key.ts'
+import { findConsent, useConsent } from '../tokens/consents/consent-store.ts'
+import { type FoundSession, findSession } from '../tokens/sessions/session-store.ts'
+import { tokenDigest } from '../tokens/token-digest.ts'
+import type { AuthorizationClient } from './authorization-client.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import { grantCode } from './grant-code.ts'
+import { insertInteraction } from './interaction-store.ts'
+import { nextStep, type RefusalWithoutPages, refusalWithoutPages } from './next-step.ts'
+import { keepSessionFresh } from './sign-in-session.ts'
+import type { Visitor } from './visitor.ts'
+
+export type Begun =
+  | { kind: 'authorized'; code: string; setCookies: string[] }
+  /** `location` is relative: `/sign-in/<id>`. */
+  | { kind: 'page'; location: string; setCookies: string[] }
+  | ({ kind: 'refused'; setCookies: string[] } & RefusalWithoutPages)
+
+export interface Interactions {
+  /** Begins a checked authorization request. Throws 429 when too many of the address wait for a person. */
+  begin(request: AuthorizationRequest, client: AuthorizationClient, visitor: Visitor): Promise<Begun>
+}
+
+export interface InteractionDependencies {
+  database: Pick<Database, 'query'>
+  cookies: Cookies
+  /** Open interactions of one address; 0: any number. */
+  interactionsPerAddress: number
+}
+
+export const interactionPath = (id: string): string => `/sign-in/${id}`
+
+/**
+ * Whoever has a session and lacks nothing goes back at once, and leaves no row behind. Otherwise an interaction waits
+ * for a person at its own address, and belongs to one browser.
+ */
+export const createInteractions = ({
+  database: { query },
+  cookies,
+  interactionsPerAddress,
+}: InteractionDependencies): Interactions => {
+  const beginPages = async (
+    request: AuthorizationRequest,
+    client: AuthorizationClient,
+    { browser, origin }: Visitor,
+  ): Promise<Pick<Extract<Begun, { kind: 'page' }>, 'location' | 'setCookies'>> => {
+    const id = newId()
+    const fresh = randomToken()
+    const { ip, userAgent } = origin
+    const made = await insertInteraction(query, {
+      id,
+      request,
+      browser: {
+        known: browser === undefined ? undefined : tokenDigest('browser', browser),
+        fresh: tokenDigest('browser', fresh),
+      },
+      address: addressKey(ip),
+      limit: interactionsPerAddress,
+      audit: {
+        key: 'Interaction.Create',
+        result: 'Success',
+        applicationId: client.id,
+        payload: { interactionId: id, ip, userAgent, prompts: request.prompts },
+      },
+    })
+    if (!made) {
+      throw new OAuthError('temporarily_unavailable', 'Too many sign-ins are under way from this address.', {
+        status: 429,
+        headers: { 'Retry-After': '60' },
+      })
+    }
+    return { location: interactionPath(id), setCookies: made.isNewBrowser ? [cookies.set('browser', fresh)] : [] }
+  }
+
+  const beginWith = async (
+    request: AuthorizationRequest,
+    client: AuthorizationClient,
+    visitor: Visitor,
+    session: FoundSession | undefined,
+  ): Promise<Begun> => {
+    const consent = client.isThirdParty && session ? await findConsent(query, session.userId, client.id) : undefined
+    const { step, options } = nextStep({ request, client, session, proofs: [], consent, state: {} })
+    if (step === 'done' && session) {
+      const code = await grantCode(query, { request, client, consent, session })
+      // It ended between the two.
+      if (code === undefined) return beginWith(request, client, visitor, undefined)
+      if (consent) await useConsent(query, session.userId, client.id)
+      return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
+    }
+    const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
+    if (request.prompts.includes('none')) {
+      const refusal = refusalWithoutPages[step === 'done' ? 'sign_in' : step]
+      const { error = refusal.error, description = refusal.description } = options
+      return { kind: 'refused', error, description, setCookies }
+    }
+    const page = await beginPages(request, client, visitor)
+    return { kind: 'page', location: page.location, setCookies: [...setCookies, ...page.setCookies] }
+  }
+
+  return {
+    begin: async (request, client, visitor) =>
+      beginWith(
+        request,
+        client,
+        visitor,
+        visitor.session === undefined ? undefined : await findSession(query, visitor.session),
+      ),
+  }
+}

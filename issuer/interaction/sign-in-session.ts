@@ -1,0 +1,95 @@
+import type { Query } from '../../platform/database/database.ts'
+import { newId, randomToken } from '../../platform/ids.ts'
+import type { Cookies } from '../base/cookies.ts'
+import { type Session, sessionDefaults } from '../tokens/sessions/session.ts'
+import {
+  type FoundSession,
+  insertSession,
+  renewSession,
+  rotateSession,
+  touchSession,
+} from '../tokens/sessions/session-store.ts'
+import { authenticationBy, type Proof, proofKinds } from './proofs.ts'
+import type { Visitor } from './visitor.ts'
+
+/** In seconds. */
+export interface SessionLimits {
+  ttl: number
+  idleTtl: number
+}
+
+const secondsUntil = (date: Date): number => Math.max(1, Math.floor((date.getTime() - Date.now()) / 1_000))
+
+/** Without `isPersistent` it ends with the browser. */
+const sessionCookie = (cookies: Cookies, value: string, isPersistent: boolean, seconds: number): string =>
+  cookies.set('session', value, isPersistent ? { maxAge: seconds } : {})
+
+/** What is due when a browser shows its session: the new cookie of the day, if any. */
+export const keepSessionFresh = async (
+  query: Query,
+  cookies: Cookies,
+  session: FoundSession,
+  { session: from, origin }: Visitor,
+): Promise<string[]> => {
+  if (session.isTouchDue) await touchSession(query, { id: session.id, address: origin.ip })
+  if (!session.isRotationDue || from === undefined) return []
+  const to = randomToken()
+  if (!(await rotateSession(query, { id: session.id, from, to }))) return []
+  return [sessionCookie(cookies, to, session.isPersistent, secondsUntil(session.expiresAt))]
+}
+
+/**
+ * The session of somebody who has just proven who they are, always with a new cookie: that of the browser goes on when
+ * it is the same person's, otherwise there is a new one.
+ */
+export const establishSession = async (
+  trx: Query,
+  cookies: Cookies,
+  {
+    current,
+    userId,
+    proofs,
+    keep,
+    limits,
+    visitor,
+  }: {
+    current: Pick<Session, 'id' | 'userId'> | undefined
+    userId: string
+    proofs: readonly Proof[]
+    keep: boolean
+    limits: SessionLimits
+    visitor: Visitor
+  },
+): Promise<{ id: string; setCookie: string }> => {
+  const cookie = randomToken()
+  const ttl = keep ? limits.ttl : Math.min(limits.ttl, sessionDefaults.brief)
+  const session = {
+    cookie,
+    userId,
+    isPersistent: keep,
+    ...authenticationBy(proofs),
+    interaction: {
+      interactionEvent: 'SignIn' as const,
+      userId,
+      verificationRecords: proofs.map(({ id, kind, data: { identifier } }) => ({
+        id,
+        type: proofKinds[kind].recordType,
+        ...(identifier && { identifier }),
+        verified: true,
+      })),
+      signInContext: visitor.signInContext,
+    },
+    address: visitor.origin.ip,
+    userAgent: visitor.origin.userAgent,
+    idleTtl: Math.min(limits.idleTtl, ttl),
+    ttl,
+  }
+  const setCookie = sessionCookie(cookies, cookie, keep, ttl)
+  if (current?.userId === userId) {
+    const renewed = await renewSession(trx, { ...session, id: current.id })
+    if (renewed) return { id: current.id, setCookie }
+  }
+  const id = newId()
+  await insertSession(trx, { ...session, id })
+  return { id, setCookie }
+}

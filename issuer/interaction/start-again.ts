@@ -1,0 +1,40 @@
+import type { AuthorizationRequest } from './authorization-request.ts'
+
+/**
+ * The request of an interaction as a link of ours, so that nobody is stuck whose time was over. Undefined when it
+ * cannot be made again from what is kept.
+ */
+export const startAgainLink = (request: AuthorizationRequest): string | undefined => {
+  // Without the hint somebody else could sign in than the one whom the client expects.
+  if (request.expectedUserId !== undefined) return undefined
+  const { codeChallenge, maxAge } = request
+  const parameters = new URLSearchParams({
+    client_id: request.clientId,
+    redirect_uri: request.redirectUri,
+    response_type: 'code',
+    response_mode: request.responseMode,
+  })
+  const optional: Record<string, string | undefined> = {
+    scope: request.scopes.join(' '),
+    state: request.state,
+    nonce: request.nonce,
+    code_challenge: codeChallenge,
+    code_challenge_method: codeChallenge && 'S256',
+    prompt: request.prompts.join(' '),
+    max_age: maxAge?.toString(),
+    organization_id: request.organizationId,
+    login_hint: request.loginHint,
+    ui_locales: request.uiLocales.join(' '),
+    acr_values: request.acrValues.join(' '),
+    first_screen: request.firstScreen,
+  }
+  for (const [name, value] of Object.entries(optional)) if (value) parameters.append(name, value)
+  for (const resource of request.resources) parameters.append('resource', resource)
+  return `/oidc/auth?${parameters}`
+}
+
+/** Where an application may be found: its redirect URI's origin. A native one has no address. */
+export const applicationLink = ({ redirectUri }: Pick<AuthorizationRequest, 'redirectUri'>): string | undefined => {
+  const { protocol, origin } = new URL(redirectUri)
+  return protocol === 'https:' || protocol === 'http:' ? `${origin}/` : undefined
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http'
+import type { Query } from '../../../platform/database/database.ts'
+import type { Logger } from '../../../platform/logger.ts'
+import { OAuthError } from '../../base/errors/problems.ts'
+import type { Limits } from '../../base/rate-limits/rate-limits.ts'
+import { type Endpoint, sendError, sendJson } from '../answers.ts'
+import type { AuthenticateClient } from '../clients/authenticate-client.ts'
+import { findTokenRequestFacts } from '../clients/token-request-store.ts'
+import { type Parameters, refuseParametersInUrl } from '../requests/parameters.ts'
+import { findAuthorizationFacts } from './authorization-facts-store.ts'
+import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
+import { type CheckRequest, likelyResources, likelyScopes } from './checks.ts'
+import { type PushedRequests, pushedRequestTtl } from './pushed-requests.ts'
+
+export interface PushedAuthorizationDependencies {
+  query: Query
+  authenticateClient: AuthenticateClient
+  checkRequest: CheckRequest
+  pushedRequests: PushedRequests
+  limits: Pick<Limits, 'storedRequestFrom'>
+  addressOf(request: IncomingMessage): string
+  logger: Logger
+}
+
+/**
+ * `POST /oidc/request` (RFC 9126): a client sends its authorization request ahead, proves who it is as at the token
+ * endpoint, and gets a `request_uri` for the browser. What is wrong with the request it is told at once.
+ */
+export const createPushedAuthorizationEndpoint = (dependencies: PushedAuthorizationDependencies): Endpoint => {
+  const { query, authenticateClient, checkRequest, pushedRequests, limits, addressOf, logger } = dependencies
+
+  const push = async (request: IncomingMessage) => {
+    refuseParametersInUrl(request.url ?? '')
+    const sent = await readAuthorizationParameters(request)
+    const single = eachOnce(sent)
+    const found = { resources: likelyResources(sent), scopes: likelyScopes(sent) }
+    let ahead: ReturnType<typeof findAuthorizationFacts> | undefined
+    const { client } = await authenticateClient(request, single, (clientId) => {
+      // In the same turn as the client's own facts. Should the client be refused, nobody is waiting for it.
+      ahead = findAuthorizationFacts(query, { clientId, ...found })
+      ahead.catch(() => {})
+      return findTokenRequestFacts(query, { clientId, resource: undefined, useDefaultResource: false, scopes: [] })
+    })
+    await limits.storedRequestFrom?.(addressOf(request))
+    // RFC 9126 §2.1
+    if (single.has('request_uri')) throw new OAuthError('invalid_request', 'A request_uri cannot be sent ahead.')
+    const parameters = withoutProof(sent, client.id)
+    const { client: asking, ...facts } = await ahead!
+    // Deleted in between.
+    if (!asking) throw new OAuthError('invalid_client', 'Client authentication failed.')
+    const checked = await checkRequest({ parameters, client: asking, facts, isPushed: true })
+    if ('error' in checked) throw checked.error
+    return { request_uri: await pushedRequests.push(client.id, parameters), expires_in: pushedRequestTtl }
+  }
+
+  return async (request, response, requestId) => {
+    try {
+      sendJson(response, 201, await push(request))
+    } catch (cause) {
+      const { error } = sendError(response, cause, logger, requestId)
+      logger.debug({ requestId, error }, 'pushed authorization request refused')
+    }
+  }
+}
+
+const eachOnce = (parameters: AuthorizationParameters): Parameters => {
+  const single = new Map<string, string>()
+  for (const [name, values] of parameters) {
+    if (name !== 'resource' && values.length > 1) throw new OAuthError('invalid_request', 'A parameter is repeated.')
+    const value = onlyValueOf(parameters, name)
+    if (value !== undefined) single.set(name, value)
+  }
+  return single
+}
+
+const proof = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])
+
+/** What is kept: how the client proved itself is not part of it. */
+const withoutProof = (parameters: AuthorizationParameters, clientId: string): AuthorizationParameters =>
+  new Map([...[...parameters].filter(([name]) => !proof.has(name)), ['client_id', [clientId]]])

@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
+import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
+import { createCookies } from '../../issuer/base/cookies.ts'
+import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
+import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
+import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
+import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
+import { visitorOf } from '../../issuer/interaction/visitor.ts'
+import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { createDatabase, type Database } from '../../platform/database/database.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { newId } from '../../platform/ids.ts'
+import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { type Browser, createBrowser, type Visit } from './browser.ts'
+import { createTestDatabase } from './database.ts'
+import { createFactories, type Factories } from './issuer-data.ts'
+
+export const redirectUri = 'https://shop.example.test/callback'
+
+export interface TestClient {
+  id: string
+  redirectUri: string
+}
+
+export interface TestPerson {
+  id: string
+  username: string
+  email: string
+  password: string
+}
+
+/** The pages of signing in by themselves, before them an endpoint that takes requests as if they had been checked. */
+export interface TestSignIn extends Factories {
+  url: string
+  urls: readonly string[]
+  database: Database
+  issuer: string
+  /** How often a password was held against a digest. */
+  verified: { count: number }
+  logged(): string
+  createClient(options?: {
+    type?: string
+    isThirdParty?: boolean
+    redirectUris?: readonly string[]
+    name?: string
+  }): Promise<TestClient>
+  createPerson(options?: { username?: string; email?: string; phone?: string }): Promise<TestPerson>
+  browser(instance?: number): Browser
+  /** Begins a request in a browser: the answer, redirects within the issuer followed. */
+  authorize(browser: Browser, client: TestClient, request?: Partial<AuthorizationRequest>): Promise<Visit>
+  /** The same, and signs in on the page. */
+  signIn(
+    browser: Browser,
+    client: TestClient,
+    person: TestPerson,
+    request?: Partial<AuthorizationRequest>,
+  ): Promise<Visit>
+  events(type: string): Promise<Record<string, unknown>[]>
+  close(): Promise<void>
+}
+
+export const startTestSignIn = async ({
+  instances = 1,
+  interactionsPerAddress = 0,
+}: {
+  instances?: number
+  interactionsPerAddress?: number
+} = {}): Promise<TestSignIn> => {
+  const test = await createTestDatabase()
+  const envelope = createEnvelope({ current: randomBytes(32) })
+  const cookies = createCookies({ secure: false })
+  const lines: string[] = []
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  const logger = createLogger({ name: 'issuer', level: 'debug', destination })
+  const verified = { count: 0 }
+  const hasher = createPasswordHasher()
+  const passwords: PasswordHasher = {
+    hash: hasher.hash,
+    verify(password, digest) {
+      verified.count++
+      return hasher.verify(password, digest)
+    },
+  }
+  const closings: (() => Promise<void>)[] = []
+  const urls: string[] = []
+  for (let count = instances; count > 0; count--) {
+    const isFirst = urls.length === 0
+    const database = isFirst ? test.database : createDatabase({ connection: test.connection, logger: silentLogger })
+    const hmac = await createHmacs(database, envelope)
+    const audit = createTokenAudit({ database, logger })
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    urls.push(url)
+    const baseUrl = urls[0]!
+    const issuer = `${baseUrl}/oidc`
+    const originOf = (request: { headers: Record<string, unknown> }) => ({
+      ip: String(request.headers['x-test-address'] ?? '203.0.113.7'),
+      userAgent: 'a browser',
+    })
+    const events = { wake() {} }
+    const { interactions, signInEndpoint } = await openSignIn({
+      ...{
+        database,
+        events,
+        cookies,
+        hmac,
+        passwords,
+        audit,
+        originOf,
+        issuer,
+        baseUrl,
+        interactionsPerAddress,
+        logger,
+      },
+    })
+    server.on('request', (request, response) => {
+      const answer = async () => {
+        const asked = new URL(request.url ?? '/', url)
+        if (asked.pathname.startsWith('/sign-in')) return signInEndpoint(request, response, newId())
+        const parsed = JSON.parse(asked.searchParams.get('request') ?? '{}') as AuthorizationRequest
+        const client = await findAuthorizationClient(database.query, parsed.clientId)
+        const begun = await interactions.begin(parsed, client!, visitorOf(cookies, request, originOf(request)))
+        if (begun.kind === 'page') return redirectBrowser(response, begun.location, begun)
+        sendAuthorizationResponse(response, authorizationResponse(parsed, begun, issuer), begun)
+      }
+      answer().catch((error) => response.writeHead(error.status ?? 500).end(String(error)))
+    })
+    closings.push(async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await audit.close()
+      if (!isFirst) await database.close()
+    })
+  }
+  const factories = createFactories(test.database)
+  const { sql } = factories
+
+  const createPerson: TestSignIn['createPerson'] = async ({ username, email, phone } = {}) => {
+    const { id } = await factories.createUser({ name: 'Ada Lovelace' })
+    const name = username ?? `ada_${id}`
+    const address = email ?? `${id}@example.test`
+    const password = `right password of ${id}`
+    const { digest, algorithm } = await hasher.hash(password)
+    await sql(
+      `UPDATE users SET username = $2, primary_email = $3, primary_phone = $4, password_digest = $5, password_algorithm = $6
+       WHERE id = $1`,
+      [id, name, address, phone ?? null, digest, algorithm],
+    )
+    return { id, username: name, email: address, password }
+  }
+
+  const authorize: TestSignIn['authorize'] = (browser, client, request = {}) => {
+    const asked: AuthorizationRequest = {
+      clientId: client.id,
+      redirectUri: client.redirectUri,
+      responseMode: 'query',
+      state: 'the state',
+      codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      scopes: ['openid', 'profile'],
+      resourceScopes: {},
+      resources: [],
+      prompts: [],
+      uiLocales: [],
+      acrValues: [],
+      wantsOfflineAccess: false,
+      ...request,
+    }
+    return browser.get(`/oidc/auth?request=${encodeURIComponent(JSON.stringify(asked))}`)
+  }
+
+  return {
+    ...factories,
+    url: urls[0]!,
+    urls,
+    database: test.database,
+    issuer: `${urls[0]}/oidc`,
+    verified,
+    logged: () => lines.join(''),
+    async createClient({ type = 'SPA', isThirdParty = false, redirectUris = [redirectUri], name = 'Shop' } = {}) {
+      const { id } = await factories.createApplication({ type: type as 'SPA', isThirdParty, name })
+      await sql('UPDATE applications SET oidc_client_metadata = $2 WHERE id = $1', [
+        id,
+        JSON.stringify({ redirectUris }),
+      ])
+      return { id, redirectUri: redirectUris[0]! }
+    },
+    createPerson,
+    browser: (instance = 0) => createBrowser(urls[instance]!),
+    authorize,
+    async signIn(browser, client, person, request) {
+      const page = await authorize(browser, client, request)
+      return browser.submit(page, { identifier: person.username, password: person.password, choice: 'sign_in' })
+    },
+    async events(type) {
+      const rows = await sql<{ payload: Buffer }>('SELECT payload FROM outbox WHERE type = $1 ORDER BY seq', [type])
+      return rows.map(({ payload }) => JSON.parse(payload.toString()))
+    },
+    async close() {
+      for (const close of closings.toReversed()) await close()
+      await test.close()
+    },
+  }
+}
+
+/** The parameters of the redirect to a client. */
+export const answerOf = (visit: Visit): Record<string, string> => {
+  if (visit.location === undefined) throw new Error(`no redirect: ${visit.status}\n${visit.text}`)
+  return Object.fromEntries(new URL(visit.location).searchParams)
+}
