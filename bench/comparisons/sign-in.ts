@@ -169,8 +169,12 @@ const assertSignsIn = async ({ world, site }: Issuer): Promise<void> => {
   const right = await redeem(browser, site, again)
   const replayed = await redeem(browser, site, again)
   browser.close()
-  const statuses = [wrong, right, replayed].map(({ status }) => status)
-  deepStrictEqual(statuses, [400, 200, 400])
+  const answers = [wrong, right, replayed]
+  deepStrictEqual(
+    answers.map(({ status }) => status),
+    [400, 200, 400],
+    answers.map(({ body }) => body).join('\n'),
+  )
   await assertTokens(world, site, JSON.parse(right.body), { nonce: again.nonce })
 }
 

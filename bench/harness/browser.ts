@@ -8,6 +8,8 @@ export interface Browser {
   get: (path: string) => Promise<Visit>
   /** As a page of the same origin does. */
   post: (path: string, form: Record<string, string>) => Promise<Visit>
+  /** As an application does that is no page: without cookies, over the same connection. */
+  call: (path: string, form: Record<string, string>) => Promise<Visit>
   /** Forgets everything: somebody else sits down. */
   clear: (cookies?: readonly Cookie[]) => void
   cookies: () => Cookie[]
@@ -43,20 +45,7 @@ export const createBrowser = ({ port, origin }: { port: number; origin: string }
   }
 
   const visit = async (method: string, path: string, headers: readonly string[], body = ''): Promise<Visit> => {
-    const cookies = [...jar.values()].filter((cookie) => path.startsWith(cookie.path))
-    const answer = await wire.send(
-      [
-        `${method} ${path} HTTP/1.1`,
-        `host: ${host}`,
-        'user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
-        'accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-        'accept-language: en-US,en;q=0.5',
-        ...(cookies.length > 0 ? [`cookie: ${cookies.map(({ name, value }) => `${name}=${value}`).join('; ')}`] : []),
-        ...headers,
-        '',
-        body,
-      ].join('\r\n'),
-    )
+    const answer = await wire.send([`${method} ${path} HTTP/1.1`, `host: ${host}`, ...headers, '', body].join('\r\n'))
     keep(answer.head)
     return {
       status: answer.status,
@@ -64,20 +53,26 @@ export const createBrowser = ({ port, origin }: { port: number; origin: string }
       location: /\r\nlocation: *([^\r]*)/i.exec(answer.head)?.[1],
     }
   }
+  const navigation = (path: string): string[] => {
+    const cookies = [...jar.values()].filter((cookie) => path.startsWith(cookie.path))
+    return [
+      'user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+      'accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+      'accept-language: en-US,en;q=0.5',
+      'sec-fetch-mode: navigate',
+      ...(cookies.length > 0 ? [`cookie: ${cookies.map(({ name, value }) => `${name}=${value}`).join('; ')}`] : []),
+    ]
+  }
+  const submit = (path: string, form: Record<string, string>, headers: readonly string[]) => {
+    const body = new URLSearchParams(form).toString()
+    const type = 'content-type: application/x-www-form-urlencoded'
+    return visit('POST', path, [...headers, type, `content-length: ${body.length}`], body)
+  }
 
   return {
-    get: (path) => visit('GET', path, ['sec-fetch-mode: navigate', 'sec-fetch-dest: document']),
-    post: (path, form) => {
-      const body = new URLSearchParams(form).toString()
-      const headers = [
-        `origin: ${origin}`,
-        'sec-fetch-site: same-origin',
-        'sec-fetch-mode: navigate',
-        'content-type: application/x-www-form-urlencoded',
-        `content-length: ${body.length}`,
-      ]
-      return visit('POST', path, headers, body)
-    },
+    get: (path) => visit('GET', path, navigation(path)),
+    post: (path, form) => submit(path, form, [...navigation(path), `origin: ${origin}`, 'sec-fetch-site: same-origin']),
+    call: (path, form) => submit(path, form, ['accept: application/json']),
     clear: (cookies = []) => {
       jar.clear()
       for (const cookie of cookies) jar.set(cookie.name, cookie)

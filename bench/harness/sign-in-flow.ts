@@ -64,7 +64,7 @@ export const redeem = async (
   site: Site,
   { code, verifier }: Pick<Authorized, 'code' | 'verifier'>,
 ): Promise<{ status: number; body: string }> =>
-  browser.post(site.paths.token, {
+  browser.call(site.paths.token, {
     grant_type: 'authorization_code',
     client_id: site.client.id,
     redirect_uri: site.client.redirectUri,

@@ -42,14 +42,6 @@ declare module 'oidc-provider' {
     save: () => Promise<string>
   }
 
-  export type Grant = {
-    addOIDCScope: (scope: string) => void
-    addResourceScope: (resource: string, scope: string) => void
-    save: () => Promise<string>
-  }
-
-  export type Interaction = { uid: string; prompt: { name: string }; params: Record<string, string | undefined> }
-
   export type Context = {
     oidc: {
       client: Client
@@ -94,17 +86,6 @@ declare module 'oidc-provider' {
       new (properties: NewAccessToken): AccessToken
       find: (token: string) => Promise<AccessToken | undefined>
     }
-    Grant: {
-      new (properties: { accountId: string; clientId: string }): Grant
-      find: (id: string) => Promise<Grant | undefined>
-    }
-    interactionDetails: (request: IncomingMessage, response: ServerResponse) => Promise<Interaction>
-    interactionFinished: (
-      request: IncomingMessage,
-      response: ServerResponse,
-      result: object,
-      options: { mergeWithLastSubmission: boolean },
-    ) => Promise<void>
     ResourceServer: new (
       identifier: string,
       info: ResourceServerInfo,
@@ -117,7 +98,7 @@ declare module 'oidc-provider' {
     interactionFinished: (
       request: IncomingMessage,
       response: ServerResponse,
-      result: { login: { accountId: string } } | { consent: { grantId: string } },
+      result: { login: { accountId: string; amr?: string[] } } | { consent: { grantId: string } },
       options?: { mergeWithLastSubmission: boolean },
     ) => Promise<void>
     callback: () => RequestListener

@@ -42,7 +42,11 @@ const configuration = (store: PeerStore, privateJwk: object) => ({
     },
   },
   scopes: ['openid', 'offline_access', 'profile', 'email'],
-  claims: { email: ['email', 'email_verified'], profile: ['name', 'updated_at', 'created_at'] },
+  claims: {
+    openid: ['sub', 'auth_time', 'amr'],
+    email: ['email', 'email_verified'],
+    profile: ['name', 'updated_at', 'created_at'],
+  },
   ttl: {
     AccessToken: (_context: Context, { resourceServer }: { resourceServer?: ResourceServerInfo }) =>
       resourceServer?.accessTokenTTL ?? 3600,
