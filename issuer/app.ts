@@ -1,15 +1,20 @@
 import type { RequestListener } from 'node:http'
 import type { Logger } from '../platform/logger.ts'
 import { OAuthError } from './base/errors/problems.ts'
+import { findAsset, sendAsset } from './pages/index.ts'
 import { type Endpoint, requestIdHeader, sendError } from './protocol/answers.ts'
 import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
 import { newTokenId } from './tokens/access-token.ts'
 
 export interface IssuerEndpoints {
   token: Endpoint
+  authorization: Endpoint
+  pushedAuthorization: Endpoint
   introspection: Endpoint
   revocation: Endpoint
   userinfo: Endpoint
+  /** The pages of signing in: `/sign-in` and all below it. */
+  signIn: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -45,6 +50,8 @@ export const createIssuerApp = (
   }
   const document = open(endpoints.metadata)
   const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
+    '/oidc/auth': { GET: endpoints.authorization, POST: endpoints.authorization },
+    '/oidc/request': forPages(['POST'], endpoints.pushedAuthorization),
     '/oidc/token': forPages(['POST'], endpoints.token),
     // Only for clients that can keep a secret, so for no page.
     '/oidc/token/introspection': { POST: endpoints.introspection },
@@ -81,8 +88,12 @@ export const createIssuerApp = (
         logger,
         requestId,
       )
+    } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
+      void endpoints.signIn(request, response, requestId)
     } else {
-      endpoints.management(request, response)
+      const asset = method === 'GET' || method === 'HEAD' ? findAsset(path) : undefined
+      if (asset) sendAsset(response, asset)
+      else endpoints.management(request, response)
     }
   }
 }

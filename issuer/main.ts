@@ -15,8 +15,6 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress } from './base/client-address.ts'
-import { createCookies } from './base/cookies.ts'
-import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -28,15 +26,15 @@ import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
+import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startSessionExpiry } from './maintenance/expired-sessions.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
+import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
-import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
-import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import { createGrants } from './protocol/grants.ts'
 import { createIntrospectionEndpoint } from './protocol/introspection.ts'
 import { createJwksEndpoint } from './protocol/jwks.ts'
@@ -47,7 +45,6 @@ import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
-import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
@@ -195,6 +192,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
+  const passwords = createPasswordHasher()
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -216,6 +214,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const management = createManagementApi({
     routes: issuerRoutes({
       database,
+      passwords,
       mutate,
       indicators,
       now,
@@ -282,15 +281,20 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
-  const signingOut = createEndSessionEndpoints({
+  const browserEndpoints = await openBrowserEndpoints({
     database,
-    verifyIdTokenHint: createIdTokenHintVerifier({ keys, issuer }),
-    pushedRequests: createPushedRequests({ query: database.query }),
-    cookies: createCookies({ secure: baseUrl.startsWith('https:') }),
-    hmac: await createHmacs(database, envelope),
-    baseUrl,
+    envelope,
+    keys,
+    passwords,
+    events,
+    audit,
+    authenticateClient,
+    limits,
+    clientAddress,
     originOf,
-    limitStored: limits.storedRequestFrom,
+    issuer,
+    baseUrl,
+    interactionsPerAddress: config.interactionsPerAddress,
     logger,
   })
   const cors = createCors({ query: database.query, logger })
@@ -303,7 +307,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     jwks,
     metadata,
     management,
-    ...signingOut,
+    ...browserEndpoints,
   }
   return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
 }

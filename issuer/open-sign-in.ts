@@ -11,7 +11,6 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createPasswordProofs } from './interaction/password-proof.ts'
 import type { SessionLimits } from './interaction/sign-in-session.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
-import { sessionDefaults } from './tokens/sessions/session.ts'
 
 export interface SignInDependencies {
   database: Database
@@ -28,8 +27,8 @@ export interface SignInDependencies {
   baseUrl: string
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
-  /** Of new sessions. Default: `sessionDefaults`. */
-  sessionLimits?: () => Promise<SessionLimits>
+  /** Of new sessions. */
+  sessionLimits: () => Promise<SessionLimits>
   logger: Logger
 }
 
@@ -45,7 +44,7 @@ export const openSignIn = async ({
   issuer,
   baseUrl,
   interactionsPerAddress,
-  sessionLimits = async () => sessionDefaults,
+  sessionLimits,
   logger,
 }: SignInDependencies): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
   const { query } = database

@@ -16,7 +16,6 @@ import type { UserSessionDependencies } from '../directory/sessions/operations.t
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
-import { createPasswordHasher } from '../directory/users/password.ts'
 import { usersRoutes } from '../directory/users/router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
@@ -25,7 +24,7 @@ import { type KeyDependencies, keysRoutes } from '../tokens/keys/router.ts'
 import { impersonationRoutes } from '../tokens/subject-tokens/router.ts'
 import type { SubjectTokenDependencies } from '../tokens/subject-tokens/subject-token.ts'
 
-export type RouteDependencies = Omit<UserDependencies, 'passwords'> &
+export type RouteDependencies = UserDependencies &
   SubjectTokenDependencies &
   SessionDependencies &
   HookDependencies &
@@ -60,7 +59,5 @@ const routers = [
 ]
 
 /** Every operation of the issuer, whomever it is for. */
-export const issuerRoutes = (options: RouteDependencies): Route[] => {
-  const dependencies = { ...options, passwords: createPasswordHasher() }
-  return routers.flatMap((routesOf) => routesOf(dependencies))
-}
+export const issuerRoutes = (dependencies: RouteDependencies): Route[] =>
+  routers.flatMap((routesOf) => routesOf(dependencies))

@@ -7,6 +7,8 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 export const startAgainLink = (request: AuthorizationRequest): string | undefined => {
   // Without the hint somebody else could sign in than the one whom the client expects.
   if (request.expectedUserId !== undefined) return undefined
+  // What was sent ahead was not to stand in a URL.
+  if (request.pushedRequest !== undefined) return undefined
   const { codeChallenge, maxAge } = request
   const parameters = new URLSearchParams({
     client_id: request.clientId,

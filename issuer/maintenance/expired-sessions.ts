@@ -1,5 +1,6 @@
 import type { Database } from '../../platform/database/database.ts'
 import type { Logger } from '../../platform/logger.ts'
+import { eraseRedirects } from '../interaction/interaction-store.ts'
 import { revocationsOfAuthorizations } from '../tokens/authorizations/end.ts'
 import { expireSessions } from '../tokens/authorizations/end-store.ts'
 import { revoke } from '../tokens/revocations/revocation-store.ts'
@@ -17,7 +18,7 @@ export const startSessionExpiry = ({
   database,
   logger,
 }: {
-  database: Pick<Database, 'transaction'>
+  database: Pick<Database, 'transaction' | 'query'>
   logger: Logger
 }): { close(): Promise<void> } => {
   let running: Promise<void> | undefined
@@ -27,6 +28,8 @@ export const startSessionExpiry = ({
       await revoke(query, revocationsOfAuthorizations(authorizations))
       return authorizations
     })
+    // Not a matter of sessions, but as short-lived.
+    await eraseRedirects(database.query)
     if (ended.length > 0) logger.debug({ authorizations: ended.length }, 'sessions have expired')
   }
   const timer = setInterval(() => {

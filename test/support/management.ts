@@ -11,6 +11,7 @@ import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
 import { createClaimsScriptStore } from '../../issuer/claims/claims-script-store.ts'
 import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
+import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
 import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
@@ -102,6 +103,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       now: systemClock,
       audit,
       policy: createImpersonationPolicy({ policies: undefined, logger }),
+      passwords: createPasswordHasher(),
       subjectTokenTtl: 600,
       envelope,
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),

@@ -12,6 +12,7 @@ import { authorizationResponse } from '../../issuer/interaction/authorization-re
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
 import { visitorOf } from '../../issuer/interaction/visitor.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
@@ -123,6 +124,7 @@ export const startTestSignIn = async ({
         interactionsPerAddress,
         logger,
       },
+      sessionLimits: async () => sessionDefaults,
     })
     server.on('request', (request, response) => {
       const answer = async () => {

@@ -42,24 +42,6 @@ export const isAskedByClient = async (
   return row!.isProven
 }
 
-const account = statement(
-  'logout-account',
-  `SELECT name, username, primary_email AS "primaryEmail", primary_phone AS "primaryPhone" FROM users WHERE id = $1`,
-)
-
-/** How the page names the person. */
-export const findAccount = async (
-  query: Query,
-  userId: string,
-): Promise<{ name: string; identifier: string } | undefined> => {
-  const [row] = await query<Record<'name' | 'username' | 'primaryEmail' | 'primaryPhone', string | null>>(account, [
-    userId,
-  ])
-  if (!row) return undefined
-  const identifier = row.primaryEmail ?? row.username ?? (row.primaryPhone === null ? '' : `+${row.primaryPhone}`)
-  return { name: row.name ?? identifier, identifier }
-}
-
 // What makes authorizations, suspends or deletes waits, or comes first and shows here.
 const hold = statement('logout-hold-user', 'SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE')
 const ongoing = statement('logout-session', 'SELECT id FROM sessions WHERE id = $1 AND ended_at IS NULL')

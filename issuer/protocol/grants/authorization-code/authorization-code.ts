@@ -51,19 +51,25 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
 
   // The order of the checks: client, redirect URI, PKCE, then whether the code can be used. Whoever gets one of the
   // first three wrong may not be the client, and neither uses the code up nor ends what came of it.
-  const checkCode = async (input: CodeRequest, facts: CodeFacts): Promise<void> => {
+  const checkCode = async (input: CodeRequest, attempt: Attempt, facts: CodeFacts): Promise<void> => {
     if (facts.redirectUri !== input.redirectUri) throw unusable()
     const verifier = checkVerifier(input.codeVerifier, facts.codeChallenge)
     if (verifier === 'wrong') await countWrongVerifier(database.query, input.digest)
     if (verifier !== 'right') throw unusable()
-    if (facts.redeemedAgo !== null) throw await replayed(input, facts, facts.redeemedAgo)
+    if (facts.redeemedAgo !== null) throw await replayed(input, attempt, facts.authorizationId, facts.redeemedAgo)
     if (facts.codeOver) throw unusable()
   }
 
   /** Ends what came of the code, which stands although the request fails. */
-  const replayed = async ({ arrivedAt }: CodeRequest, { authorizationId }: CodeFacts, redeemedAgo: number) => {
+  const replayed = async (
+    { arrivedAt }: CodeRequest,
+    attempt: Attempt,
+    authorizationId: string,
+    redeemedAgo: number,
+  ) => {
     // Until it arrived, at the most: how long it waited here is not the client's doing.
     if (redeemedAgo - (performance.now() - arrivedAt) > doubleMs) {
+      attempt.ended = 'code_replayed'
       await database.transaction((query) => endAuthorizations(query, { ids: [authorizationId] }, 'code_replayed'))
     }
     return unusable()
@@ -79,7 +85,7 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
     const facts = await (ahead ?? factsOf(input, request.resource))
     if (facts?.clientId !== client.id) throw unusable()
     attempt.facts = facts
-    await checkCode(input, facts)
+    await checkCode(input, attempt, facts)
     requireCounting(facts, client)
     const inForce = facts.scopes
     const target = await targetOf(database.query, request, facts, inForce)

@@ -72,7 +72,7 @@ const redeemStatements = redeeming((locking, suffix) =>
      UPDATE authorization_codes c SET redeemed_at = clock_timestamp() FROM asked
      WHERE c.digest = ANY (ARRAY(SELECT code_digest FROM asked)) AND c.digest = asked.code_digest
        AND c.redeemed_at IS NULL AND c.wrong_verifiers < ${mostWrongVerifiers} AND c.expires_at > now()
-       AND c.authorization_id = asked.authorization_id AND c.authorization_id = ANY (ARRAY(SELECT id FROM live))
+       AND asked.authorization_id = ANY (ARRAY(SELECT id FROM live))
      RETURNING asked.*),
    made AS (
      INSERT INTO refresh_tokens (digest, authorization_id, expires_at)

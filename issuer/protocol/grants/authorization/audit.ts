@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../../base/audit/log-store.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
 import { grantTypes } from '../../../tokens/grant-types.ts'
+import type { EndReason } from '../../../tokens/sessions/session.ts'
 import { isPublic } from '../../clients/client.ts'
 import { secretOf } from '../audited-secret.ts'
 import type { TokenRequest } from '../grant.ts'
@@ -17,10 +18,12 @@ export interface Attempt {
   grantType: keyof typeof keys
   request: TokenRequest
   facts?: AuthorizationFacts | undefined
+  /** Why it ended the authorization that the code or token is of, if it did. */
+  ended?: EndReason
 }
 
 const entryOf = (
-  { grantType, request, facts }: Attempt,
+  { grantType, request, facts, ended }: Attempt,
   result: AuditEntry['result'],
   particulars: Record<string, unknown>,
 ): AuditEntry => ({
@@ -37,6 +40,7 @@ const entryOf = (
       scope: request.scopes.join(' '),
     },
     sessionId: facts?.authorizationId,
+    ended,
     ...secretOf(request.client),
     ...particulars,
   },

@@ -1,4 +1,5 @@
 import { type UserinfoFacts, userinfoColumns } from '../../../directory/users/userinfo-store.ts'
+import type { Consent } from '../../../tokens/consents/consent.ts'
 import { idTokenSettingsSql } from '../../../tokens/id-tokens/id-token-settings-store.ts'
 import { revokedUntil } from '../../../tokens/revocations/revocation-store.ts'
 import type { EndReason, SignInRecord } from '../../../tokens/sessions/session.ts'
@@ -36,7 +37,7 @@ export interface AuthorizationFacts {
   /** Until when tokens of the user are revoked; see `issueTime`. */
   userRevokedUntil: number | null
   /** What the person allowed a third-party application and did not take back; null: nothing. */
-  consent: { scopes: string[]; resources: Record<string, string[]>; organizations: string[] } | null
+  consent: Consent | null
   /** What an ID token tells of; null without `openid`. */
   user: UserinfoFacts | null
   /** Of ID tokens, as stored; null: nothing was set. */

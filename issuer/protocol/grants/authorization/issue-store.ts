@@ -1,6 +1,7 @@
 import { bytea } from '../../../../platform/database/shared-statement.ts'
 import { logPayload } from '../../../base/audit/log-store.ts'
 import { authorizationCounts } from '../../../tokens/authorizations/authorization-store.ts'
+import { consentDays } from '../../../tokens/consents/consent.ts'
 import type { Locking } from '../redeeming-store.ts'
 import type { PreparedIssue } from './plan.ts'
 
@@ -32,7 +33,8 @@ export const issueRow = ({ authorizationId, userId, clientId, opaque, log }: Pre
 /**
  * `live`: the authorizations that count, whose users are not suspended. Locked in the order that everybody keeps:
  * users, then authorizations. The locks decide the order: either what ends an authorization also ends these tokens, or
- * they are not issued.
+ * they are not issued. Whether the user is among `people` is asked in a way that no index serves: a person may have
+ * thousands of authorizations.
  */
 export const liveAuthorizations = (
   lock: 'SHARE' | 'NO KEY UPDATE',
@@ -41,17 +43,17 @@ export const liveAuthorizations = (
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked)) AND NOT is_suspended ORDER BY id FOR SHARE ${locking}),
    live AS MATERIALIZED (
      SELECT a.id, a.is_offline, a.created_at FROM authorizations a
-     WHERE a.id = ANY (ARRAY(SELECT authorization_id FROM asked)) AND a.user_id = ANY (ARRAY(SELECT id FROM people))
-       AND ${authorizationCounts('a')}
+     WHERE a.id = ANY (ARRAY(SELECT authorization_id FROM asked))
+       AND array_position(ARRAY(SELECT id FROM people), a.user_id) IS NOT NULL AND ${authorizationCounts('a')}
      ORDER BY a.id FOR ${lock} OF a ${locking})`
 
 // That a third-party application uses what it was allowed keeps the consent alive. Whoever holds its row is about to
 // revoke or renew it, and is not waited for: the rows of consents come before authorizations in the order of locks.
 const keepConsents = `used AS (
-     UPDATE consents SET expires_at = now() + interval '180 days'
+     UPDATE consents SET expires_at = now() + interval '${consentDays} days'
      WHERE id = ANY (ARRAY(
        SELECT g.id FROM allowed JOIN consents g ON g.user_id = allowed.user_id AND g.client_id = allowed.client_id
-       WHERE g.revoked_at IS NULL AND g.expires_at > now() AND g.expires_at < now() + interval '179 days'
+       WHERE g.revoked_at IS NULL AND g.expires_at > now() AND g.expires_at < now() + interval '${consentDays - 1} days'
        ORDER BY g.id FOR UPDATE OF g SKIP LOCKED)))`
 
 /** For each row of `allowed` the opaque token, if it is one, and the audit row. */

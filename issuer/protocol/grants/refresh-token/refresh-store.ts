@@ -75,7 +75,7 @@ const rotateStatements = redeeming((locking, suffix) =>
      UPDATE refresh_tokens t SET rotated_at = clock_timestamp(), successor = asked.successor FROM asked
      WHERE t.digest = ANY (ARRAY(SELECT token_presented FROM asked)) AND t.digest = asked.token_presented
        AND t.rotated_at IS NULL AND t.revoked_at IS NULL AND t.expires_at > now()
-       AND t.authorization_id = asked.authorization_id AND t.authorization_id = ANY (ARRAY(SELECT id FROM live))
+       AND asked.authorization_id = ANY (ARRAY(SELECT id FROM live))
      RETURNING asked.*, t.expires_at AS previous_expiry),
    made AS (
      INSERT INTO refresh_tokens (digest, authorization_id, expires_at)

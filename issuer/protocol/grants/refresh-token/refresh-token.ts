@@ -50,12 +50,14 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     findRefreshFacts(database.query, { digest, resource, organizationId, leeway })
 
   /** Throws the refusal that applies first. A token that was replaced before the leeway ends its authorization. */
-  const useOf = async (facts: RefreshFacts, client: Client): Promise<Use> => {
+  const useOf = async (facts: RefreshFacts, attempt: Attempt): Promise<Use> => {
+    const { client } = attempt.request
     requireCounting(facts, client)
     if (facts.tokenRevoked) throw refused('refresh_token_unknown')
     if (facts.successor !== null) return { successor: Buffer.from(facts.successor, 'hex') }
     if (facts.rotated) {
       // RFC 9700 §4.14.2: either party may be the attacker. It stands although the request fails.
+      attempt.ended = 'refresh_token_reused'
       const ids = [facts.authorizationId]
       await database.transaction((query) => endAuthorizations(query, { ids }, 'refresh_token_reused'))
       throw refused('refresh_token_reused')
@@ -74,7 +76,7 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     // Somebody else's token is as good as none, and stays as it is.
     if (facts?.clientId !== request.client.id) throw refused('refresh_token_unknown')
     attempt.facts = facts
-    const use = await useOf(facts, request.client)
+    const use = await useOf(facts, attempt)
     const inForce = input.narrows ? narrowed(request.scopes, facts) : facts.scopes
     const target = await targetOf(database.query, request, facts, inForce)
     // OpenID Connect Core §12.2: "it SHOULD NOT have a nonce Claim".
@@ -89,7 +91,7 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     const lookAgain = async (): Promise<Use> => {
       const facts = await factsOf(input, resource)
       if (!facts) throw refused('refresh_token_unknown')
-      return useOf(facts, client)
+      return useOf(facts, attempt)
     }
 
     let { use } = prepared

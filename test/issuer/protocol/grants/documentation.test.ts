@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { managementScopes } from '../../../../issuer/base/authorization.ts'
+import { refusals as signInRefusals } from '../../../../issuer/protocol/grants/authorization/refusal.ts'
 import { refusals } from '../../../../issuer/protocol/grants/token-exchange/refusal.ts'
 
 const page = await readFile(new URL('../../../../docs/integrators.md', import.meta.url), 'utf8')
@@ -15,6 +16,10 @@ const firstColumn = (head: string): string[] => {
 
 test('every reason of a refused exchange is on the integrators’ page, and no other', () => {
   expect(firstColumn('`reason`')).toEqual(Object.keys(refusals))
+})
+
+test('every reason of a refused code or refresh token is there, and no other', () => {
+  expect(firstColumn('`reason` after signing in')).toEqual(Object.keys(signInRefusals))
 })
 
 test('every permission of the Management API is on the integrators’ page', () => {

@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endAuthorizations, endSessionHere, endSessionWhole } from '../../../../issuer/tokens/authorizations/end.ts'
 import { eraseSuccessors } from '../../../../issuer/tokens/authorizations/refresh-token-store.ts'
+import { revoke } from '../../../../issuer/tokens/revocations/revocation-store.ts'
 import { tokenDigest } from '../../../../issuer/tokens/token-digest.ts'
 import { newId } from '../../../../platform/ids.ts'
 import { type AuthorizationOptions, authorize, refresh } from '../../../support/authorizations.ts'
@@ -407,11 +408,39 @@ test('a refused refresh is in the audit trail with its reason', async () => {
   await refresh(issuer, native, first)
   const rows = () =>
     issuer.sql(
-      `SELECT user_id, payload->'error'->>'reason' AS reason FROM logs
+      `SELECT user_id, payload->'error'->>'reason' AS reason, payload->>'ended' AS ended FROM logs
        WHERE key = 'ExchangeTokenBy.RefreshToken' AND result = 'Error' AND payload->>'sessionId' = $1`,
       [sid],
     )
-  await expect.poll(rows).toEqual([{ user_id: user.id, reason: 'refresh_token_reused' }])
+  await expect.poll(rows).toEqual([{ user_id: user.id, reason: 'refresh_token_reused', ended: 'refresh_token_reused' }])
+})
+
+test('an end that is under way is waited for, and refuses the refresh', async () => {
+  const waiting = () =>
+    issuer.sql(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+  for (const client of [native, web]) {
+    const { first, sid } = await family(client)
+    let refused: ReturnType<typeof refresh> | undefined
+    await issuer.database.transaction(async (query) => {
+      await endAuthorizations(query, { ids: [sid] }, 'logout')
+      refused = refresh(issuer, client, first, {}, { instance: 1 })
+      await expect.poll(waiting).toHaveLength(1)
+    })
+    expect(await refused).toMatchObject(refusedBecause('session_ended'))
+  }
+})
+
+test('a token that is issued in the second in which those of its person were revoked is not revoked itself', async () => {
+  const person = await issuer.createUser()
+  const resource = await issuer.createResource()
+  const { first } = await family(web, { userId: person.id, resources: [resource], scopes: ['offline_access'] })
+  await issuer.database.transaction((query) => revoke(query, [{ kind: 'sub', value: person.id }]))
+  const { access_token } = await refreshed(web, first, { resource })
+  const [{ revoked }] = (await issuer.sql(
+    'SELECT extract(epoch FROM issued_before)::float8 AS revoked FROM revocations WHERE value = $1',
+    [person.id],
+  )) as [{ revoked: number }]
+  expect(decodeJwt(access_token).iat).toBeGreaterThan(revoked)
 })
 
 /** An organization whose member's role carries these scopes: of the resource, or permissions in the organization. */

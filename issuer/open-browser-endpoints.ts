@@ -1,0 +1,118 @@
+import type { IncomingMessage } from 'node:http'
+import type { Database } from '../platform/database/database.ts'
+import type { Envelope } from '../platform/envelope.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { TokenAudit } from './base/audit/token-audit.ts'
+import type { RequestOrigin } from './base/client-address.ts'
+import { createCookies } from './base/cookies.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
+import type { Limits } from './base/rate-limits/rate-limits.ts'
+import { readSetting } from './base/settings-store.ts'
+import type { PasswordHasher } from './directory/users/password.ts'
+import { visitorOf } from './interaction/visitor.ts'
+import { openSignIn } from './open-sign-in.ts'
+import type { Endpoint } from './protocol/answers.ts'
+import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
+import { createCheckRequest } from './protocol/authorization/checks.ts'
+import { createPushedAuthorizationEndpoint } from './protocol/authorization/pushed-authorization-endpoint.ts'
+import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
+import type { AuthenticateClient } from './protocol/clients/authenticate-client.ts'
+import { nearestIndicator } from './protocol/clients/token-request-store.ts'
+import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
+import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
+import type { SigningKeys } from './tokens/keys/signing-keys.ts'
+import { sessionSettings } from './tokens/sessions/session-settings.ts'
+
+export interface BrowserDependencies {
+  database: Database
+  envelope: Envelope
+  keys: SigningKeys
+  passwords: PasswordHasher
+  /** The publisher of the outbox. */
+  events: { wake(): void }
+  audit: TokenAudit
+  authenticateClient: AuthenticateClient
+  limits: Limits
+  clientAddress(request: IncomingMessage): string
+  originOf(request: IncomingMessage): RequestOrigin
+  /** Of tokens and of discovery. */
+  issuer: string
+  /** Where browsers reach the issuer. */
+  baseUrl: string
+  /** Open interactions of one address; 0: any number. */
+  interactionsPerAddress: number
+  logger: Logger
+}
+
+export interface BrowserEndpoints {
+  authorization: Endpoint
+  pushedAuthorization: Endpoint
+  /** The pages of signing in. */
+  signIn: Endpoint
+  endSession: Endpoint
+  confirmEndSession: Endpoint
+}
+
+/** What people meet with their browsers: from an authorization request to its answer, and signing out. */
+export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
+  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger } = dependencies
+  const { query } = database
+  const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
+  const hmac = await createHmacs(database, envelope)
+  const verifyIdTokenHint = createIdTokenHintVerifier({ keys, issuer })
+  const pushedRequests = createPushedRequests({ query })
+  const checkRequest = createCheckRequest({
+    verifyIdTokenHint,
+    nearestIndicator: (indicator) => nearestIndicator(query, indicator),
+  })
+  const { interactionsPerAddress, authenticateClient, clientAddress } = dependencies
+  const { interactions, signInEndpoint } = await openSignIn({
+    database,
+    events,
+    cookies,
+    hmac,
+    passwords,
+    audit,
+    originOf,
+    issuer,
+    baseUrl,
+    interactionsPerAddress,
+    sessionLimits: () => readSetting(query, sessionSettings),
+    logger,
+  })
+
+  return {
+    authorization: createAuthorizationEndpoint({
+      query,
+      checkRequest,
+      pushedRequests,
+      interactions,
+      visitorOf: (request) => visitorOf(cookies, request, originOf(request)),
+      cookies,
+      limits,
+      issuer,
+      logger,
+    }),
+    pushedAuthorization: createPushedAuthorizationEndpoint({
+      query,
+      authenticateClient,
+      checkRequest,
+      pushedRequests,
+      limits,
+      addressOf: clientAddress,
+      logger,
+    }),
+    signIn: signInEndpoint,
+    ...createEndSessionEndpoints({
+      database,
+      verifyIdTokenHint,
+      pushedRequests,
+      cookies,
+      hmac,
+      baseUrl,
+      originOf,
+      limitStored: limits.storedRequestFrom,
+      logger,
+    }),
+  }
+}
