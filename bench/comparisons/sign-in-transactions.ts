@@ -43,25 +43,28 @@ export const measureTransactions = async (stage: Stage, postgres: Connection, di
   // Statements are prepared, keys are read.
   for (let user = 1; user <= flows; user++) await one(user)
 
-  const counted: (ReturnType<typeof summary> & { writing: number; requests: number })[] = []
+  const counted: Counted[] = []
   for (let user = 1; user <= flows; user++) {
     const before = await countWriting(seeded.connection)
     noted = []
     const { requests } = await one(user)
-    const found = summary(noted)
-    counted.push({ ...found, requests, writing: (await countWriting(seeded.connection)) - before })
+    const steps = stepsOf(noted)
+    const notified = steps.filter(({ roundTrip }) => /^notify/i.test(roundTrip)).length
+    // That others are told that there are events is no work of the sign-in, but counts as a transaction.
+    const writing = (await countWriting(seeded.connection)) - before - notified
+    counted.push({ requests, writing, steps })
   }
   browser.close()
-  const least = (pick: (one: (typeof counted)[number]) => number) => spread(counted.map(pick)).low
-  const open = Math.max(...counted.map(({ openInSilence }) => openInSilence))
-  const transactions = least((one) => one.transactions)
+  const least = (pick: (one: Counted) => number) => spread(counted.map(pick)).low
+  const writing = least((one) => one.writing)
+  const open = openWhileHashing(counted)
   return {
     tables: [
       [
         ['a sign-in by password, in PostgreSQL', '', 'bar', ''],
-        ['transactions', String(transactions), `≤ ${atMost}`, verdict(transactions <= atMost)],
-        ['statements by themselves', String(least((one) => one.alone)), '', ''],
-        ['transactions and statements that write', String(least((one) => one.writing)), '', ''],
+        ['round trips', String(least(({ steps }) => steps.length)), '', ''],
+        ['transactions that write', String(writing), `≤ ${atMost}`, verdict(writing <= atMost)],
+        ['of them with BEGIN and COMMIT', String(least(({ steps }) => steps.filter(begins).length)), '', ''],
         ['transactions open while the password is hashed', String(open), '0', verdict(open === 0)],
       ],
     ],
@@ -69,26 +72,45 @@ export const measureTransactions = async (stage: Stage, postgres: Connection, di
   }
 }
 
-const begins = (roundTrip: string) => /^begin/i.test(roundTrip)
-const ends = (roundTrip: string) => /^(commit|rollback)/i.test(roundTrip)
+interface Counted {
+  requests: number
+  writing: number
+  steps: Step[]
+}
 
-const summary = (noted: readonly Noted[]) => {
+interface Step {
+  roundTrip: string
+  /** After the one before it. */
+  pauseMs: number
+  /** Transactions before it. */
+  open: number
+}
+
+const begins = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^begin/i.test(roundTrip)
+const ends = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^(commit|rollback)/i.test(roundTrip)
+
+const stepsOf = (noted: readonly Noted[]): Step[] => {
   const open = new Set<number>()
-  let alone = 0
-  let silence = { length: 0, openInSilence: 0 }
-  let last: number | undefined
-  for (const { at, roundTrip, connection } of noted) {
-    if (last !== undefined && at - last > silence.length) silence = { length: at - last, openInSilence: open.size }
+  let last = noted[0]?.at ?? 0
+  return noted.map(({ at, roundTrip, connection }) => {
+    const step = { roundTrip, pauseMs: at - last, open: open.size }
     last = at
-    if (begins(roundTrip)) open.add(connection)
-    else if (ends(roundTrip)) open.delete(connection)
-    else if (!open.has(connection)) alone += 1
-  }
-  return {
-    transactions: noted.filter(({ roundTrip }) => begins(roundTrip)).length,
-    alone,
-    silenceMs: silence.length,
-    openInSilence: silence.openInSilence,
-    roundTrips: noted.map(({ roundTrip }) => roundTrip),
-  }
+    if (begins(step)) open.add(connection)
+    else if (ends(step)) open.delete(connection)
+    return step
+  })
+}
+
+/** The pause that is usually the longest is the hashing: how many transactions are open in it at most. */
+const openWhileHashing = (counted: readonly Counted[]): number => {
+  const all = counted.flatMap(({ steps }) => steps)
+  const names = [...new Set(all.map(({ roundTrip }) => roundTrip))]
+  const pauses = names.map((name) => {
+    const steps = all.filter(({ roundTrip }) => roundTrip === name)
+    return {
+      usual: spread(steps.map(({ pauseMs }) => pauseMs)).median,
+      open: Math.max(...steps.map(({ open }) => open)),
+    }
+  })
+  return pauses.toSorted((a, b) => b.usual - a.usual)[0]?.open ?? Number.NaN
 }

@@ -7,11 +7,16 @@ import type { Connection } from '../harness/database-store.ts'
 import { people } from '../harness/people.ts'
 import { seedSurrogate } from './issuer-seed-store.ts'
 
-/** Our own schema with a public client, people who have passwords and a session each, and refresh tokens on demand. */
+/**
+ * Our own schema with a public client, people who have passwords and a session each, and refresh tokens on demand. Some
+ * of the people have a second session, whose numbers are above theirs.
+ */
 export interface OurSignInWorld extends Omit<SignInWorld, 'issuer'> {
-  /** User and session of a number. */
-  sessionOf: (user: number) => Promise<{ userId: string; sessionId: string }>
+  sessionOf: (number: number) => Promise<{ userId: string; sessionId: string }>
 }
+
+/** Second sessions. */
+export const sessionsToEnd = 120
 
 const sessionId = (number: string) => `'session-' || ${number}`
 
@@ -36,8 +41,8 @@ export const seedSignIn = async (
        jsonb_build_object('interactionEvent', 'SignIn', 'userId', u.id, 'verificationRecords', '[]'::jsonb,
          'signInContext', '{"ip": "203.0.113.7"}'::jsonb),
        '203.0.113.7', '203.0.113.7', 'A browser', 259200, now() + interval '14 days'
-     FROM generate_series(1, $1) n JOIN users u ON u.primary_email = n || '@example.test'`,
-    [people.subjects],
+     FROM generate_series(1, $1) n JOIN users u ON u.primary_email = (n - 1) % $2 + 1 || '@example.test'`,
+    [people.subjects + sessionsToEnd, people.subjects],
   )
   await pool.query('VACUUM (ANALYZE)')
 
@@ -74,10 +79,10 @@ export const seedSignIn = async (
         tokenDigest('refresh-token', token),
       ])
     },
-    sessionOf: async (user) => {
+    sessionOf: async (number) => {
       const { rows } = await pool.query<{ userId: string; sessionId: string }>(
         `SELECT user_id AS "userId", id AS "sessionId" FROM sessions WHERE id = ${sessionId('$1::int')}`,
-        [user],
+        [number],
       )
       return rows[0]!
     },
