@@ -28,7 +28,7 @@ import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
-import { startSessionExpiry } from './maintenance/expired-sessions.ts'
+import { startExpiry } from './maintenance/expiry.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
@@ -276,8 +276,13 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const retentionJob = createRetentionJob({ database, retention, logger, metrics })
   onStop('retention', () => retentionJob.close())
   retentionJob.start()
-  const sessionExpiry = startSessionExpiry({ database, logger })
-  onStop('expiry of sessions', () => sessionExpiry.close())
+  const expiry = startExpiry({
+    database,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+    logger,
+    metrics,
+  })
+  onStop('expiry', () => expiry.close())
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
@@ -296,6 +301,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     baseUrl,
     interactionsPerAddress: config.interactionsPerAddress,
     logger,
+    metrics,
   })
   const cors = createCors({ query: database.query, logger })
   const endpoints = {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
@@ -42,6 +43,7 @@ export interface BrowserDependencies {
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
   logger: Logger
+  metrics: Metrics
 }
 
 export interface BrowserEndpoints {
@@ -55,7 +57,8 @@ export interface BrowserEndpoints {
 
 /** What people meet with their browsers: from an authorization request to its answer, and signing out. */
 export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
-  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger } = dependencies
+  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
+    dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
   const hmac = await createHmacs(database, envelope)
@@ -79,6 +82,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     interactionsPerAddress,
     sessionLimits: () => readSetting(query, sessionSettings),
     logger,
+    metrics,
   })
 
   return {
@@ -92,6 +96,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       limits,
       issuer,
       logger,
+      metrics,
     }),
     pushedAuthorization: createPushedAuthorizationEndpoint({
       query,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import type { Cookies } from './base/cookies.ts'
@@ -30,6 +31,7 @@ export interface SignInDependencies {
   /** Of new sessions. */
   sessionLimits: () => Promise<SessionLimits>
   logger: Logger
+  metrics: Metrics
 }
 
 /** Everything between an authorization request and its answer. */
@@ -46,12 +48,23 @@ export const openSignIn = async ({
   interactionsPerAddress,
   sessionLimits,
   logger,
+  metrics,
 }: SignInDependencies): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
   const { query } = database
   const passwordProofs = await createPasswordProofs({ database, events, hmac, passwords, audit })
   const finish = createFinish({ database, events, cookies, issuer, sessionLimits })
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress }),
-    signInEndpoint: createSignInEndpoint({ query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger }),
+    signInEndpoint: createSignInEndpoint({
+      query,
+      cookies,
+      hmac,
+      passwordProofs,
+      finish,
+      originOf,
+      baseUrl,
+      logger,
+      metrics,
+    }),
   }
 }

@@ -4,6 +4,7 @@ import type { EventRequest } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
 import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import type { Cookies } from '../base/cookies.ts'
@@ -50,6 +51,7 @@ export interface SignInEndpointDependencies {
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
+  metrics: Metrics
 }
 
 /** Of a password, in bytes of UTF-8. */
@@ -89,7 +91,12 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger } = dependencies
+  const { query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger, metrics } = dependencies
+  const counter = metrics.counter(
+    'surrogate_sign_ins_total',
+    'Attempts to sign in by how they were proven and came out.',
+    ['proof', 'outcome'],
+  )
   const { origin: ownOrigin, protocol } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
@@ -202,6 +209,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
         { identifier: read, password, keep },
         { ...eventRequestOf(visit, request), status: 400 },
       )
+      counter.inc({ proof: 'password', outcome: attempt.outcome })
       const outcomes: Readonly<Record<PasswordAttempt['outcome'], () => Promise<void>>> = {
         verified: () => goOn(visit),
         over: () => goOn(visit),

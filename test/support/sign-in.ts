@@ -17,6 +17,7 @@ import { createDatabase, type Database } from '../../platform/database/database.
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
@@ -123,6 +124,7 @@ export const startTestSignIn = async ({
         baseUrl,
         interactionsPerAddress,
         logger,
+        metrics: createMetrics(),
       },
       sessionLimits: async () => sessionDefaults,
     })

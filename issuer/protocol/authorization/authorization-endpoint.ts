@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Query } from '../../../platform/database/database.ts'
 import { randomToken } from '../../../platform/ids.ts'
 import type { Logger } from '../../../platform/logger.ts'
+import type { Metrics } from '../../../platform/metrics.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { Cookies } from '../../base/cookies.ts'
 import type { Limits } from '../../base/rate-limits/rate-limits.ts'
@@ -42,6 +43,7 @@ export interface AuthorizationEndpointDependencies {
   /** Of tokens and of discovery. */
   issuer: string
   logger: Logger
+  metrics: Metrics
 }
 
 /**
@@ -50,6 +52,11 @@ export interface AuthorizationEndpointDependencies {
  */
 export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointDependencies): Endpoint => {
   const { query, checkRequest, pushedRequests, interactions, visitorOf, cookies, limits, issuer, logger } = dependencies
+  const counter = dependencies.metrics.counter(
+    'surrogate_authorization_requests_total',
+    'Authorization requests by what they led to: code, interaction, or an error.',
+    ['outcome'],
+  )
   const { origin, protocol } = new URL(issuer)
   const secure = protocol === 'https:'
   const tellIgnoredScopes = onceForEachClient(logger)
@@ -125,6 +132,7 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
       const { status, headers } = errorToTell(cause, logger, requestId, 'an authorization request')
       return { problem: problems.get(status) ?? 'invalid_request', status, headers }
     })
+    counter.inc({ outcome: outcomeOf(answer) })
     const { setCookies, uiLocales } = visit
     const locale = pickLocale({ uiLocales, acceptLanguage: visit.visitor.acceptLanguage })
     if ('location' in answer) return redirectBrowser(response, answer.location, { setCookies })
@@ -149,6 +157,12 @@ type Answer =
       status?: number
       headers?: Record<string, string>
     }
+
+const outcomeOf = (answer: Answer): string => {
+  if ('location' in answer) return 'interaction'
+  if ('problem' in answer) return answer.problem
+  return 'code' in answer.result ? 'code' : answer.result.error
+}
 
 /** What is known of the browser, and what it gets whatever the answer is. */
 interface Visit {

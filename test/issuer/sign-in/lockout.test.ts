@@ -166,14 +166,17 @@ test('what an unknown person sees is what a known one sees, locked too', async (
   await signIn.sql('UPDATE users SET username = $2 WHERE id = $1', [passwordless, `nopass_${passwordless}`])
   const names = [person.username, 'who_is_this', `nopass_${passwordless}`]
   const seen = async (name: string) => {
+    const before = signIn.verified.count
     const page = await attempt(name, 'wrong')
+    const hashed = signIn.verified.count - before
     const text = page.text.replaceAll(name, '').replace(/value="sign_in\.[^"]*"|\/sign-in\/\w+/g, '')
     const headers = [...page.headers.keys()].toSorted()
-    return { status: page.status, text, headers }
+    return { status: page.status, text, headers, hashed }
   }
   for (const lockFirst of [false, true]) {
     if (lockFirst) for (const name of names) await lockOut(name)
-    const [known, ...others] = await Promise.all(names.map(seen))
+    const [known, ...others] = [await seen(names[0]!), await seen(names[1]!), await seen(names[2]!)]
+    expect(known?.hashed).toBe(lockFirst ? 0 : 1)
     for (const other of others) expect(other).toEqual(known)
   }
 })

@@ -112,6 +112,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
     limits,
     issuer: issuer.issuer,
     logger,
+    metrics: createMetrics(),
   })
   const pushed = createPushedAuthorizationEndpoint({
     query,

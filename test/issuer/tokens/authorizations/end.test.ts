@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSessionExpiry } from '../../../../issuer/maintenance/expired-sessions.ts'
 import { insertAuthorization } from '../../../../issuer/tokens/authorizations/authorization-store.ts'
 import {
   endAllOfUser,
@@ -174,9 +173,6 @@ test('a session that has idled or lasted too long counts no more, and is ended w
     const ended = await transaction((trx) => expireSessions(trx, 100))
     expect(ended.toSorted()).toEqual([ada.at.first, ada.at.second].toSorted())
   }
-  // The job that does so closes while it may be at it.
-  const job = startSessionExpiry({ database: issuer.database, logger: { debug() {}, warn() {} } as never })
-  await job.close()
 })
 
 test('the cookie of yesterday works a minute more, that of before signing in again not a moment', async () => {
