@@ -1,9 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
-import type { RequestOrigin } from './base/client-address.ts'
 import type { Cookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
@@ -11,6 +9,7 @@ import { createFinish } from './interaction/finish.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createPasswordProofs } from './interaction/password-proof.ts'
 import type { SessionLimits } from './interaction/sign-in-session.ts'
+import type { VisitorOf } from './interaction/visitor.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
 
 export interface SignInDependencies {
@@ -21,7 +20,7 @@ export interface SignInDependencies {
   hmac: Hmac
   passwords: PasswordHasher
   audit: TokenAudit
-  originOf(request: IncomingMessage): RequestOrigin
+  visitorOf: VisitorOf
   /** Of tokens and of discovery. */
   issuer: string
   /** Where browsers reach the issuer. */
@@ -42,7 +41,7 @@ export const openSignIn = async ({
   hmac,
   passwords,
   audit,
-  originOf,
+  visitorOf,
   issuer,
   baseUrl,
   interactionsPerAddress,
@@ -57,11 +56,10 @@ export const openSignIn = async ({
     interactions: createInteractions({ database, cookies, interactionsPerAddress }),
     signInEndpoint: createSignInEndpoint({
       query,
-      cookies,
       hmac,
       passwordProofs,
       finish,
-      originOf,
+      visitorOf,
       baseUrl,
       logger,
       metrics,
