@@ -42,7 +42,7 @@ const commands: Record<string, Command> = {
   },
   demo: {
     usage: 'demo',
-    summary: 'walks the impersonation flow against a running "start --demo" and shows every step',
+    summary: 'walks the flows, impersonation and signing in, against a running "start --demo", showing every step',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
   login: {

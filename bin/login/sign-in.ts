@@ -190,7 +190,8 @@ const submitPage = async (options: SignInOptions, answer: Answer, done: Set<Step
       throw new SignInFailed(`The form of ${step.name} leads to another host than the issuer's: nothing is sent there.`)
     return options.browser.submit(target, step.fill(form, page, options))
   }
-  throw new SignInFailed(`The issuer answered ${status} with a page that this command does not know: ${said(page)}`)
+  const problem = status >= 400 ? 'a page that tells the person of a problem' : 'a page that this command does not know'
+  throw new SignInFailed(`The issuer answered ${status} with ${problem}. ${said(page)}`)
 }
 
 const said = ({ alerts, title, text }: HtmlPage): string => {
