@@ -8,7 +8,7 @@ import type { DemoData, DemoFile } from './demo-file.ts'
 import { basic } from './management-client.ts'
 import { type Narrator, UnexpectedAnswer } from './narrator.ts'
 
-/** How long gateways may go on with a token of a session that has ended, in ms. One second is usual; machines are slow. */
+/** How long the gateway may go on with a token of a session that has ended, in ms; more than a busy machine needs. */
 const revocationPatienceMs = 10_000
 
 /** A person signs in over the pages of the issuer, reads orders through the gateway, and signs out. */

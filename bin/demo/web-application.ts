@@ -69,7 +69,7 @@ export const startWebApplication = async (options: { host: string; port: number 
     if (!page) return sendPage(response, pages ? 404 : 503, problemPage('There is nothing here.'))
     const session = sessions.get(cookieOf(request)) ?? {}
     page(request, response, session).catch((error: unknown) => {
-      sendPage(response, 502, problemPage('That did not work.', whyOf(error)))
+      sendPage(response, isRefusal(error) ? 400 : 502, problemPage('That did not work.', whyOf(error)))
     })
   }
   const server = await listen({ name: 'the demo web application', setting: 'DEMO_WEB_PORT', handler, ...options })
@@ -170,7 +170,10 @@ export const startWebApplication = async (options: { host: string; port: number 
 
 /** For whoever tries it: the issuer's own words, where it said something. */
 const whyOf = (error: unknown): string => {
-  const isRefusal = error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError
-  if (isRefusal) return `${error.error}: ${error.error_description ?? ''}`
-  return error instanceof openid.ClientError ? error.message : 'Is the demo still running?'
+  if (isRefusal(error)) return `${error.error}: ${error.error_description ?? ''}`
+  if (error instanceof openid.ClientError) return error.cause instanceof Error ? error.cause.message : error.message
+  return 'Is the demo still running?'
 }
+
+const isRefusal = (error: unknown) =>
+  error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError

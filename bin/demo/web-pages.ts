@@ -6,7 +6,7 @@ import { z } from 'zod'
 export const signedOutPage = (note = 'You are not signed in.'): string =>
   `<p>${escaped(note)}</p>
 <p><a class="button" href="/sign-in">Sign in</a></p>
-<p class="small">As <b>demo_customer</b>, with the password that <code>npm start</code> printed.</p>`
+<p class="small">As <b>demo_customer</b>, with the password that stands in the terminal.</p>`
 
 export const ordersPage = ({ name, status, body }: { name: string; status: number; body: string }): string => {
   const answer = ordersAnswer.safeParse(parsed(body))

@@ -64,13 +64,13 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     const script = stack
       .output()
       .split('\n')
-      .filter((line) => /^ {2}(curl|[A-Z_]+=\$)/.test(line))
+      .filter((line) => /^ {2}(curl|[A-Z_]+=)/.test(line))
       .map((line) => line.trim())
-    expect(script.length).toBeGreaterThanOrEqual(7)
+    expect(script.length).toBeGreaterThanOrEqual(8)
 
     const shell = await runProcess('sh', ['-euc', script.join('\n')], { cwd: settings.checkout, env: settings.env })
     expect(shell.output).toMatch(
-      /HTTP\/1\.1 200[\s\S]*"x-auth-act"[\s\S]*HTTP\/1\.1 401[\s\S]*insufficient_scope[\s\S]*subject_token_consumed/,
+      /"id_token": "[\s\S]*HTTP\/1\.1 200[\s\S]*"x-auth-act"[\s\S]*HTTP\/1\.1 401[\s\S]*insufficient_scope[\s\S]*subject_token_consumed/,
     )
     expect(shell.code).toBe(0)
 
@@ -134,6 +134,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     ['PORT', 'the issuer'],
     ['GATEWAY_PORT', 'the gateway'],
     ['DEMO_PORT', 'the demo API'],
+    ['DEMO_WEB_PORT', 'the demo web application'],
     ['ADMIN_PORT', 'the admin listener'],
   ])('when the port of %s is taken it says so in two lines and stops the database', async (name, part) => {
     settings = await createSettings(checkout.path)
