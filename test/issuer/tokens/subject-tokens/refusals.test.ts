@@ -64,6 +64,7 @@ test('a refused exchange says who tried to act as whom, through which client, wh
       key: 'ExchangeTokenBy.TokenExchange',
       result: 'Error',
       applicationId: thief.id,
+      applicationSecret: { name: 'Default secret' },
       userId: alice,
       ip: '127.0.0.1',
       userAgent: expect.any(String),
