@@ -4,7 +4,7 @@ import type { DemoFile } from './demo-file.ts'
 /** Signs the customer in to the web application; the secrets stand in the environment, not among the arguments. */
 export const loginLine = ({ issuerUrl, webUrl, data }: DemoFile): string =>
   data
-    ? `LOGIN_PASSWORD=${data.customer.password} LOGIN_CLIENT_SECRET=${data.webApplication.clientSecret} ${howToRun.surrogate} login --issuer ${issuerUrl}/oidc --client ${data.webApplication.clientId} --user ${data.customer.username} --redirect-uri ${webUrl}/callback --scope 'openid profile offline_access read:orders' --resource ${data.ordersResource}`
+    ? `LOGIN_PASSWORD=${data.customer.password} LOGIN_CLIENT_SECRET=${data.webApplication.clientSecret} ${howToRun.surrogate} login --issuer ${issuerUrl}/oidc --client ${data.webApplication.clientId} --user ${data.customer.username} --redirect-uri ${webUrl}/callback --scope 'openid profile read:orders' --resource ${data.ordersResource}`
     : ''
 
 /**

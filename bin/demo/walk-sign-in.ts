@@ -26,7 +26,7 @@ export const walkSignIn = async (demo: DemoFile & { data: DemoData }, narrator: 
     redirectUri: `${webUrl}/callback`,
     user: customer.username,
     password: new Secret(customer.password),
-    scope: 'openid profile offline_access read:orders',
+    scope: 'openid profile read:orders',
     resources: [ordersResource],
     parameters: {},
     consent: false,

@@ -42,7 +42,7 @@ interface Person {
 type Page = (request: IncomingMessage, response: ServerResponse, session: BrowserSession) => Promise<void>
 
 const cookieName = 'demo_web'
-const scope = 'openid profile offline_access read:orders'
+const scope = 'openid profile read:orders'
 /** The one that came first is forgotten. */
 const mostSessions = 1_000
 

@@ -37,6 +37,7 @@ beforeEach(async () => {
     name: 'Shop',
     type: 'Traditional',
     oidcClientMetadata: { redirectUris: [`${shop.url}/callback`], postLogoutRedirectUris: [`${shop.url}/`] },
+    customClientMetadata: { alwaysIssueRefreshToken: true },
   })
   client = { clientId: body.id, clientSecret: body.secret }
   await shop.use(settings())
