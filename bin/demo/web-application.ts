@@ -109,8 +109,10 @@ export const startWebApplication = async (options: { host: string; port: number 
           const answer = await ask(person)
           if (answer.status !== 401) return answer
         }
-        session.person = await renewed(person)
-        return ask(session.person)
+        const fresh = await renewed(person)
+        // Whoever signed out meanwhile, in another tab, stays signed out.
+        if (session.person === person) session.person = fresh
+        return ask(fresh)
       }
 
       pages = {
@@ -120,8 +122,9 @@ export const startWebApplication = async (options: { host: string; port: number 
           try {
             sendPage(response, 200, ordersPage({ name: person.name, ...(await readOrders(session, person)) }))
           } catch (error) {
-            if (!(error instanceof openid.ResponseBodyError)) throw error
-            // The issuer gives no more tokens: whoever it was is signed in no longer, here neither.
+            // Not when the issuer has no time (429, 503).
+            if (!(error instanceof openid.ResponseBodyError && error.status === 400)) throw error
+            // It gives no more tokens: whoever it was is signed in no longer, here neither.
             delete session.person
             sendPage(response, 200, signedOutPage(`Your sign-in has ended (${error.error}).`))
           }
