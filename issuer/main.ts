@@ -14,7 +14,7 @@ import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
-import { createClientAddress } from './base/client-address.ts'
+import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -297,6 +297,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     limits,
     clientAddress,
     originOf,
+    isFromProxy: createIsFromProxy(config.trustedProxies),
     issuer,
     baseUrl,
     interactionsPerAddress: config.interactionsPerAddress,

@@ -10,7 +10,7 @@ import { createHmacs } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import { readSetting } from './base/settings-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
-import { visitorOf } from './interaction/visitor.ts'
+import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
@@ -36,6 +36,8 @@ export interface BrowserDependencies {
   limits: Limits
   clientAddress(request: IncomingMessage): string
   originOf(request: IncomingMessage): RequestOrigin
+  /** Whether what its headers tell of the client is believed. */
+  isFromProxy(request: IncomingMessage): boolean
   /** Of tokens and of discovery. */
   issuer: string
   /** Where browsers reach the issuer. */
@@ -61,6 +63,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
+  const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })
   const hmac = await createHmacs(database, envelope)
   const verifyIdTokenHint = createIdTokenHintVerifier({ keys, issuer })
   const pushedRequests = createPushedRequests({ query })
@@ -76,12 +79,13 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     hmac,
     passwords,
     audit,
-    originOf,
+    visitorOf,
     issuer,
     baseUrl,
     interactionsPerAddress,
     sessionLimits: () => readSetting(query, sessionSettings),
     logger,
+    metrics,
   })
 
   return {
@@ -90,7 +94,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       interactions,
-      visitorOf: (request) => visitorOf(cookies, request, originOf(request)),
+      visitorOf,
       cookies,
       limits,
       issuer,

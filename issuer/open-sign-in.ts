@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
-import type { RequestOrigin } from './base/client-address.ts'
 import type { Cookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
@@ -10,6 +9,7 @@ import { createFinish } from './interaction/finish.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createPasswordProofs } from './interaction/password-proof.ts'
 import type { SessionLimits } from './interaction/sign-in-session.ts'
+import type { VisitorOf } from './interaction/visitor.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
 
 export interface SignInDependencies {
@@ -20,7 +20,7 @@ export interface SignInDependencies {
   hmac: Hmac
   passwords: PasswordHasher
   audit: TokenAudit
-  originOf(request: IncomingMessage): RequestOrigin
+  visitorOf: VisitorOf
   /** Of tokens and of discovery. */
   issuer: string
   /** Where browsers reach the issuer. */
@@ -30,6 +30,7 @@ export interface SignInDependencies {
   /** Of new sessions. */
   sessionLimits: () => Promise<SessionLimits>
   logger: Logger
+  metrics: Metrics
 }
 
 /** Everything between an authorization request and its answer. */
@@ -40,18 +41,28 @@ export const openSignIn = async ({
   hmac,
   passwords,
   audit,
-  originOf,
+  visitorOf,
   issuer,
   baseUrl,
   interactionsPerAddress,
   sessionLimits,
   logger,
+  metrics,
 }: SignInDependencies): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
   const { query } = database
   const passwordProofs = await createPasswordProofs({ database, events, hmac, passwords, audit })
   const finish = createFinish({ database, events, cookies, issuer, sessionLimits })
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress }),
-    signInEndpoint: createSignInEndpoint({ query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger }),
+    signInEndpoint: createSignInEndpoint({
+      query,
+      hmac,
+      passwordProofs,
+      finish,
+      visitorOf,
+      baseUrl,
+      logger,
+      metrics,
+    }),
   }
 }

@@ -70,6 +70,7 @@ declare module 'oidc-provider' {
 
   export type Grant = {
     addOIDCScope: (scope: string) => void
+    addOIDCClaims: (names: readonly string[]) => void
     addResourceScope: (resource: string, scope: string) => void
     save: () => Promise<string>
   }
@@ -92,7 +93,7 @@ declare module 'oidc-provider' {
     interactionFinished: (
       request: IncomingMessage,
       response: ServerResponse,
-      result: { login: { accountId: string } } | { consent: { grantId: string } },
+      result: { login?: { accountId: string }; consent?: { grantId: string } },
       options?: { mergeWithLastSubmission: boolean },
     ) => Promise<void>
     callback: () => RequestListener

@@ -7,30 +7,48 @@ export interface RequestOrigin {
   userAgent: string | undefined
 }
 
-/**
- * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of
- * `X-Forwarded-For` from the right that is not one. `trustedProxies` are addresses or CIDR networks; anything else in
- * the list throws `TypeError`.
- */
-export const createClientAddress = (trustedProxies: readonly string[]): ((request: IncomingMessage) => string) => {
+/** Who is believed about the requests that they pass on. */
+interface TrustedProxies {
+  has(address: string): boolean
+}
+
+/** `proxies` are addresses or CIDR networks; throws `TypeError` for anything else. */
+const trustedProxiesOf = (proxies: readonly string[]): TrustedProxies => {
   const trusted = new BlockList()
-  for (const proxy of trustedProxies) {
+  for (const proxy of proxies) {
     const [address = '', prefix] = proxy.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     if (isIP(address) === 0) throw new TypeError(`${proxy} is neither an address nor a network.`)
     trusted.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family)
   }
-  const isTrusted = (address: string) => {
-    const family = isIP(address)
-    return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  return {
+    has(address) {
+      const family = isIP(address)
+      return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
+    },
   }
+}
 
+// A socket that listens on IPv6 shows IPv4 peers in mapped form.
+const peerOf = (request: IncomingMessage): string => (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
+
+/** Whether a request came through one of these proxies, so that what its headers tell of the client is believed. */
+export const createIsFromProxy = (proxies: readonly string[]): ((request: IncomingMessage) => boolean) => {
+  const trusted = trustedProxiesOf(proxies)
+  return (request) => trusted.has(peerOf(request))
+}
+
+/**
+ * The address a request comes from: the peer's, or, when the peer is a trusted proxy, the first hop of
+ * `X-Forwarded-For` from the right that is not one. Throws `TypeError` for what is neither an address nor a network.
+ */
+export const createClientAddress = (proxies: readonly string[]): ((request: IncomingMessage) => string) => {
+  const trusted = trustedProxiesOf(proxies)
   return (request) => {
-    // A socket that listens on IPv6 shows IPv4 peers in mapped form.
-    const peer = (request.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-    if (trustedProxies.length === 0 || !isTrusted(peer)) return peer
+    const peer = peerOf(request)
+    if (proxies.length === 0 || !trusted.has(peer)) return peer
     const hops = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
-    const untrusted = hops.map((hop) => hop.trim()).findLast((hop) => !isTrusted(hop))
+    const untrusted = hops.map((hop) => hop.trim()).findLast((hop) => !trusted.has(hop))
     return untrusted !== undefined && isIP(untrusted) !== 0 ? untrusted : peer
   }
 }

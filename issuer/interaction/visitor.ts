@@ -16,12 +16,51 @@ export interface Visitor {
   signInContext: Record<string, string>
 }
 
-export const visitorOf = (cookies: Cookies, request: IncomingMessage, origin: RequestOrigin): Visitor => ({
-  session: cookies.read(request, 'session'),
-  browser: cookies.read(request, 'browser'),
-  device: cookies.read(request, 'device'),
-  origin,
-  acceptLanguage: request.headers['accept-language'],
-  isEmbedded: (request.headers['sec-fetch-dest'] ?? 'document') !== 'document',
-  signInContext: { ip: origin.ip, ...(origin.userAgent === undefined ? {} : { userAgent: origin.userAgent }) },
-})
+export type VisitorOf = (request: IncomingMessage) => Visitor
+
+export interface VisitorDependencies {
+  cookies: Cookies
+  originOf(request: IncomingMessage): RequestOrigin
+  /** Whether what its headers tell of the client is believed. */
+  isFromProxy(request: IncomingMessage): boolean
+}
+
+export const createVisitorOf =
+  ({ cookies, originOf, isFromProxy }: VisitorDependencies): VisitorOf =>
+  (request) => {
+    const origin = originOf(request)
+    const { ip, userAgent } = origin
+    return {
+      session: cookies.read(request, 'session'),
+      browser: cookies.read(request, 'browser'),
+      device: cookies.read(request, 'device'),
+      origin,
+      acceptLanguage: request.headers['accept-language'],
+      isEmbedded: (request.headers['sec-fetch-dest'] ?? 'document') !== 'document',
+      signInContext: {
+        ip,
+        ...(userAgent === undefined ? {} : { userAgent }),
+        ...(isFromProxy(request) ? placeOf(request) : {}),
+      },
+    }
+  }
+
+/** What proxies know of where a client is, by the names that scripts of custom claims know. */
+const placeHeaders = {
+  country: 'x-logto-cf-country',
+  city: 'x-logto-cf-city',
+  latitude: 'x-logto-cf-latitude',
+  longitude: 'x-logto-cf-longitude',
+  botScore: 'x-logto-cf-bot-score',
+  botVerified: 'x-logto-cf-bot-verified',
+} as const
+
+const maxPlaceLength = 256
+
+const placeOf = ({ headers }: IncomingMessage): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(placeHeaders).flatMap(([name, header]) => {
+      const value = headers[header]
+      return typeof value === 'string' && value !== '' ? [[name, value.slice(0, maxPlaceLength)]] : []
+    }),
+  )

@@ -4,9 +4,8 @@ import type { EventRequest } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
 import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
-import type { RequestOrigin } from '../base/client-address.ts'
-import type { Cookies } from '../base/cookies.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
@@ -21,7 +20,7 @@ import { nextStep, type Situation, whoIsIt } from '../interaction/next-step.ts'
 import type { PasswordAttempt, PasswordProofs } from '../interaction/password-proof.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
-import { type Visitor, visitorOf } from '../interaction/visitor.ts'
+import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
   errorPage,
   finishedPage,
@@ -42,14 +41,14 @@ export type PageEndpoint = (request: IncomingMessage, response: ServerResponse, 
 
 export interface SignInEndpointDependencies {
   query: Query
-  cookies: Cookies
   hmac: Hmac
   passwordProofs: PasswordProofs
   finish: Finish
-  originOf(request: IncomingMessage): RequestOrigin
+  visitorOf: VisitorOf
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
+  metrics: Metrics
 }
 
 /** Of a password, in bytes of UTF-8. */
@@ -89,14 +88,19 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, cookies, hmac, passwordProofs, finish, originOf, baseUrl, logger } = dependencies
+  const { query, hmac, passwordProofs, finish, visitorOf, baseUrl, logger, metrics } = dependencies
+  const counter = metrics.counter(
+    'surrogate_sign_ins_total',
+    'Attempts to sign in by how they were proven and came out.',
+    ['proof', 'outcome'],
+  )
   const { origin: ownOrigin, protocol } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
   const visitOf = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<Visit> => {
     const id = idOf(request.url)
     if (id === undefined) throw new Refusal('not_found', 404)
-    const visitor = visitorOf(cookies, request, originOf(request))
+    const visitor = visitorOf(request)
     const interaction = await findInteraction(query, id)
     const { browser } = visitor
     // An unknown one and somebody else's are told apart by nothing.
@@ -202,6 +206,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
         { identifier: read, password, keep },
         { ...eventRequestOf(visit, request), status: 400 },
       )
+      counter.inc({ proof: 'password', outcome: attempt.outcome })
       const outcomes: Readonly<Record<PasswordAttempt['outcome'], () => Promise<void>>> = {
         verified: () => goOn(visit),
         over: () => goOn(visit),

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Adapter, type Client, type Context, errors, type Payload, Provider } from 'oidc-provider'
+import { type Client, type Context, errors, Provider } from 'oidc-provider'
 import { generateClientKey } from './client-keys.ts'
+import { createProviderMemory } from './oidc-provider-memory.ts'
 
 /** An independent, certified implementation to compare answers with: oidc-provider, in memory, with our routes. */
 export interface ReferenceIssuer {
@@ -39,7 +40,7 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
     }
   }
   const provider = new Provider(url, {
-    adapter: memoryAdapter(),
+    adapter: createProviderMemory().adapter,
     clients: options.clients,
     jwks: { keys: [signing] },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
@@ -79,22 +80,5 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
         server.close(() => resolve())
         server.closeAllConnections()
       }),
-  }
-}
-
-/** Its own is the same and warns at every start. Only what the client-credentials grant needs is kept. */
-const memoryAdapter = () => {
-  const rows = new Map<string, Payload>()
-  return (model: string): Adapter => {
-    const keyOf = (id: string) => `${model} ${id}`
-    return {
-      upsert: async (id, payload) => void rows.set(keyOf(id), payload),
-      find: async (id) => rows.get(keyOf(id)),
-      destroy: async (id) => void rows.delete(keyOf(id)),
-      findByUid: async () => undefined,
-      findByUserCode: async () => undefined,
-      consume: async () => {},
-      revokeByGrantId: async () => {},
-    }
   }
 }

@@ -10,13 +10,14 @@ import { findAuthorizationClient } from '../../issuer/interaction/authorization-
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
-import { visitorOf } from '../../issuer/interaction/visitor.ts'
+import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
@@ -109,6 +110,7 @@ export const startTestSignIn = async ({
       ip: String(request.headers['x-test-address'] ?? '203.0.113.7'),
       userAgent: 'a browser',
     })
+    const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
@@ -118,11 +120,12 @@ export const startTestSignIn = async ({
         hmac,
         passwords,
         audit,
-        originOf,
+        visitorOf,
         issuer,
         baseUrl,
         interactionsPerAddress,
         logger,
+        metrics: createMetrics(),
       },
       sessionLimits: async () => sessionDefaults,
     })
@@ -132,7 +135,7 @@ export const startTestSignIn = async ({
         if (asked.pathname.startsWith('/sign-in')) return signInEndpoint(request, response, newId())
         const parsed = JSON.parse(asked.searchParams.get('request') ?? '{}') as AuthorizationRequest
         const client = await findAuthorizationClient(database.query, parsed.clientId)
-        const begun = await interactions.begin(parsed, client!, visitorOf(cookies, request, originOf(request)))
+        const begun = await interactions.begin(parsed, client!, visitorOf(request))
         if (begun.kind === 'page') return redirectBrowser(response, begun.location, begun)
         sendAuthorizationResponse(response, authorizationResponse(parsed, begun, issuer), begun)
       }

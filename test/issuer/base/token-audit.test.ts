@@ -24,6 +24,7 @@ test('client-credentials tokens stand in the audit trail a moment later', async 
         key: 'ExchangeTokenBy.ClientCredentials',
         result: 'Success',
         applicationId: issuer.bootstrap.id,
+        applicationSecret: { name: 'Bootstrap secret' },
         ip: '127.0.0.1',
         userAgent: expect.any(String),
         params: { grant_type: 'client_credentials', resource: issuer.managementResource, scope: 'all' },
