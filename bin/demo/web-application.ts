@@ -64,8 +64,8 @@ export const startWebApplication = async (options: { host: string; port: number 
   }
 
   const handler: RequestListener = (request, response) => {
-    const { pathname } = new URL(request.url ?? '/', server.url)
-    const page = pages?.[`${request.method} ${pathname}`]
+    // `//` is an address of no host, for one.
+    const page = pages?.[`${request.method} ${URL.parse(request.url ?? '/', server.url)?.pathname}`]
     if (!page) return sendPage(response, pages ? 404 : 503, problemPage('There is nothing here.'))
     const session = sessions.get(cookieOf(request)) ?? {}
     page(request, response, session).catch((error: unknown) => {

@@ -34,7 +34,8 @@ export interface NewAuthorization {
 }
 
 // The shared locks decide the order: either what ends the session or suspends the user ends this authorization too, or
-// it is not made.
+// it is not made. Users are locked before sessions, as everybody does, because which sessions to lock depends on them;
+// `array_position` keeps that out of the indexes, which would be read first.
 const insert = sharedStatement(
   'authorization-insert',
   {
@@ -57,7 +58,9 @@ const insert = sharedStatement(
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked)) AND NOT is_suspended ORDER BY id FOR SHARE),
    live AS MATERIALIZED (
      SELECT s.id, s.user_id, s.authenticated_at, s.amr, s.acr, s.interaction, s.expires_at FROM sessions s
-     WHERE s.id = ANY (ARRAY(SELECT session_id FROM asked)) AND ${sessionCounts('s')} ORDER BY s.id FOR SHARE),
+     WHERE s.id = ANY (ARRAY(SELECT session_id FROM asked))
+       AND array_position(ARRAY(SELECT id FROM people), s.user_id) IS NOT NULL AND ${sessionCounts('s')}
+     ORDER BY s.id FOR SHARE),
    made AS (
      INSERT INTO authorizations (id, session_id, user_id, client_id, scopes, resources, organization_id, is_offline,
        authenticated_at, amr, acr, interaction, expires_at)
