@@ -138,3 +138,8 @@ test('a page of another port cannot sign anybody out', async () => {
   expect((await person.shop.send('/sign-out', { method: 'POST', headers })).status).toBe(403)
   expect(await home(person.shop)).toContain('Signed in as')
 })
+
+test('no address stops the demo: a page anywhere may make a browser send one', async () => {
+  for (const path of ['//', '/\\\\', '/nowhere'])
+    expect((await fetch(`${shop.url}${path}`, { redirect: 'manual' })).status).toBe(404)
+})
