@@ -45,15 +45,26 @@ export const startWebApplication = async (options: { host: string; port: number 
     const id = new RegExp(`(?:^|; )${cookieName}=([\\w-]+)`).exec(request.headers.cookie ?? '')?.[1] ?? ''
     const known = sessions.get(id)
     if (known) return known
-    const [made, name]: [BrowserSession, string] = [{}, randomBytes(32).toString('base64url')]
-    sessions.set(name, made)
-    response.setHeader('Set-Cookie', `${cookieName}=${name}; Path=/; HttpOnly; SameSite=Lax`)
+    const made: BrowserSession = {}
+    name(made, response)
     return made
   }
 
+  /** Whoever signs in gets another cookie: one that somebody planted before is worth nothing. */
+  const rename = (session: BrowserSession, response: ServerResponse) => {
+    for (const [id, known] of sessions) if (known === session) sessions.delete(id)
+    name(session, response)
+  }
+
+  const name = (session: BrowserSession, response: ServerResponse) => {
+    const id = randomBytes(32).toString('base64url')
+    sessions.set(id, session)
+    response.setHeader('Set-Cookie', `${cookieName}=${id}; Path=/; HttpOnly; SameSite=Lax`)
+  }
+
   const handler: RequestListener = (request, response) => {
-    const { pathname } = new URL(request.url ?? '/', server.url)
-    const page = pages?.[`${request.method} ${pathname}`]
+    // `//` is an address of no host, for one.
+    const page = pages?.[`${request.method} ${URL.parse(request.url ?? '/', server.url)?.pathname}`]
     if (!page) return send(response, pages ? 404 : 503, '<p>There is nothing here.</p>')
     page(request, response, sessionOf(request, response)).catch((error: unknown) => {
       const why = error instanceof openid.AuthorizationResponseError ? error.error : 'the request failed'
@@ -114,6 +125,7 @@ export const startWebApplication = async (options: { host: string; port: number 
           }
           const url = new URL(request.url ?? '', server.url)
           keep(session, await openid.authorizationCodeGrant(config, url, checks, { resource: ordersResource }))
+          rename(session, response)
           redirect(response, new URL('/', server.url))
         },
         // The cookie is not sent with a POST from another site.
