@@ -217,9 +217,7 @@ test('over https cookies are bound to the host, and those of other names, as a s
     const body = formOf({ csrf, ...own.credentials(person) })
     expect((await visit(location, { method: 'POST', headers: { origin }, body })).location).toContain('code=')
     const attributes = 'Path=/; HttpOnly; SameSite=Lax; Secure'
-    expect(
-      lines.map((line) => line.replace(/=[\w-]{43};/, '=…;')),
-    ).toEqual([
+    expect(lines.map((line) => line.replace(/=[\w-]{43};/, '=…;'))).toEqual([
       `__Host-surrogate_browser=…; ${attributes}`,
       `__Host-surrogate_session=…; ${attributes}`,
       `__Host-surrogate_device=…; ${attributes}; Max-Age=34560000`,
