@@ -56,7 +56,7 @@ export interface ExchangeFacts {
   /** Those that may concern a presented token or somebody it speaks for. */
   revocations: FoundRevocation[] | null
 
-  /** Of the scopes asked for, what the subject's roles hold on the resource, unless that is the Management API; space-separated. */
+  /** Of the scopes asked for, what the subject's roles hold, of the Management API nothing; space-separated. */
   granted: string | null
 }
 
