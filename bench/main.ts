@@ -15,6 +15,7 @@ import { policies, policiesBusy } from './comparisons/policies.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
+import { signIn } from './comparisons/sign-in.ts'
 import type { Comparison, Page } from './harness/comparison.ts'
 import { measure, type Settings } from './harness/measure.ts'
 import { canPin, support } from './harness/process.ts'
@@ -32,6 +33,7 @@ const comparisons: Comparison[] = [
   forwardAuth,
   issuer,
   issuerFew,
+  signIn,
   scale,
   management,
   claims,

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { poolCpuMicros } from './pool-cpu.ts'
 
 /**
  * The child's side of `process.ts`: a child process offers functions to the benchmark over its IPC channel, so that
@@ -26,11 +27,16 @@ const memory = (): { rss: number; heapUsed: number } => {
 }
 
 /**
- * Offers `handlers`, `cpu` and `memory`. When the parent disconnects or dies, runs the `stop` handler and ends the
+ * Offers `handlers`, `cpu`, `poolCpu` and `memory`. When the parent disconnects or dies, runs the `stop` handler and ends the
  * process.
  */
 export const answerCalls = (handlers: Handlers): void => {
-  const all: Record<string, (argument: never) => unknown> = { cpu: ownCpuMicros, memory, ...handlers }
+  const all: Record<string, (argument: never) => unknown> = {
+    cpu: ownCpuMicros,
+    poolCpu: poolCpuMicros,
+    memory,
+    ...handlers,
+  }
   process.on('message', async ({ id, name, argument }: Call) => {
     const answer: Answer = { id }
     try {

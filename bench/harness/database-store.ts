@@ -14,3 +14,20 @@ export const addDatabase = async (server: Connection, name: string): Promise<Con
   }
   return { ...server, database: name }
 }
+
+/**
+ * How many transactions of the server, in whatever database, have written or locked something up to now. Ask twice
+ * and subtract.
+ */
+export const countWriting = async (connection: Connection): Promise<number> => {
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ next: string }>(
+      'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',
+    )
+    return Number(rows[0]?.next)
+  } finally {
+    await client.end()
+  }
+}

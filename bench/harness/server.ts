@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answerCalls, ownCpuMicros } from './calls.ts'
+import { answerCalls, type Handlers, ownCpuMicros } from './calls.ts'
 
 /** A server under test as a process of its own. */
 export type Listening = {
@@ -10,10 +10,14 @@ export type Listening = {
   cpu?: () => number
 }
 
-/** The body of such a process: `start(settings)` when the benchmark says so. */
-export const runServer = <Settings>(start: (settings: Settings) => Promise<Listening>): void => {
+/** The body of such a process: `start(settings)` when the benchmark says so. It offers `handlers` as well. */
+export const runServer = <Settings>(
+  start: (settings: Settings) => Promise<Listening>,
+  handlers: Handlers = {},
+): void => {
   let listening: Listening | undefined
   answerCalls({
+    ...handlers,
     start: async (settings: Settings) => {
       listening = await start(settings)
       return listening.port

@@ -45,6 +45,12 @@ declare module 'oidc-provider' {
   export type Context = {
     oidc: {
       client: Client
+      account?: { accountId: string }
+      session: { grantIdFor: (clientId: string) => string | undefined }
+      result?: { consent?: { grantId?: string } }
+      requestParamOIDCScopes: Set<string>
+      resourceServers: Record<string, ResourceServer & { scopes: Set<string> }>
+      provider: Provider
       params: Record<string, string | undefined>
       entity: (name: string, value: unknown) => void
     }
@@ -93,7 +99,7 @@ declare module 'oidc-provider' {
     interactionFinished: (
       request: IncomingMessage,
       response: ServerResponse,
-      result: { login?: { accountId: string }; consent?: { grantId: string } },
+      result: { login?: { accountId: string; amr?: string[] }; consent?: { grantId: string } },
       options?: { mergeWithLastSubmission: boolean },
     ) => Promise<void>
     callback: () => RequestListener

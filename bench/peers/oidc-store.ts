@@ -17,7 +17,10 @@ export const peerSchema = `
   create unique index on oidc_payloads (uid) where uid is not null;
   create index on oidc_payloads (expires_at) where expires_at is not null;
 
-  create table users (id text primary key, is_suspended boolean not null default false);
+  create table users (
+    id text primary key, is_suspended boolean not null default false, email text unique, email_verified boolean,
+    name text, password_digest text, created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now());
   create table resources (indicator text primary key, access_token_ttl integer not null);
   create table scopes (id integer primary key, resource text not null references resources, name text not null,
     unique (resource, name));
@@ -92,6 +95,15 @@ const adapterOver =
   }
 
 export type ResourceAccess = { ttl: number; defined: string[]; granted: string[] }
+export type Account = {
+  id: string
+  email: string | null
+  emailVerified: boolean | null
+  name: string | null
+  /** In seconds. */
+  createdAt: number
+  updatedAt: number
+}
 export type Subject = { userId: string; suspended: boolean; expired: boolean; consumed: boolean }
 
 /** Scopes of resource `$1` that the roles of `$2` in `table` carry. */
@@ -118,6 +130,31 @@ export const createPeerStore = (connection: Connection) => {
     clientAccess: async (resource: string, clientId: string) => {
       const text = `select ${accessColumns('client_roles', '$2')} from resources r where r.indicator = $1`
       const { rows } = await run<ResourceAccess>('client_access', text, [resource, clientId])
+      return rows[0]
+    },
+    /** For a user; without one, before somebody has signed in, everything that is defined counts as granted. */
+    userAccess: async (resource: string, userId: string | undefined) => {
+      const text = `select ${accessColumns('user_roles', '$2')} from resources r where r.indicator = $1`
+      const { rows } = await run<ResourceAccess>('user_access', text, [resource, userId])
+      const [row] = rows
+      return row && userId === undefined ? { ...row, granted: row.defined } : row
+    },
+    findAccount: async (id: string) => {
+      const { rows } = await run<Account>(
+        'find_account',
+        `select id, email, email_verified as "emailVerified", name, floor(extract(epoch from created_at))::float8 as "createdAt",
+           floor(extract(epoch from updated_at))::float8 as "updatedAt"
+         from users where id = $1 and not is_suspended`,
+        [id],
+      )
+      return rows[0]
+    },
+    findDigest: async (email: string) => {
+      const { rows } = await run<{ id: string; digest: string }>(
+        'find_digest',
+        'select id, password_digest as digest from users where email = $1 and not is_suspended',
+        [email],
+      )
       return rows[0]
     },
     /**

@@ -12,17 +12,19 @@ export type GatewayTargetSettings = GatewaySettings & {
   remember?: boolean
   /** Decides for a proxy of this kind, too. */
   dialect?: 'nginx' | 'traefik'
+  /** The issuer's feed of revocations is followed by this client. */
+  feedClient?: { id: string; secret: string }
 }
 
 /**
  * Our gateway as `surrogate gateway` runs it, from a configuration file with one issuer, one route and one upstream.
  */
-runServer(async ({ upstream, issuer, audience, bundle, remember, dialect }: GatewayTargetSettings) => {
+runServer(async ({ upstream, issuer, audience, bundle, remember, dialect, feedClient }: GatewayTargetSettings) => {
   const file = {
     version: 1,
     listen: { port: 0 },
     ...(dialect && { trustedProxies: ['127.0.0.1'], forwardAuth: { dialect } }),
-    issuers: [{ issuer }],
+    issuers: [{ issuer, ...(feedClient && { client: feedClient, revocations: { mode: 'feed' } }) }],
     policies: { bundle },
     upstreams: { orders: { url: upstream } },
     routes: [

@@ -8,6 +8,7 @@ import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
 import type { Connection } from '../harness/database-store.ts'
+import { passwordMicros } from '../harness/password-cost.ts'
 import { runServer } from '../harness/server.ts'
 
 /**
@@ -22,7 +23,7 @@ type IssuerSettings = {
   nats?: string
 }
 
-runServer(async ({ connection, bootstrap, nats }: IssuerSettings) => {
+const start = async ({ connection, bootstrap, nats }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
   const servers = nats !== undefined && { addresses: [nats], tls: false, credentials: {} }
@@ -57,4 +58,6 @@ runServer(async ({ connection, bootstrap, nats }: IssuerSettings) => {
     await database.close()
   }
   return { port: issuer.port, stop }
-})
+}
+
+runServer(start, { passwordMicros })

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { type Database, statement } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { onlyRow } from './only-row.ts'
@@ -20,11 +20,12 @@ const ensure = statement(
 
 /** HMAC-SHA-256 of the parts. They are told apart, so that `ab`, `c` is not `a`, `bc`. */
 export const createHmacs = async (database: Pick<Database, 'query'>, envelope: Envelope): Promise<Hmac> => {
-  const keys = new Map<HmacPurpose, Buffer>()
+  // An HMAC under plain bytes takes three times as long.
+  const keys = new Map<HmacPurpose, KeyObject>()
   for (const purpose of purposes) {
     const context = hmacKeyContext(purpose)
     const rows = await database.query<{ sealed: Buffer }>(ensure, [purpose, envelope.seal(randomBytes(32), context)])
-    keys.set(purpose, envelope.open(onlyRow(rows).sealed, context))
+    keys.set(purpose, createSecretKey(envelope.open(onlyRow(rows).sealed, context)))
   }
   return (purpose, ...parts) => createHmac('sha256', keys.get(purpose)!).update(JSON.stringify(parts)).digest()
 }

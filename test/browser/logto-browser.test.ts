@@ -53,6 +53,7 @@ describe.skipIf(!chromium)('@logto/browser', () => {
     await issuer.grantUser(ada.id, orders, ['read:orders'])
     await issuer.grantUser(ada.id, stock, ['read:stock'])
     shop = await startWebsite(async ({ path }) => {
+      if (path === '/empty') return {}
       if (path.startsWith('/packages/')) {
         const body = await readFile(new URL(path.slice('/packages/'.length), folder))
         return { headers: { 'Content-Type': 'text/javascript' }, body }
@@ -142,9 +143,9 @@ describe.skipIf(!chromium)('@logto/browser', () => {
         ({ status }) => status,
         ({ message }) => message,
       )
-    await page.goto(shop.url)
+    await page.goto(`${shop.url}/empty`)
     expect(await page.evaluate(ask, `${issuer.issuer}/token`)).toBe(401)
-    await page.goto(shop.url.replace('127.0.0.1', 'localhost'))
+    await page.goto(`${shop.url.replace('127.0.0.1', 'localhost')}/empty`)
     expect(await page.evaluate(ask, `${issuer.issuer}/token`)).toBe('Failed to fetch')
   })
 })

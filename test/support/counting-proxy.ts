@@ -26,12 +26,15 @@ export interface CountingProxy {
 export const startCountingProxy = async (
   target: PostgresConnection,
   // One that is still free when it comes back there: what connects in vain meanwhile must not come by it.
-  { port }: { port?: number } = {},
+  { port, onRoundTrip }: { port?: number; onRoundTrip?: (roundTrip: RoundTrip, connection: number) => void } = {},
 ): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
   let losing: { roundTrip: RoundTrip; lost: () => void } | undefined
+  let connections = 0
   const server = createServer((client) => {
+    connections += 1
+    const connection = connections
     const database = createConnection(join(target.host, `.s.PGSQL.${target.port}`))
     /**
      * Answers to come, the one to the start-up included, and what to do when the last of them is to be lost and has
@@ -49,6 +52,7 @@ export const startCountingProxy = async (
         if (type !== 'S' && type !== 'Q') continue
         const roundTrip = type === 'S' ? bound : body.toString('utf8', 0, body.length - 1)
         roundTrips.push(roundTrip)
+        onRoundTrip?.(roundTrip, connection)
         unanswered += 1
         if (losing?.roundTrip !== roundTrip) continue
         breakOff = { after: unanswered, lost: losing.lost }

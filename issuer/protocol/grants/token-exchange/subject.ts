@@ -134,9 +134,9 @@ const checkOpaqueToken = (facts: ExchangeFacts, client: Client): CheckedToken =>
 }
 
 // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape
-// all three. What came from a personal access token would escape that token's scopes. What somebody got by signing in is
-// shown to APIs, and each of them can name a public client: only who proves to be a client makes something else of it
-// (RFC 9700 §2.3). A public client has the refresh token.
+// all three. What came from a personal access token would escape that token's scopes. What somebody got by signing in
+// is shown to APIs, and each of them can name a public client: only who proves to be a client makes something else of
+// it (RFC 9700 §2.3). A public client has the refresh token.
 const requireExchangeable = (
   { isBound, sid }: { isBound: boolean; sid: string | null | undefined },
   { subjectClientIsThirdParty }: ExchangeFacts,

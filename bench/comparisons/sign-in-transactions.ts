@@ -1,0 +1,116 @@
+import { startCountingProxy } from '../../test/support/counting-proxy.ts'
+import { createBrowser } from '../harness/browser.ts'
+import type { Page } from '../harness/comparison.ts'
+import { type Connection, countWriting } from '../harness/database-store.ts'
+import { spread } from '../harness/measure.ts'
+import { underTest } from '../harness/process.ts'
+import { signIn } from '../harness/sign-in-flow.ts'
+import type { Stage } from '../harness/stage.ts'
+import { seedSignIn } from '../targets/sign-in-seed-store.ts'
+import { issuerOf, personOf, siteOf, verdict } from './sign-in-world.ts'
+
+const flows = 20
+const atMost = 4
+
+interface Noted {
+  at: number
+  roundTrip: string
+  connection: number
+}
+
+/**
+ * What a sign-in by password asks PostgreSQL for, read off the wire of an issuer of its own, one sign-in at a time: the
+ * fewest of some, because what the issuer does beside it only adds. The longest silence in it is the hashing of the
+ * password.
+ */
+export const measureTransactions = async (stage: Stage, postgres: Connection, digest: string): Promise<Page> => {
+  const seeded = await seedSignIn(postgres, { digest, name: 'sign_in_transactions' })
+  stage.onStop(seeded.close)
+  let noted: Noted[] = []
+  const proxy = await startCountingProxy(seeded.connection, {
+    onRoundTrip: (roundTrip, connection) => noted.push({ at: performance.now(), roundTrip, connection }),
+  })
+  stage.onStop(proxy.close)
+  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, {
+    connection: proxy.connection,
+  })
+  const site = siteOf(server, { ...seeded, issuer: await issuerOf(server) })
+  const browser = createBrowser(site)
+  const one = async (user: number) => {
+    browser.clear()
+    return signIn(browser, site, personOf(user))
+  }
+  // Statements are prepared, keys are read.
+  for (let user = 1; user <= flows; user++) await one(user)
+
+  const counted: Counted[] = []
+  for (let user = 1; user <= flows; user++) {
+    const before = await countWriting(seeded.connection)
+    noted = []
+    const { requests } = await one(user)
+    const steps = stepsOf(noted)
+    const notified = steps.filter(({ roundTrip }) => /^notify/i.test(roundTrip)).length
+    // That others are told that there are events is no work of the sign-in, but counts as a transaction.
+    const writing = (await countWriting(seeded.connection)) - before - notified
+    counted.push({ requests, writing, steps })
+  }
+  browser.close()
+  const least = (pick: (one: Counted) => number) => spread(counted.map(pick)).low
+  const writing = least((one) => one.writing)
+  const open = openWhileHashing(counted)
+  return {
+    tables: [
+      [
+        ['a sign-in by password, in PostgreSQL', '', 'bar', ''],
+        ['round trips', String(least(({ steps }) => steps.length)), '', ''],
+        ['transactions that write', String(writing), `≤ ${atMost}`, verdict(writing <= atMost)],
+        ['of them with BEGIN and COMMIT', String(least(({ steps }) => steps.filter(begins).length)), '', ''],
+        ['transactions open while the password is hashed', String(open), '0', verdict(open === 0)],
+      ],
+    ],
+    figures: counted,
+  }
+}
+
+interface Counted {
+  requests: number
+  writing: number
+  steps: Step[]
+}
+
+interface Step {
+  roundTrip: string
+  /** After the one before it. */
+  pauseMs: number
+  /** Transactions before it. */
+  open: number
+}
+
+const begins = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^begin/i.test(roundTrip)
+const ends = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^(commit|rollback)/i.test(roundTrip)
+
+const stepsOf = (noted: readonly Noted[]): Step[] => {
+  const open = new Set<number>()
+  let last = noted[0]?.at ?? 0
+  return noted.map(({ at, roundTrip, connection }) => {
+    const step = { roundTrip, pauseMs: at - last, open: open.size }
+    last = at
+    if (begins(step)) open.add(connection)
+    else if (ends(step)) open.delete(connection)
+    return step
+  })
+}
+
+/** The pause that is usually the longest is the hashing: how many transactions are open in it at most. */
+const openWhileHashing = (counted: readonly Counted[]): number => {
+  const all = counted.flatMap(({ steps }) => steps)
+  const names = [...new Set(all.map(({ roundTrip }) => roundTrip))]
+  const pauses = names.map((name) => {
+    const steps = all.filter(({ roundTrip }) => roundTrip === name)
+    return {
+      usual: spread(steps.map(({ pauseMs }) => pauseMs)).median,
+      open: Math.max(...steps.map(({ open }) => open)),
+    }
+  })
+  return pauses.toSorted((a, b) => b.usual - a.usual)[0]?.open ?? Number.NaN
+}

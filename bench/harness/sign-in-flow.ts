@@ -1,0 +1,111 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Browser } from './browser.ts'
+
+/**
+ * A whole sign-in as a browser and a single-page application go through it, at whatever issuer: the authorization
+ * request, redirects, a page with a form for user and password if there is one, and the code for tokens.
+ */
+export interface Site {
+  port: number
+  /** What the issuer calls itself. */
+  origin: string
+  paths: { authorize: string; token: string; jwks: string }
+  client: { id: string; redirectUri: string }
+  resource: string
+  scope: string
+}
+
+export interface Person {
+  identifier: string
+  password: string
+}
+
+export interface Authorized {
+  code: string
+  verifier: string
+  nonce: string
+  /** That it took. */
+  requests: number
+}
+
+/** From the authorization request to the code; without a person by the session of the browser. */
+export const authorize = async (browser: Browser, site: Site, person?: Person): Promise<Authorized> => {
+  const [verifier, state, nonce] = [randomText(), randomText(), randomText()]
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: site.client.id,
+    redirect_uri: site.client.redirectUri,
+    scope: site.scope,
+    resource: site.resource,
+    state,
+    nonce,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  let visit = await browser.get(`${site.paths.authorize}?${query}`)
+  for (let requests = 1; requests < 10; requests++) {
+    const { status, location, body } = visit
+    if (location?.startsWith(site.client.redirectUri)) {
+      const answer = new URL(location).searchParams
+      const code = answer.get('code')
+      if (code === null || answer.get('state') !== state) throw new Error(`no code: ${location}`)
+      return { code, verifier, nonce, requests }
+    }
+    if (status >= 300 && status < 400 && location !== undefined) visit = await browser.get(pathOf(location, site))
+    else if (status === 200 && person !== undefined) visit = await submit(browser, body, site, person)
+    else throw new Error(`no way on: ${status} ${location ?? ''}\n${body.slice(0, 2_000)}`)
+  }
+  throw new Error(`it goes round and round, to ${visit.location}`)
+}
+
+/** The code for tokens: status and body. One request. */
+export const redeem = async (
+  browser: Browser,
+  site: Site,
+  { code, verifier }: Pick<Authorized, 'code' | 'verifier'>,
+): Promise<{ status: number; body: string }> =>
+  browser.call(site.paths.token, {
+    grant_type: 'authorization_code',
+    client_id: site.client.id,
+    redirect_uri: site.client.redirectUri,
+    code,
+    code_verifier: verifier,
+    resource: site.resource,
+  })
+
+/** All of it. Throws unless there are an ID token, an access token and a refresh token in the end. */
+export const signIn = async (browser: Browser, site: Site, person?: Person): Promise<{ requests: number }> => {
+  const authorized = await authorize(browser, site, person)
+  const { status, body } = await redeem(browser, site, authorized)
+  if (status !== 200 || !tokens.every((token) => body.includes(token))) throw new Error(`no tokens: ${status} ${body}`)
+  return { requests: authorized.requests + 1 }
+}
+
+const tokens = ['"access_token"', '"id_token"', '"refresh_token"']
+
+const randomText = (): string => randomBytes(32).toString('base64url')
+
+const pathOf = (location: string, { origin }: Site): string => {
+  const { pathname, search } = new URL(location, origin)
+  return pathname + search
+}
+
+/** The form of the page that asks for a password, with its hidden fields and its first button. */
+const submit = (browser: Browser, page: string, site: Site, person: Person) => {
+  const form = /<form\b[^>]*>(?:(?!<\/form>)[\s\S])*?type="?password[\s\S]*?<\/form>/i.exec(page)?.[0]
+  if (form === undefined) throw new Error(`a page without a form for a password:\n${page.slice(0, 2_000)}`)
+  const hidden = [...form.matchAll(/<input\b[^>]*type="?hidden[^>]*>/gi)].map(([tag]) => tag)
+  const [button] = /<button\b[^>]*>/i.exec(form) ?? []
+  const fields = [...hidden, ...(button === undefined ? [] : [button])].flatMap((tag) => {
+    const name = attribute(tag, 'name')
+    return name === undefined ? [] : [[name, attribute(tag, 'value') ?? '']]
+  })
+  return browser.post(pathOf(attribute(form, 'action') ?? '', site), {
+    ...Object.fromEntries(fields),
+    identifier: person.identifier,
+    password: person.password,
+  })
+}
+
+const attribute = (tag: string, name: string): string | undefined =>
+  new RegExp(`^<[^>]*?\\s${name}="([^"]*)"`, 'i').exec(tag)?.[1]?.replaceAll('&amp;', '&')
