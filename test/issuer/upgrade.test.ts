@@ -1,10 +1,16 @@
+import { randomBytes } from 'node:crypto'
+import { decodeProtectedHeader } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { managementScopes } from '../../issuer/base/authorization.ts'
+import { newKeyPair } from '../../issuer/tokens/keys/key-pair.ts'
+import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { migrations } from '../../migrations/index.ts'
 import { migrate } from '../../platform/database/database.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
 import { sha256 } from '../../platform/secret.ts'
+import { createCodeFlow, parametersOf } from '../support/code-flow.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { startTestIssuer } from '../support/issuer.ts'
+import { request, startTestIssuer } from '../support/issuer.ts'
 
 /** A database that an older version has filled. */
 
@@ -172,4 +178,174 @@ test('people go on: their addresses count as verified, also those that an issuer
   // What signs in now is told apart from what was there.
   expect((await issuer.api('POST', '/impersonations/an-impersonation/end')).status).toBe(204)
   expect(await sql(`SELECT kind, value FROM revocations`)).toEqual([{ kind: 'sid', value: 'an-impersonation' }])
+})
+
+/** A row in every table that has none: what must be there, of the right type. */
+const fillEveryTable = async (
+  sql: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>,
+  special: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+) => {
+  const columns = (await sql(
+    `SELECT c.table_name AS "table", c.column_name AS name, c.udt_name AS type,
+       c.is_nullable = 'NO' AND c.column_default IS NULL AND c.is_identity = 'NO' AND c.is_generated = 'NEVER' AS required
+     FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+     WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' AND c.table_name NOT LIKE 'knex%'
+     ORDER BY c.ordinal_position`,
+  )) as { table: string; name: string; type: string; required: boolean }[]
+  const references = (await sql(
+    `SELECT conrelid::regclass::text AS "table", a.attname AS name, confrelid::regclass::text AS "of", b.attname AS "ofName"
+     FROM pg_constraint CROSS JOIN unnest(conkey, confkey) AS pair (one, other)
+       JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = one
+       JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = other
+     WHERE contype = 'f'`,
+  )) as { table: string; name: string; of: string; ofName: string }[]
+  const values: Record<string, (table: string) => unknown> = {
+    bytea: (table) => sha256(table),
+    timestamptz: () => new Date(),
+    jsonb: () => '{}',
+    bool: () => false,
+    _text: () => [],
+    uuid: () => '00000000-0000-4000-8000-000000000000',
+    varchar: (table) => `x_${table}`.slice(0, 12),
+    text: (table) => `x_${table}`,
+  }
+  const waiting = new Set(columns.map(({ table }) => table))
+  const filled = [...waiting]
+  while (waiting.size > 0) {
+    for (const table of waiting) {
+      const own = references.filter((reference) => reference.table === table)
+      if (own.some(({ of }) => of !== table && waiting.has(of))) continue
+      waiting.delete(table)
+      if ((await sql(`SELECT FROM ${table} LIMIT 1`)).length > 0) continue
+      const row: Record<string, unknown> = {}
+      for (const { name, type, required } of columns.filter((column) => column.table === table)) {
+        const reference = own.find((one) => one.name === name)
+        const given = special[table]?.[name]
+        if (given !== undefined) row[name] = given
+        else if (!required) continue
+        else if (reference) {
+          const [target] = await sql(`SELECT ${reference.ofName} AS value FROM ${reference.of} LIMIT 1`)
+          row[name] = target!['value']
+        } else row[name] = (values[type] ?? (() => 1))(table)
+      }
+      const names = Object.keys(row)
+      await sql(
+        `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((_, n) => `$${n + 1}`).join(', ')})`,
+        Object.values(row),
+      ).catch((cause) => {
+        throw new Error(`${table}: ${cause.message}`, { cause })
+      })
+    }
+  }
+  return filled
+}
+
+test('an issuer of the older version beside it suspends people, introspects and rotates keys, and neither breaks the other', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0026-sign-in')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  const keyEncryptionKey = randomBytes(32)
+  const envelope = createEnvelope({ current: keyEncryptionKey })
+  const pairs = [await newKeyPair('ES256', envelope), await newKeyPair('ES256', envelope)] as const
+  const keyRow = ({ kid, algorithm, publicJwk, privateJwk }: (typeof pairs)[0], state: string) => ({
+    ...{ kid, algorithm, state, private_jwk: privateJwk },
+    public_jwk: JSON.stringify(publicJwk),
+    activated_at: new Date(),
+  })
+  const tables = await fillEveryTable(sql, {
+    signing_keys: keyRow(pairs[0], 'active'),
+    logs: { result: 'Success' },
+    roles: { type: 'User' },
+    organization_roles: { type: 'User' },
+    applications: { type: 'SPA' },
+    revocations: { kind: 'sid', seq: 0 },
+    deliveries: { test: true, payload: Buffer.from('{}') },
+    claims_scripts: { token_type: 'client-credentials', script: 'const getCustomJwtClaims = async () => ({})' },
+  })
+  expect(tables.length).toBeGreaterThan(30)
+  const everything = async () => {
+    const rows = await Promise.all(
+      tables.map((table) => sql(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY 1::text`)),
+    )
+    return Object.fromEntries(tables.map((table, n) => [table, rows[n]!.map(({ row }) => row)]))
+  }
+  const before = await everything()
+  await migrate(old.database, migrations)
+  // What was there is there, and new columns beside it.
+  expect(await everything()).toMatchObject(before)
+
+  const issuer = await startTestIssuer({ test: old, instances: 2, config: { keyEncryptionKey } })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const [client, person, browser] = [await flow.createClient(), await flow.createPerson(), flow.browser()]
+  const { body: tokens } = await flow.redeem(client, await flow.signIn(browser, client, person))
+  expect(await flow.userinfo(tokens.access_token)).toBe(200)
+
+  // Its introspection knows impersonation sessions only: what is of a sign-in it takes for ended.
+  const introspected = (token: string) =>
+    sql(
+      `WITH token AS (SELECT *, ARRAY[user_id::text] AS people FROM opaque_tokens
+         WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
+       SELECT user_id FROM token
+       WHERE NOT EXISTS (SELECT FROM revocations r WHERE r.kind = 'sid' AND r.value = session_id)
+         AND (session_id IS NULL OR EXISTS (SELECT FROM impersonation_sessions WHERE id = session_id AND ended_at IS NULL))
+         AND NOT EXISTS (SELECT FROM unnest(people) AS person
+           WHERE NOT EXISTS (SELECT FROM users WHERE id = person AND NOT is_suspended))
+         AND EXISTS (SELECT FROM applications WHERE id = client_id)`,
+      [tokenDigest('opaque-token', token)],
+    )
+  expect(await introspected(tokens.access_token)).toEqual([])
+  const web = await issuer.createApplication({ allowTokenExchange: true })
+  const impersonating = await issuer.actorToken(web, person.id)
+  expect(await introspected(impersonating)).toEqual([{ user_id: person.id }])
+
+  // Its suspension knows no sessions.
+  const suspend = async (isSuspended: boolean) => {
+    await sql('UPDATE users SET is_suspended = $2, updated_at = now() WHERE id = $1', [person.id, isSuspended])
+    await sql('DELETE FROM opaque_tokens WHERE user_id = $1', [person.id])
+    await sql(
+      `INSERT INTO revocations (seq, kind, value, issued_before, expires_at)
+       VALUES (nextval('revocation_numbers'), 'sub', $1, clock_timestamp(), now() + interval '7 days')`,
+      [person.id],
+    )
+  }
+  await suspend(true)
+  for (const instance of [0, 1]) {
+    expect(await flow.userinfo(tokens.access_token, instance)).toBe(401)
+    expect(await flow.refresh(client, tokens.refresh_token, instance)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant', reason: 'user_suspended' },
+    })
+  }
+  expect(parametersOf(await flow.ask(browser, client, { prompt: 'none' }))).toMatchObject({ error: 'login_required' })
+
+  // Its rotation: the next key is published, then signs; the chain of ID tokens is none of its business.
+  const idTokenKeys = await sql('SELECT kid, state FROM id_token_keys')
+  expect(idTokenKeys).toHaveLength(1)
+  const { kid, algorithm, state, public_jwk, private_jwk } = keyRow(pairs[1], 'next')
+  await sql(
+    `INSERT INTO signing_keys (kid, algorithm, state, public_jwk, private_jwk, created_at, activated_at)
+     VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp() + interval '1 hour')`,
+    [kid, algorithm, state, public_jwk, private_jwk],
+  )
+  const notify = () => sql(`SELECT pg_notify('surrogate_signing_keys', '')`)
+  await notify()
+  const published = async (url: string): Promise<string[]> =>
+    (await request(`${url}/oidc/jwks`)).body.keys.map((key: { kid: string }) => key.kid)
+  for (const url of issuer.urls) await expect.poll(() => published(url)).toContain(kid)
+  await sql(`UPDATE signing_keys SET state = 'retiring', private_jwk = NULL, retired_at = clock_timestamp(),
+    expires_at = clock_timestamp() + (token_life + 600) * interval '1 second' WHERE state = 'active'`)
+  await sql(`UPDATE signing_keys SET state = 'active', activated_at = clock_timestamp() WHERE state = 'next'`)
+  await notify()
+  const signedWith = async () =>
+    decodeProtectedHeader(await issuer.clientToken(issuer.bootstrap, issuer.managementResource, 'all')).kid
+  await expect.poll(signedWith).toBe(kid)
+  for (const url of issuer.urls) expect(await published(url)).toEqual(expect.arrayContaining([pairs[0].kid, kid]))
+  expect(await sql('SELECT kid, state FROM id_token_keys')).toEqual(idTokenKeys)
+
+  // Of the reactivated person, also when it is done there, what was signed in before is over or asked anew.
+  await suspend(false)
+  const again = await flow.redeem(client, await flow.signIn(flow.browser(), client, person))
+  expect(decodeProtectedHeader(again.body.id_token).kid).toBe(kid)
+  expect(await flow.userinfo(again.body.access_token, 1)).toBe(200)
 })

@@ -68,6 +68,7 @@ const insert = sharedStatement(
        asked.is_offline, live.authenticated_at, live.amr, live.acr, live.interaction,
        CASE WHEN asked.is_offline THEN now() + asked.refresh_ttl * interval '1 second' ELSE live.expires_at END
      FROM asked JOIN live ON live.id = asked.session_id AND live.user_id = asked.user_id
+       JOIN people ON people.id = asked.user_id
      RETURNING id),
    code AS (
      INSERT INTO authorization_codes (digest, authorization_id, client_id, redirect_uri, code_challenge, nonce, expires_at)

@@ -95,7 +95,7 @@ const selectOpaque = statement(
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
    SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act,
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
-   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'created_at' })}`,
+   FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'token.created_at' })}`,
 )
 
 /** The opaque token behind a digest; undefined when it does not count (any more). */

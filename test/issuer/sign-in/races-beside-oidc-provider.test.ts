@@ -6,7 +6,7 @@ import { newId } from '../../../platform/ids.ts'
 import { type Browser, createBrowser, type Visit } from '../../support/browser.ts'
 import { authorizationUrlOf, callback, createCodeFlow, signedOut, verifier } from '../../support/code-flow.ts'
 import { createTestDatabase } from '../../support/database.ts'
-import { formOf, request, startTestIssuer } from '../../support/issuer.ts'
+import { type Answer, formOf, request, startTestIssuer } from '../../support/issuer.ts'
 import { startReferenceProvider } from '../../support/oidc-provider-sign-in.ts'
 
 /** The table of races in docs/signing-in.md, ours and oidc-provider's taken in the same way. It prints its figures. */
@@ -51,13 +51,21 @@ const measured = async ({ urls, clientId, authorizationUrl, signIn }: Target) =>
     return { browser, code }
   }
 
+  // What comes a second late is a replay, and a busy machine is slow to send them all: then once more.
+  const redeemAtOnce = async (tries = 20): Promise<{ browser: Browser; redeemed: Answer[] }> => {
+    const { browser, code } = await enter()
+    const startedAt = performance.now()
+    const answers = await atOnce((url) => redeem(url, code))
+    if (performance.now() - startedAt > 900 && tries > 1) return redeemAtOnce(tries - 1)
+    return { browser, redeemed: answers.filter(({ status }) => status === 200) }
+  }
+
   const figures: Record<string, number[]> = {}
   const note = (name: string, count: number) => {
     figures[name] = [...(figures[name] ?? []), count]
   }
   for (let round = 0; round < rounds; round++) {
-    const { browser, code } = await enter()
-    const redeemed = (await atOnce((url) => redeem(url, code))).filter(({ status }) => status === 200)
+    const { browser, redeemed } = await redeemAtOnce()
     note('code: answered with tokens', redeemed.length)
     const live = await Promise.all(redeemed.map(({ body }) => lives(body.access_token)))
     note('code: of those, tokens live afterwards', live.filter(Boolean).length)

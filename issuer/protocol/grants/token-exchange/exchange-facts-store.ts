@@ -56,7 +56,7 @@ export interface ExchangeFacts {
   /** Those that may concern a presented token or somebody it speaks for. */
   revocations: FoundRevocation[] | null
 
-  /** Of the scopes asked for, what the subject's roles hold on the resource; space-separated. */
+  /** Of the scopes asked for, what the subject's roles hold, of the Management API nothing; space-separated. */
   granted: string | null
 }
 
@@ -176,8 +176,8 @@ const factsSql = (kinds: Kinds): string => {
       kinds.forPolicy &&
       `${roleNames('a.id')} AS "actorRoles", ${organizationIds('a.id')} AS "actorOrganizations"`,
     revocable.length > 0 && `${revocationsOf([...jwt, ...revocable].join(' || '))} AS revocations`,
-    `(SELECT string_agg(s.name, ' ') FROM scopes s
-      WHERE s.resource_id = (${resourceAsked}) AND s.name = ANY (asked.scopes) AND
+    `(SELECT string_agg(s.name, ' ') FROM scopes s JOIN resources r ON r.id = s.resource_id
+      WHERE r.id = (${resourceAsked}) AND NOT r.is_management AND s.name = ANY (asked.scopes) AND
         ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}) AS granted`,
   ]
   // One column, because the driver takes longer to read two dozen than to parse their JSON.

@@ -57,6 +57,17 @@ test('a user who is suspended and reactivated can be acted for and can act again
   expect(await introspect(after)).toMatchObject({ active: true, sub: subject.id, act: { sub: actor.id } })
 })
 
+test('an opaque token of a user who was suspended and is back counts at once', async () => {
+  const client = await issuer.createApplication()
+  const user = await issuer.createUser()
+  const before = await issuer.actorToken(client, user.id)
+  for (const isSuspended of [true, false]) await issuer.api('PATCH', `/users/${user.id}/is-suspended`, { isSuspended })
+  const status = async (token: string) =>
+    (await fetch(`${issuer.url}/oidc/me`, { headers: { authorization: `Bearer ${token}` } })).status
+  expect(await status(before)).toBe(401)
+  expect(await status(await issuer.actorToken(client, user.id))).toBe(200)
+})
+
 test('a token says a later second only when that helps', () => {
   const now = new Date(10_300)
   expect(issueTime(now, null)).toEqual(now)
