@@ -11,6 +11,8 @@ export type Run = (args: readonly string[]) => Promise<number>
 interface Command {
   usage: string
   summary: string
+  /** What else its own help says. */
+  more?: readonly string[]
   load(): Promise<Run>
 }
 
@@ -42,12 +44,20 @@ const commands: Record<string, Command> = {
   },
   demo: {
     usage: 'demo',
-    summary: 'walks the impersonation flow against a running "start --demo" and shows every step',
+    summary: 'walks the flows, impersonation and signing in, against a running "start --demo", showing every step',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
   login: {
     usage: 'login --client <id> --user <name> --redirect-uri <uri> [--issuer <url>] [--resource <uri>] [--json]',
     summary: 'signs a person in over the pages of an issuer, and shows every step and the tokens',
+    more: [
+      '  --scope <names>, --prompt, --acr, --max-age <value>   of the request; the scope is "openid profile" by default',
+      '  --resource <uri>                                      may be repeated; the token is for the first',
+      '  --password-file <file>                                else LOGIN_PASSWORD, else it is asked for; - reads it',
+      '  --client-secret-file <file>                           else LOGIN_CLIENT_SECRET, else none',
+      '  --consent                                             allows what a third-party application asks for',
+      '  --json                                                one JSON object instead',
+    ],
     load: async () => (await import('./commands/login.ts')).loginCommand,
   },
   keys: {
@@ -98,7 +108,8 @@ const main = async ([name = '', ...args]: readonly string[]): Promise<number> =>
   }
   // `policy` explains its own subcommands.
   if (askedForHelp(args) && name !== 'policy') {
-    process.stdout.write(`Usage: surrogate ${command.usage}\n\n${command.summary}\n`)
+    const more = command.more ? ['', ...command.more] : []
+    process.stdout.write(`${[`Usage: surrogate ${command.usage}`, '', command.summary, ...more].join('\n')}\n`)
     return 0
   }
   const run = await command.load()

@@ -149,6 +149,8 @@ CREATE TABLE interactions (
 CREATE INDEX interactions_by_address ON interactions (address) WHERE finished_at IS NULL;
 CREATE INDEX interactions_by_browser ON interactions (browser);
 CREATE INDEX interactions_by_expiry ON interactions (expires_at);
+-- Those whose redirect is to be erased.
+CREATE INDEX interactions_by_redirect ON interactions (finished_at) WHERE redirect IS NOT NULL;
 
 -- What a person proved, for one purpose, to be used once.
 CREATE TABLE proofs (

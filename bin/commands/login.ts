@@ -2,7 +2,7 @@ import { loadConfig } from '../../platform/config.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
-import { createBrowser, type Hop } from '../login/browser.ts'
+import { createBrowser, type Hop, hopLine } from '../login/browser.ts'
 import { askPassword, secretFile } from '../login/password.ts'
 import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../login/sign-in.ts'
 
@@ -70,7 +70,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
   }
 }
 
-const usage = 'See surrogate login --help and docs/integrators.md.'
+const usage = 'See surrogate login --help and docs/signing-in.md.'
 
 const needed = (value: string | undefined, name: string, meaning: string): string => {
   if (value === undefined || value === '') throw new StartupError(`${name} is missing: ${meaning}.`, { hint: usage })
@@ -88,12 +88,6 @@ const issuerAddress = (text: string): URL => {
       hint: usage,
     })
   return url
-}
-
-const hopLine = ({ method, url, fields, status, location, title }: Hop): string => {
-  const sent = fields === undefined ? '' : ` (${fields.join(', ')})`
-  const answered = location === undefined ? (title === undefined ? '' : ` "${title}"`) : ` → ${location}`
-  return `${method.padEnd(4)} ${url}${sent}\n     ${status}${answered}`
 }
 
 const resultLines = ({ tokens, idToken, accessToken }: SignedIn): string[] => [

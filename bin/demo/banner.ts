@@ -1,5 +1,5 @@
 import { howToRun } from '../cli/how-to-run.ts'
-import { curlLines } from './curl-lines.ts'
+import { curlLines, loginLine } from './curl-lines.ts'
 import { type DemoFile, demoFilePath } from './demo-file.ts'
 
 /** What `start --demo` prints once everything answers: where things are, the credentials, and the flow line by line. */
@@ -26,15 +26,18 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
   return [
     'Surrogate is running, as a demo: its webhooks may go to this machine over plain http.',
     ...rows('Where things are', [
+      ['Web application', `${demo.webUrl}  (sign in as demo_customer)`],
       ['Gateway', demo.gatewayUrl],
       ['Token issuer', `${demo.issuerUrl}/oidc/.well-known/openid-configuration`],
       ['Management API', `${demo.issuerUrl}/api`],
-      ['Web application', `${demo.webUrl}  (sign in as demo_customer)`],
       ['Demo API', `${demo.apiUrl}  (behind the gateway; also receives the webhook: /webhooks)`],
       ['Health and metrics', `${adminUrl}/readyz  ${adminUrl}/metrics`],
       ['Data', dataDir],
     ]),
     ...rows(`Credentials (client id : secret), kept in ${demoFilePath(dataDir)}`, credentials ?? []),
+    '',
+    `Signing in without a browser, every step and the tokens shown (or open ${demo.webUrl})`,
+    `  ${loginLine(demo)}`,
     '',
     `The impersonation flow: paste line by line, or run "${howToRun.demo}" in another terminal`,
     ...curlLines(demo).flatMap(({ about, line }) => [`  # ${about}`, `  ${line}`]),

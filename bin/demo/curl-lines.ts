@@ -1,4 +1,11 @@
+import { howToRun } from '../cli/how-to-run.ts'
 import type { DemoFile } from './demo-file.ts'
+
+/** Signs the customer in to the web application; the secrets stand in the environment, not among the arguments. */
+export const loginLine = ({ issuerUrl, webUrl, data }: DemoFile): string =>
+  data
+    ? `LOGIN_PASSWORD=${data.customer.password} LOGIN_CLIENT_SECRET=${data.webApplication.clientSecret} ${howToRun.surrogate} login --issuer ${issuerUrl}/oidc --client ${data.webApplication.clientId} --user ${data.customer.username} --redirect-uri ${webUrl}/callback --scope 'openid profile read:orders' --resource ${data.ordersResource}`
+    : ''
 
 /**
  * The impersonation flow for a terminal (POSIX sh, curl, sed). Each line works as printed, in this order: a line that

@@ -66,6 +66,8 @@ export const createDemoData = async (options: {
       redirectUris: [`${options.webUrl}/callback`],
       postLogoutRedirectUris: [`${options.webUrl}/`],
     },
+    // Ends with the session at the issuer; with offline_access it would not.
+    customClientMetadata: { alwaysIssueRefreshToken: true },
   })
 
   const webhook = hookRow.parse(

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { DemoData, DemoFile } from './demo-file.ts'
 import { basic } from './management-client.ts'
 import { type Narrator, UnexpectedAnswer } from './narrator.ts'
+import { walkSignIn } from './walk-sign-in.ts'
 
 type Demo = DemoFile & { data: DemoData }
 
@@ -18,8 +19,8 @@ const refused = (code: string) => z.object({ code: z.literal(code) })
 const webhookPatienceMs = 45_000
 
 /**
- * The whole path on real input: token → gateway → policy → upstream, and change → webhook. Rejects at the first
- * surprise.
+ * The whole path on real input: token → gateway → policy → upstream, change → webhook, and a person who signs in and
+ * out. Rejects at the first surprise.
  */
 export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
   const { data, gatewayUrl, issuerUrl } = demo
@@ -180,6 +181,8 @@ export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
   const webhook = await arrivedWebhook(demo.apiUrl, (payload) => payload.data.name === name)
   narrator.say(`the receiver got ${JSON.stringify(webhook, null, 2)}`)
   narrator.say('its signature verifies with the secret of the hook')
+
+  await walkSignIn(demo, narrator)
 }
 
 const withSubject = (token: string, sub: string) => {

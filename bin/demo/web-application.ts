@@ -3,11 +3,12 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import * as openid from 'openid-client'
 import { request } from 'undici'
 import { listen, type RunningServer } from '../../platform/http/http-server.ts'
+import { ordersPage, problemPage, redirect, sendPage, signedOutPage } from './web-pages.ts'
 
 /**
  * A web application in which people sign in, as an integrator would write it: a backend for a browser that sees no
  * token. It reads orders through the gateway on behalf of who has signed in. State is in memory, because it is a
- * demonstration.
+ * demonstration: after a restart nobody is signed in here, whatever cookies say.
  */
 export interface WebApplication extends RunningServer {
   /** Begins to serve; known once the issuer and the gateway answer. */
@@ -23,121 +24,159 @@ export interface WebApplicationSettings {
   ordersResource: string
 }
 
-/** What the server keeps of a browser. */
+/** What the server keeps of a browser, by the value of its cookie. */
 interface BrowserSession {
   /** Of a sign-in that is under way. */
   pending?: { state: string; nonce: string; verifier: string }
-  tokens?: openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers
+  person?: Person | undefined
+}
+interface Person {
+  name: string
+  idToken: string | undefined
+  accessToken: string
   /** When the access token ends, in ms. */
-  expiresAt?: number
+  endsAt: number
+  refreshToken: string | undefined
 }
 
 type Page = (request: IncomingMessage, response: ServerResponse, session: BrowserSession) => Promise<void>
 
 const cookieName = 'demo_web'
-const scope = 'openid profile offline_access read:orders'
+const scope = 'openid profile read:orders'
+/** The one that came first is forgotten. */
+const mostSessions = 1_000
 
 export const startWebApplication = async (options: { host: string; port: number }): Promise<WebApplication> => {
   const sessions = new Map<string, BrowserSession>()
   let pages: Readonly<Record<string, Page>> | undefined
 
-  const sessionOf = (request: IncomingMessage, response: ServerResponse): BrowserSession => {
-    const id = new RegExp(`(?:^|; )${cookieName}=([\\w-]+)`).exec(request.headers.cookie ?? '')?.[1] ?? ''
-    const known = sessions.get(id)
-    if (known) return known
-    const [made, name]: [BrowserSession, string] = [{}, randomBytes(32).toString('base64url')]
-    sessions.set(name, made)
-    response.setHeader('Set-Cookie', `${cookieName}=${name}; Path=/; HttpOnly; SameSite=Lax`)
-    return made
+  const cookieOf = ({ headers }: IncomingMessage): string =>
+    new RegExp(`(?:^|; )${cookieName}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1] ?? ''
+
+  /** A new cookie at every step up, so that nobody who planted the old one is signed in along. */
+  const renew = (request: IncomingMessage, response: ServerResponse, session: BrowserSession) => {
+    sessions.delete(cookieOf(request))
+    const value = randomBytes(32).toString('base64url')
+    sessions.set(value, session)
+    const [oldest = ''] = sessions.keys()
+    if (sessions.size > mostSessions) sessions.delete(oldest)
+    response.setHeader('Set-Cookie', `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Lax`)
   }
 
   const handler: RequestListener = (request, response) => {
-    const { pathname } = new URL(request.url ?? '/', server.url)
-    const page = pages?.[`${request.method} ${pathname}`]
-    if (!page) return send(response, pages ? 404 : 503, '<p>There is nothing here.</p>')
-    page(request, response, sessionOf(request, response)).catch((error: unknown) => {
-      const why = error instanceof openid.AuthorizationResponseError ? error.error : 'the request failed'
-      send(response, 400, `<p>That did not work: ${escaped(why)}.</p><p><a href="/">Start again</a></p>`)
+    // `//` is an address of no host, for one.
+    const page = pages?.[`${request.method} ${URL.parse(request.url ?? '/', server.url)?.pathname}`]
+    if (!page) return sendPage(response, pages ? 404 : 503, problemPage('There is nothing here.'))
+    const session = sessions.get(cookieOf(request)) ?? {}
+    page(request, response, session).catch((error: unknown) => {
+      sendPage(response, isRefusal(error) ? 400 : 502, problemPage('That did not work.', whyOf(error)))
     })
   }
   const server = await listen({ name: 'the demo web application', setting: 'DEMO_WEB_PORT', handler, ...options })
 
   return {
     ...server,
-    async use({ issuer, client: { clientId, clientSecret }, gatewayUrl, ordersResource }) {
+    async use({ issuer, client: { clientId, clientSecret }, gatewayUrl, ordersResource: resource }) {
       const config = await openid.discovery(new URL(issuer), clientId, clientSecret, undefined, {
         // The demo's issuer is reached over plain http on this machine.
         execute: [openid.allowInsecureRequests],
       })
-      const redirectUri = `${server.url}/callback`
-      const keep = (session: BrowserSession, tokens: NonNullable<BrowserSession['tokens']>) => {
-        session.tokens = { ...session.tokens, ...tokens }
-        session.expiresAt = Date.now() + (tokens.expiresIn() ?? 0) * 1000
+      const home = new URL('/', server.url)
+      const redirectUri = new URL('/callback', server.url).href
+
+      const personOf = (tokens: openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers, was?: Person) => {
+        const claims = tokens.claims()
+        return {
+          name: String(claims?.['name'] ?? claims?.sub ?? was?.name),
+          idToken: tokens.id_token ?? was?.idToken,
+          accessToken: tokens.access_token,
+          endsAt: Date.now() + (tokens.expiresIn() ?? 0) * 1000,
+          // RFC 6749 §6: without another one, the old one stays.
+          refreshToken: tokens.refresh_token ?? was?.refreshToken,
+        }
       }
 
-      /** The access token for the orders API; a new one when it is about to end. */
-      const accessToken = async (session: BrowserSession): Promise<string> => {
-        const { refresh_token: refreshToken, access_token: token = '' } = session.tokens ?? {}
-        if (refreshToken === undefined || (session.expiresAt ?? 0) > Date.now() + 10_000) return token
-        keep(session, await openid.refreshTokenGrant(config, refreshToken, { resource: ordersResource }))
-        return session.tokens?.access_token ?? ''
+      const renewed = async (person: Person): Promise<Person> =>
+        personOf(await openid.refreshTokenGrant(config, person.refreshToken ?? '', { resource }), person)
+
+      /** With a new access token when the old one is about to end, or the gateway takes it no longer. */
+      const readOrders = async (session: BrowserSession, person: Person): Promise<{ status: number; body: string }> => {
+        const ask = async ({ accessToken }: Person) => {
+          const answer = await request(`${gatewayUrl}/orders`, { headers: { authorization: `Bearer ${accessToken}` } })
+          return { status: answer.statusCode, body: await answer.body.text() }
+        }
+        if (person.endsAt > Date.now() + 10_000) {
+          const answer = await ask(person)
+          if (answer.status !== 401) return answer
+        }
+        const fresh = await renewed(person)
+        // Whoever signed out meanwhile, in another tab, stays signed out.
+        if (session.person === person) session.person = fresh
+        return ask(fresh)
       }
 
       pages = {
         'GET /': async (_request, response, session) => {
-          const claims = session.tokens?.claims()
-          if (!claims) return send(response, 200, '<p>You are not signed in.</p><p><a href="/sign-in">Sign in</a></p>')
-          const answer = await request(`${gatewayUrl}/orders`, {
-            headers: { authorization: `Bearer ${await accessToken(session)}` },
-          })
-          const name = escaped(String(claims['name'] ?? claims.sub))
-          const orders = `<h2>${answer.statusCode} from the orders API</h2><pre>${escaped(await answer.body.text())}</pre>`
-          const signOut = '<form method="post" action="/sign-out"><button>Sign out</button></form>'
-          send(response, 200, `<p>Signed in as <b>${name}</b>.</p>${orders}${signOut}`)
+          const { person } = session
+          if (!person) return sendPage(response, 200, signedOutPage())
+          try {
+            sendPage(response, 200, ordersPage({ name: person.name, ...(await readOrders(session, person)) }))
+          } catch (error) {
+            // Not when the issuer has no time (429, 503).
+            if (!(error instanceof openid.ResponseBodyError && error.status === 400)) throw error
+            // It gives no more tokens: whoever it was is signed in no longer, here neither.
+            delete session.person
+            sendPage(response, 200, signedOutPage(`Your sign-in has ended (${error.error}).`))
+          }
         },
-        'GET /sign-in': async (_request, response, session) => {
+        'GET /sign-in': async (request, response, { person }) => {
+          if (person) return redirect(response, home)
           const [state, nonce, verifier] = [openid.randomState(), openid.randomNonce(), openid.randomPKCECodeVerifier()]
-          session.pending = { state, nonce, verifier }
+          renew(request, response, { pending: { state, nonce, verifier } })
           const code_challenge = await openid.calculatePKCECodeChallenge(verifier)
           const proof = { state, nonce, code_challenge, code_challenge_method: 'S256' }
-          const asked = { redirect_uri: redirectUri, scope, resource: ordersResource, ...proof }
-          redirect(response, openid.buildAuthorizationUrl(config, asked))
+          redirect(
+            response,
+            openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, scope, resource, ...proof }),
+          )
         },
-        'GET /callback': async (request, response, session) => {
-          const { pending } = session
-          if (!pending) return redirect(response, new URL('/', server.url))
-          delete session.pending
-          const checks = {
-            expectedState: pending.state,
-            expectedNonce: pending.nonce,
-            pkceCodeVerifier: pending.verifier,
-          }
+        'GET /callback': async (request, response, { pending }) => {
+          if (!pending) return redirect(response, home)
+          const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier } = pending
+          const checks = { expectedState, expectedNonce, pkceCodeVerifier, idTokenExpected: true }
           const url = new URL(request.url ?? '', server.url)
-          keep(session, await openid.authorizationCodeGrant(config, url, checks, { resource: ordersResource }))
-          redirect(response, new URL('/', server.url))
+          try {
+            const person = personOf(await openid.authorizationCodeGrant(config, url, checks, { resource }))
+            renew(request, response, { person })
+            redirect(response, home)
+          } catch (error) {
+            const isDenied = error instanceof openid.AuthorizationResponseError && error.error === 'access_denied'
+            if (!isDenied) throw error
+            sendPage(response, 200, signedOutPage('You did not sign in.'))
+          }
         },
-        // The cookie is not sent with a POST from another site.
-        'POST /sign-out': async (_request, response, session) => {
-          const hint = session.tokens?.id_token
-          delete session.tokens
-          const back = { post_logout_redirect_uri: `${server.url}/`, ...(hint && { id_token_hint: hint }) }
-          redirect(response, openid.buildEndSessionUrl(config, back))
+        // SameSite keeps the cookie from posts of other sites; other ports of this machine are the same site.
+        'POST /sign-out': async ({ headers }, response, session) => {
+          if ((headers.origin ?? home.origin) !== home.origin)
+            return sendPage(response, 403, problemPage('This form is of another page.'))
+          const { person } = session
+          delete session.person
+          // Whatever becomes of the pages that come next: nobody gets tokens by it any more.
+          if (person?.refreshToken) await openid.tokenRevocation(config, person.refreshToken)
+          const hint = person?.idToken && { id_token_hint: person.idToken }
+          redirect(response, openid.buildEndSessionUrl(config, { post_logout_redirect_uri: home.href, ...hint }))
         },
       }
     },
   }
 }
 
-const redirect = (response: ServerResponse, to: URL) => {
-  response.writeHead(303, { Location: to.href, 'Cache-Control': 'no-store' }).end()
+/** For whoever tries it: the issuer's own words, where it said something. */
+const whyOf = (error: unknown): string => {
+  if (isRefusal(error)) return `${error.error}: ${error.error_description ?? ''}`
+  if (error instanceof openid.ClientError) return error.cause instanceof Error ? error.cause.message : error.message
+  return 'Is the demo still running?'
 }
 
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
-
-const styles = 'body{font:1rem/1.5 system-ui;max-width:44rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}'
-
-const send = (response: ServerResponse, status: number, body: string) => {
-  const html = `<!doctype html><html lang="en"><title>Demo shop</title><style>${styles}</style><h1>Demo shop</h1>${body}</html>`
-  response.writeHead(status, { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' }).end(html)
-}
+const isRefusal = (error: unknown) =>
+  error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError

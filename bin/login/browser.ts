@@ -147,3 +147,10 @@ export const shownUrl = (url: URL): string => {
   bare.password = ''
   return `${bare.href}${query.length > 0 ? `?${query.join('&')}` : ''}${url.hash === '' ? '' : '#…'}`
 }
+
+/** For a terminal: the request, and below it the answer. */
+export const hopLine = ({ method, url, fields, status, location, title }: Hop): string => {
+  const sent = fields === undefined ? '' : ` (${fields.join(', ')})`
+  const answered = location === undefined ? (title === undefined ? '' : ` "${title}"`) : ` → ${location}`
+  return `${method.padEnd(4)} ${url}${sent}\n     ${status}${answered}`
+}

@@ -7,7 +7,7 @@ export interface HtmlPage {
   forms: readonly HtmlForm[]
   /** Texts of elements with `role="alert"`. */
   alerts: readonly string[]
-  /** Everything that can be read on it, on one line. */
+  /** Everything that can be read on it from its first heading on, on one line. */
   text: string
 }
 
@@ -55,6 +55,7 @@ export const readHtml = (html: string): HtmlPage => {
   let alert: { tag: string; depth: number; text: string } | undefined
   let title = ''
   let text = ''
+  let hasHeading = false
 
   const opened: Record<string, (attributes: Attributes, content: string) => void> = {
     form: ({ action = '', method = 'get' }) => {
@@ -97,6 +98,10 @@ export const readHtml = (html: string): HtmlPage => {
     },
     title: (_, content) => {
       title ||= oneLine(decode(content))
+    },
+    h1: () => {
+      if (!hasHeading) text = ''
+      hasHeading = true
     },
   }
   const closed: Record<string, () => void> = {

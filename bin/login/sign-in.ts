@@ -190,11 +190,12 @@ const submitPage = async (options: SignInOptions, answer: Answer, done: Set<Step
       throw new SignInFailed(`The form of ${step.name} leads to another host than the issuer's: nothing is sent there.`)
     return options.browser.submit(target, step.fill(form, page, options))
   }
-  throw new SignInFailed(`The issuer answered ${status} with a page that this command does not know: ${said(page)}`)
+  const kind = status >= 400 ? 'a page that says' : 'a page that this command does not know'
+  throw new SignInFailed(`The issuer answered ${status} with ${kind}: ${said(page)}`)
 }
 
 const said = ({ alerts, title, text }: HtmlPage): string => {
-  const told = alerts.length > 0 ? alerts.join(' ') : `${title}: ${text}`
+  const told = alerts.length > 0 ? alerts.join(' ') : text || title
   return told.length > 400 ? `${told.slice(0, 400)}…` : told
 }
 

@@ -87,7 +87,7 @@ const succeed = statement(
    SELECT id FROM proof`,
 )
 
-/** Keeps the proof and forgets the failures of the account. False when the interaction is over. */
+/** Keeps the proof and forgets the failures of the account. False when the interaction is over, or the person deleted. */
 export const succeedAttempt = async (query: Query, keys: FailureKeys, proof: NewProof): Promise<boolean> =>
   (await query(succeed, [...verifiedProofValues(proof), keys.address, keys.account])).length > 0
 

@@ -209,10 +209,12 @@ export const eraseRedirects = async (query: Query): Promise<void> => {
   await query(erase, [])
 }
 
-// One proof of each kind counts, and all are of one person: those of somebody else end here.
-export const verifiedProof = (more: string): string => `interaction AS (
+// One proof of each kind counts, and all are of one person: those of somebody else end here. A deletion of the person
+// that is under way is waited for; then nothing is kept.
+export const verifiedProof = (more: string): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
+   interaction AS (
      UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
-     WHERE id = $1 AND ${isOpen} RETURNING id),
+     WHERE id = $1 AND ${isOpen} AND EXISTS (SELECT FROM person) RETURNING id),
    void AS (
      UPDATE proofs SET consumed_at = now()
      WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL

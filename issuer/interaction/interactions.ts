@@ -92,7 +92,8 @@ export const createInteractions = ({
       return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
     }
     const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
-    if (request.prompts.includes('none')) {
+    // A page in which a hundred frames ask for one leaves nothing behind that would keep its visitors' neighbours out.
+    if (request.prompts.includes('none') || visitor.isEmbedded) {
       const refusal = refusalWithoutPages[step === 'done' ? 'sign_in' : step]
       const { error = refusal.error, description = refusal.description } = options
       return { kind: 'refused', error, description, setCookies }

@@ -199,8 +199,13 @@ export const createPasswordProofs = async ({
         data: { identifier: { type: identifier.type, value: identifier.canonical }, digest: digestMark(digest) },
         decision: { keep },
       })
-      note('Success')
-      return { outcome: isKept ? 'verified' : 'over' }
+      if (isKept) {
+        note('Success')
+        return { outcome: 'verified' }
+      }
+      if (!(await isInteractionOpen(query, interaction.id))) return { outcome: 'over' }
+      // Somebody has deleted the person meanwhile.
+      return refuse({ outcome: 'invalid_credentials' })
     },
   }
 }

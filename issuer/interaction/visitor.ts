@@ -10,6 +10,8 @@ export interface Visitor {
   device: string | undefined
   origin: RequestOrigin
   acceptLanguage: string | undefined
+  /** A frame, a picture or a script of another page asks: no page of ours can be shown there. */
+  isEmbedded: boolean
   /** What custom claims scripts are told of the sign-in; see `SignInRecord`. */
   signInContext: Record<string, string>
 }
@@ -34,6 +36,7 @@ export const createVisitorOf =
       device: cookies.read(request, 'device'),
       origin,
       acceptLanguage: request.headers['accept-language'],
+      isEmbedded: (request.headers['sec-fetch-dest'] ?? 'document') !== 'document',
       signInContext: {
         ip,
         ...(userAgent === undefined ? {} : { userAgent }),

@@ -141,7 +141,7 @@ button:hover, .button:hover { background: var(--main-over); }
 .problem:focus { outline: none; }
 .account { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; padding: 12px; border: 1px solid var(--line); border-radius: 12px; }
 .account .letter { width: 40px; height: 40px; border-radius: 50%; font-size: 17px; }
-.who { flex: 1 1 180px; line-height: 1.35; }
+.who { flex: 1 1 140px; line-height: 1.35; }
 .who b, .who span { display: block; }
 .who b { font-weight: 600; }
 .who span, .small, small, dt { color: var(--soft); font-size: 14px; }

@@ -1,6 +1,6 @@
 import { chmod, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { isRunning, runProcess, type TestProcess } from '../support/process.ts'
 import {
@@ -64,15 +64,22 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     const script = stack
       .output()
       .split('\n')
-      .filter((line) => /^ {2}(curl|[A-Z_]+=\$)/.test(line))
+      .filter((line) => /^ {2}(curl|[A-Z_]+=)/.test(line))
       .map((line) => line.trim())
-    expect(script.length).toBeGreaterThanOrEqual(7)
+    expect(script.length).toBeGreaterThanOrEqual(8)
 
     const shell = await runProcess('sh', ['-euc', script.join('\n')], { cwd: settings.checkout, env: settings.env })
     expect(shell.output).toMatch(
-      /HTTP\/1\.1 200[\s\S]*"x-auth-act"[\s\S]*HTTP\/1\.1 401[\s\S]*insufficient_scope[\s\S]*subject_token_consumed/,
+      /"id_token": "[\s\S]*HTTP\/1\.1 200[\s\S]*"x-auth-act"[\s\S]*HTTP\/1\.1 401[\s\S]*insufficient_scope[\s\S]*subject_token_consumed/,
     )
     expect(shell.code).toBe(0)
+
+    const documented = await runProcess('sh', ['-euc', await documentedLines(settings)], {
+      cwd: dirname(settings.dataDir),
+      env: settings.env,
+    })
+    expect(documented.output).toMatch(/"secret":"[\s\S]*"x-auth-sub"[\s\S]*HTTP\/1\.1 401[\s\S]*The token was revoked/)
+    expect(documented.code).toBe(0)
 
     expect((await stat(join(settings.dataDir, 'demo.json'))).mode & 0o777).toBe(0o600)
     stack.signal('SIGTERM')
@@ -134,6 +141,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     ['PORT', 'the issuer'],
     ['GATEWAY_PORT', 'the gateway'],
     ['DEMO_PORT', 'the demo API'],
+    ['DEMO_WEB_PORT', 'the demo web application'],
     ['ADMIN_PORT', 'the admin listener'],
   ])('when the port of %s is taken it says so in two lines and stops the database', async (name, part) => {
     settings = await createSettings(checkout.path)
@@ -211,3 +219,13 @@ describe('the command line', () => {
     expect(demo.code).toBe(3)
   })
 })
+
+/** The lines of docs/signing-in.md, in a folder beside the data. */
+const documentedLines = async ({ checkout, dataDir, env }: Settings): Promise<string> => {
+  const page = await readFile(join(checkout, 'docs', 'signing-in.md'), 'utf8')
+  const lines = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
+  const ports: Record<string, string> = { 3000: 'GATEWAY_PORT', 3001: 'PORT', 3003: 'DEMO_WEB_PORT' }
+  return lines
+    .replace(/(?<=(?:localhost|127\.0\.0\.1):)(300[013])\b/g, (port) => env[ports[port]!]!)
+    .replaceAll('./.surrogate/', `./${basename(dataDir)}/`)
+}

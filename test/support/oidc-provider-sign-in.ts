@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { exportJWK } from 'jose'
-import { errors, Provider } from 'oidc-provider'
+import { type Adapter, errors, Provider } from 'oidc-provider'
 import { generateClientKey } from './client-keys.ts'
 import { createProviderMemory, type ProviderMemory } from './oidc-provider-memory.ts'
 
@@ -17,6 +17,8 @@ export interface ReferenceProviderOptions {
   clients: readonly object[]
   /** The claims of each person, by the name that stands in the field `login`. */
   people: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Where it keeps what it keeps. Default: in memory. */
+  adapter?: (model: string) => Adapter
 }
 
 const claimsByScope = {
@@ -32,6 +34,7 @@ const claimsByScope = {
 export const startReferenceProvider = async ({
   clients,
   people,
+  adapter,
 }: ReferenceProviderOptions): Promise<ReferenceProvider> => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -39,7 +42,7 @@ export const startReferenceProvider = async ({
   const memory = createProviderMemory()
 
   const provider = new Provider(url, {
-    adapter: memory.adapter,
+    adapter: adapter ?? memory.adapter,
     clients,
     jwks: { keys: [await signingKey('RS256'), await signingKey('ES256')] },
     findAccount: (_context: unknown, login: string) => {
@@ -48,7 +51,7 @@ export const startReferenceProvider = async ({
     },
     claims: { openid: ['sub'], ...claimsByScope },
     scopes: ['openid', 'offline_access', ...Object.keys(claimsByScope)],
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
     // POST from other sites, which it allows only when its cookies come with them.
     enableHttpPostMethods: true,

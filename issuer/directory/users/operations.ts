@@ -10,6 +10,7 @@ import { problem } from '../../base/errors/problems.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { endAllOfUser } from '../../tokens/authorizations/end.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
+import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
 import { assignDefaultRoles } from '../roles/assignment-store.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
 import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
@@ -133,7 +134,10 @@ export const userOperations = ({
       const endedBy = context.caller.subject
       return toUser(
         await change(context, userId, () => columns, {
-          after: (trx) => endAllOfUser(trx, { userId, reason: 'password_changed', endedBy }),
+          after: async (trx) => {
+            await forgetDevices(trx, userId)
+            await endAllOfUser(trx, { userId, reason: 'password_changed', endedBy })
+          },
         }),
       )
     },

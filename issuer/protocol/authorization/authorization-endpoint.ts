@@ -24,6 +24,7 @@ interface Visitor {
   device: string | undefined
   origin: RequestOrigin
   acceptLanguage: string | undefined
+  isEmbedded: boolean
   signInContext: Record<string, string>
 }
 
@@ -65,9 +66,13 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
   const keepForGet = async (sent: AuthorizationParameters, { visitor }: Visit): Promise<Answer> => {
     const clientId = onlyValueOf(sent, 'client_id')
     if (clientId === undefined) return { problem: 'invalid_request' }
-    await limits.storedRequestFrom?.(visitor.origin.ip)
-    const again = new URLSearchParams({ client_id: clientId, request_uri: await pushedRequests.post(sent) })
-    return { location: `/oidc/auth?${again}` }
+    let requestUri = onlyValueOf(sent, 'request_uri')
+    // What the client sent ahead is kept already.
+    if (!isOurs(requestUri)) {
+      await limits.storedRequestFrom?.(visitor.origin.ip)
+      requestUri = await pushedRequests.post(sent)
+    }
+    return { location: `/oidc/auth?${new URLSearchParams({ client_id: clientId, request_uri: requestUri })}` }
   }
 
   /** RFC 9126 §4: beside a `request_uri` only `client_id` counts. Undefined when there is no such request any more. */

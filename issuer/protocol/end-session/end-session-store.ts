@@ -52,9 +52,21 @@ export const holdForLogout = async (query: Query, session: { id: string; userId:
   return (await query(ongoing, [session.id])).length > 0
 }
 
-const forget = statement('logout-forget-devices', 'DELETE FROM known_devices WHERE user_id = $1')
+const voidProofs = statement(
+  'logout-void-proofs',
+  `UPDATE proofs SET consumed_at = now()
+   WHERE consumed_at IS NULL AND expires_at > now() AND user_id = $1
+     AND ($2 OR interaction_id = ANY (ARRAY(SELECT id FROM interactions WHERE browser = $3)))`,
+)
 
-/** No browser counts as one that the person has used before. */
-export const forgetDevices = async (query: Query, userId: string): Promise<void> => {
-  await query(forget, [userId])
+/**
+ * What the person has proven on pages that are still open, in this browser or in all, counts no more: nobody who finds
+ * one goes on as them. The caller holds the row of the user.
+ */
+export const voidOpenProofs = async (
+  query: Query,
+  userId: string,
+  { everywhere, browser }: { everywhere: boolean; browser: Buffer | undefined },
+): Promise<void> => {
+  await query(voidProofs, [userId, everywhere, browser ?? null])
 }

@@ -11,6 +11,7 @@ import { findAccount } from '../../interaction/person-store.ts'
 import { finishedPage, logoutPage, signedOutPage } from '../../pages/index.ts'
 import type { VerifyIdTokenHint } from '../../tokens/id-token-hint.ts'
 import { type FoundSession, findSession } from '../../tokens/sessions/session-store.ts'
+import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { Endpoint } from '../answers.ts'
 import {
   type AuthorizationParameters,
@@ -154,10 +155,14 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
   const csrfOf = (session: FoundSession, { client, returnUri, state }: LogoutRequest) =>
     hmac('csrf', 'logout', session.id, JSON.stringify([client?.id, returnUri, state])).toString('base64url')
 
-  const about = ({ request }: Visit, { client }: LogoutRequest) => ({
-    clientId: client?.id,
-    origin: originOf(request),
-  })
+  const about = ({ request }: Visit, { client }: LogoutRequest) => {
+    const browser = cookies.read(request, 'browser')
+    return {
+      clientId: client?.id,
+      browser: browser === undefined ? undefined : tokenDigest('browser', browser),
+      origin: originOf(request),
+    }
+  }
 
   const cleared = () => [cookies.clear('session')]
 

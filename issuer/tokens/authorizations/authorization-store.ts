@@ -34,7 +34,8 @@ export interface NewAuthorization {
 }
 
 // The shared locks decide the order: either what ends the session or suspends the user ends this authorization too, or
-// it is not made.
+// it is not made. Users are locked before sessions, as everybody does, because which sessions to lock depends on them;
+// `array_position` keeps that out of the indexes, which would be read first.
 const insert = sharedStatement(
   'authorization-insert',
   {
@@ -57,7 +58,9 @@ const insert = sharedStatement(
      SELECT id FROM users WHERE id = ANY (ARRAY(SELECT user_id FROM asked)) AND NOT is_suspended ORDER BY id FOR SHARE),
    live AS MATERIALIZED (
      SELECT s.id, s.user_id, s.authenticated_at, s.amr, s.acr, s.interaction, s.expires_at FROM sessions s
-     WHERE s.id = ANY (ARRAY(SELECT session_id FROM asked)) AND ${sessionCounts('s')} ORDER BY s.id FOR SHARE),
+     WHERE s.id = ANY (ARRAY(SELECT session_id FROM asked))
+       AND array_position(ARRAY(SELECT id FROM people), s.user_id) IS NOT NULL AND ${sessionCounts('s')}
+     ORDER BY s.id FOR SHARE),
    made AS (
      INSERT INTO authorizations (id, session_id, user_id, client_id, scopes, resources, organization_id, is_offline,
        authenticated_at, amr, acr, interaction, expires_at)
@@ -65,7 +68,6 @@ const insert = sharedStatement(
        asked.is_offline, live.authenticated_at, live.amr, live.acr, live.interaction,
        CASE WHEN asked.is_offline THEN now() + asked.refresh_ttl * interval '1 second' ELSE live.expires_at END
      FROM asked JOIN live ON live.id = asked.session_id AND live.user_id = asked.user_id
-       JOIN people ON people.id = asked.user_id
      RETURNING id),
    code AS (
      INSERT INTO authorization_codes (digest, authorization_id, client_id, redirect_uri, code_challenge, nonce, expires_at)

@@ -100,5 +100,5 @@ test('a redirect URI that is not registered is told on a page', async () => {
   const ada = await person()
   const { id } = await application('SPA')
   const { outcome } = await walk(ada, { clientId: id, redirectUri: 'https://evil.example.test/' })
-  expect(outcome).toContain('answered 400 with a page that this command does not know')
+  expect(outcome).toContain('answered 400 with a page that says: This return address is not registered')
 })

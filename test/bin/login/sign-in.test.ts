@@ -92,7 +92,7 @@ describe('the walk ends, with a reason', () => {
 
   test('at a consent that nobody gave on the command line', async () => {
     const { outcome } = await walk({ consent: false })
-    expect(outcome).toContain('--consent gives it. Consent: Allow spa?')
+    expect(outcome).toContain('--consent gives it. Allow spa?')
   })
 
   test.each<[string, Partial<SignInOptions>, string]>([

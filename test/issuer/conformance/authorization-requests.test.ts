@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createBrowser } from '../../support/browser.ts'
-import type { FormValues } from '../../support/issuer.ts'
-import { formOf } from '../../support/issuer.ts'
+import { type FormValues, formOf } from '../../support/issuer.ts'
 import { startOurs } from './ours.ts'
 import { pkcePair, unsigned } from './relying-party.ts'
 import { redirectUri, type Target } from './target.ts'

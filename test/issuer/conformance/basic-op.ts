@@ -40,7 +40,7 @@ const requireError = (requires: Requires, callback: URLSearchParams | undefined,
 const requireIdToken = (requires: Requires, { claims, nonce }: SignIn, { client }: RelyingParty, issuer: string) => {
   requires('the ID token is for this client alone', () => expect(claims).toMatchObject({ iss: issuer, aud: client.id }))
   requires('the ID token is of now', () => {
-    expect(Math.abs(claims.iat! - now())).toBeLessThanOrEqual(5)
+    expect(Math.abs(claims.iat! - now())).toBeLessThanOrEqual(60)
     expect(claims.exp).toBeGreaterThan(now())
   })
   requires('the ID token repeats the nonce', () => expect(claims['nonce']).toBe(nonce))
@@ -64,7 +64,7 @@ const succeedsWith = (
   async run(target, requires) {
     const client = await createRelyingParty(target)
     const signIn = await client.signIn(typeof parameters === 'function' ? parameters(target) : parameters)
-    requires('the person signs in once', () => expect(signIn.asked).toContain('sign-in'))
+    requires('the person signs in, once', () => expect(signIn.asked).toEqual(['sign-in']))
     requireUserinfo(requires, await client.userinfo(signIn.tokens.access_token), signIn)
   },
 })
@@ -98,11 +98,11 @@ const samePersonAgain = (proves: string, parameters: FormValues): ConformanceMod
     const first = await client.signIn({ max_age: '10000' })
     await target.age(2)
     const second = await client.signIn(parameters)
-    requires('the person signs in again', () => expect(second.asked).toContain('sign-in'))
+    requires('the person signs in again, once', () => expect(second.asked).toEqual(['sign-in']))
     requires('the subject is the same', () => expect(second.claims.sub).toBe(first.claims.sub))
     requires('auth_time is later, and recent', () => {
       expect(second.claims['auth_time']).toBeGreaterThan((first.claims['auth_time'] as number) - 2)
-      expect(Math.abs((second.claims['auth_time'] as number) - now())).toBeLessThanOrEqual(5)
+      expect(Math.abs((second.claims['auth_time'] as number) - now())).toBeLessThanOrEqual(60)
     })
   },
 })

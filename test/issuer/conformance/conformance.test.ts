@@ -36,7 +36,8 @@ describe.each(Object.entries(targets))('%s', (name, start) => {
   afterAll(() => target.close())
 
   describe.each(Object.entries(plans))('%s', (_, modules) => {
-    test.each(Object.entries(modules))('%s', async (_, module) => {
+    const rows = Object.entries(modules).map(([id, module]) => [id, module.proves, module] as const)
+    test.each(rows)('%s: %s', async (_id, _proves, module) => {
       const explained = Object.keys(module.differs?.[name as TargetName] ?? {})
       const unmet = await unmetBy(module, target)
       expect(Object.fromEntries(Object.entries(unmet).filter(([key]) => !explained.includes(key)))).toEqual({})

@@ -504,6 +504,25 @@ test('an address has only so many sign-ins open', async () => {
   }
 })
 
+test('frames and pictures on a page of somebody else do not use up what an address has', async () => {
+  const count = () => signIn.sql('SELECT count(*)::integer AS made FROM interactions')
+  const request = { clientId: client.id, redirectUri: client.redirectUri, responseMode: 'query', scopes: ['openid'] }
+  const more = { resourceScopes: {}, resources: [], prompts: [], uiLocales: [], acrValues: [] }
+  const asked = encodeURIComponent(JSON.stringify({ ...request, ...more, wantsOfflineAccess: false }))
+  const before = await count()
+  for (const dest of ['iframe', 'image', 'script', 'empty']) {
+    const browser = signIn.browser()
+    const answer = await browser.send(`/oidc/auth?request=${asked}`, { headers: { 'sec-fetch-dest': dest } })
+    expect(answerOf(answer)).toMatchObject({ error: 'login_required' })
+    expect(browser.setCookies).toEqual([])
+  }
+  expect(await count()).toEqual(before)
+  const topmost = await signIn
+    .browser()
+    .send(`/oidc/auth?request=${asked}`, { headers: { 'sec-fetch-dest': 'document' } })
+  expect(topmost.location).toContain('/sign-in/')
+})
+
 test('what opens something stands nowhere in clear', async () => {
   const person = await signIn.createPerson()
   const browser = signIn.browser()

@@ -72,21 +72,25 @@ export const targetOf = async (
   return { audience: undefined, scopes: oidcScopes(inForce, facts, client.isThirdParty) }
 }
 
-/** The requested resource. Without one: none with `openid` in force or an organization, else the default one. */
+/**
+ * The requested resource. Without one: none with `openid` in force or an organization, else the default one, if that is
+ * what the authorization request was for.
+ */
 const resourceOf = async (
   request: TokenRequest,
   { resource, resources }: AuthorizationFacts,
   inForce: readonly string[],
 ) => {
   const { resource: requested, organizationId } = request
+  // A request that names no resource is for the default one.
+  const wasAsked =
+    resource && (resources.includes(resource.indicator) || (resources.length === 0 && resource.isDefault))
   if (requested === undefined) {
-    const isDefaultMeant = organizationId === undefined && !inForce.includes('openid')
-    return isDefaultMeant ? (resource ?? undefined) : undefined
+    const isDefaultMeant = wasAsked && organizationId === undefined && !inForce.includes('openid')
+    return isDefaultMeant ? resource : undefined
   }
   // It says what is wrong with one that is not registered.
   if (!resource) await request.target({ required: false })
-  // A request that names no resource is for the default one.
-  const wasAsked = resources.includes(requested) || (resources.length === 0 && resource?.isDefault)
   if (!resource || !wasAsked)
     throw new OAuthError('invalid_target', 'The resource was not part of the authorization request.')
   return resource

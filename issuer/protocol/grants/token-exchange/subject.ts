@@ -1,10 +1,10 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
-import { isImpersonationSid } from '../../../../platform/jwt/sid.ts'
+import { isImpersonationSid, isSignInSid } from '../../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
 import type { RevocableToken } from '../../../tokens/revocations/is-revoked.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
-import type { Client } from '../../clients/client.ts'
+import { type Client, isPublic } from '../../clients/client.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, tokenTypes } from './request.ts'
@@ -91,9 +91,9 @@ const checkToken = (presented: PresentedSubject, facts: ExchangeFacts, client: C
     case 'personal-access-token':
       return checkPersonalAccessToken(presented.digest, facts)
     case 'opaque-token':
-      return checkOpaqueToken(facts)
+      return checkOpaqueToken(facts, client)
     case 'jwt':
-      requireExchangeable(presented.bound, facts)
+      requireExchangeable({ isBound: presented.bound, sid: presented.claims.sid }, facts, client)
       return {
         kind: 'access-token',
         sid: presented.claims.sid,
@@ -119,11 +119,12 @@ const checkPersonalAccessToken = (digest: Buffer, { personalAccessToken }: Excha
   return { kind: 'personal-access-token', digest, useNoted, latestExpiry: expiresAt ?? Number.POSITIVE_INFINITY }
 }
 
-const checkOpaqueToken = (facts: ExchangeFacts): CheckedToken => {
+const checkOpaqueToken = (facts: ExchangeFacts, client: Client): CheckedToken => {
   const { opaqueSubject: token } = facts
   if (!token) throw refused('subject_token_unknown')
   if (token.expired) throw refused('subject_token_expired')
-  requireExchangeable(isImpersonationSid(token.sessionId) || token.act !== null || token.fromPersonalAccessToken, facts)
+  const isBound = isImpersonationSid(token.sessionId) || token.act !== null || token.fromPersonalAccessToken
+  requireExchangeable({ isBound, sid: token.sessionId }, facts, client)
   return {
     kind: 'access-token',
     sid: token.sessionId ?? undefined,
@@ -133,8 +134,15 @@ const checkOpaqueToken = (facts: ExchangeFacts): CheckedToken => {
 }
 
 // An impersonation is bound to its resource, its scopes and its end (interface §8); exchanging it again would escape
-// all three. What came from a personal access token would escape that token's scopes.
-const requireExchangeable = (bound: boolean, { subjectClientIsThirdParty }: ExchangeFacts) => {
-  if (bound) throw refused('subject_token_bound')
+// all three. What came from a personal access token would escape that token's scopes. What somebody got by signing in is
+// shown to APIs, and each of them can name a public client: only who proves to be a client makes something else of it
+// (RFC 9700 §2.3). A public client has the refresh token.
+const requireExchangeable = (
+  { isBound, sid }: { isBound: boolean; sid: string | null | undefined },
+  { subjectClientIsThirdParty }: ExchangeFacts,
+  client: Client,
+) => {
+  if (isBound) throw refused('subject_token_bound')
   if (subjectClientIsThirdParty !== false) throw refused('subject_token_type')
+  if (sid && isSignInSid(sid) && isPublic(client)) throw refused('subject_token_type')
 }

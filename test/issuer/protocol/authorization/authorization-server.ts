@@ -106,6 +106,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
       device: cookies.read(incoming, 'device'),
       origin: { ip: addressOf(incoming), userAgent: undefined },
       acceptLanguage: incoming.headers['accept-language'],
+      isEmbedded: false,
       signInContext: {},
     }),
     cookies,

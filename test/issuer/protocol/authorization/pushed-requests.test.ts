@@ -245,6 +245,15 @@ describe('what a page of another site posts', () => {
     expectPage(await server.post(right({ client_id: undefined }), { 'sec-fetch-site': 'cross-site' }))
   })
 
+  test('may be the request_uri of what its client sent ahead, which is not kept twice', async () => {
+    const sent = { client_id: client.id, request_uri: await pushed({ nonce: 'ahead' }) }
+    const { headers } = await server.post(sent, { 'sec-fetch-site': 'cross-site' })
+    expect(headers.get('location')).toBe(`/oidc/auth?${new URLSearchParams(sent)}`)
+    expect(headers.getSetCookie()).toEqual([])
+    expect((await use(sent.request_uri, newBrowser())).headers.get('location')).toBe('/sign-in/1')
+    expect(server.begun).toMatchObject([{ request: { nonce: 'ahead' } }])
+  })
+
   test('cannot fill the database', async () => {
     const headers = { 'sec-fetch-site': 'cross-site' }
     const statuses = new Set<number>()

@@ -348,6 +348,17 @@ describe('what a refresh gives is what the person may have now:', () => {
     expect(plain).not.toHaveProperty('id_token')
   })
 
+  test('leaving openid out leads to no default resource that was never asked for', async () => {
+    const fallback = await issuer.createResource({ scopes: ['read'], isDefault: true })
+    const asked = await issuer.createResource({ scopes: ['read'] })
+    for (const resource of [fallback, asked]) await issuer.grantUser(user.id, resource, ['read'])
+    const { first } = await family(native, { scopes: ['openid', 'offline_access', 'read'], resources: [asked] })
+    const { access_token: token, scope } = await refreshed(native, first, { scope: 'read' })
+    expect(token).not.toContain('.')
+    expect(scope).toBe('')
+    await issuer.sql('UPDATE resources SET is_default = false WHERE indicator = $1', [fallback])
+  })
+
   test('without openid the default resource is meant, with it none is', async () => {
     const resource = await issuer.createResource({ scopes: ['read'], isDefault: true })
     const person = await issuer.createUser()

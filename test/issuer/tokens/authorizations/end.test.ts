@@ -156,6 +156,14 @@ test('a password that the Management API sets signs everybody out who had the ol
   expect(await findSession(query(), ada.session.cookie)).toBeUndefined()
 })
 
+test('whoever guessed the old password does not guess the next one in a browser that is known', async () => {
+  const [ada, other] = [await issuer.createUser(), await issuer.createUser()]
+  for (const [index, { id }] of [ada, other].entries())
+    await issuer.sql('INSERT INTO known_devices (digest, user_id) VALUES (sha256($1::text::bytea), $2)', [index, id])
+  await issuer.api('PATCH', `/users/${ada.id}/password`, { password: 'another, and longer' })
+  expect(await issuer.sql('SELECT user_id FROM known_devices')).toEqual([{ user_id: other.id }])
+})
+
 test('a deleted person leaves neither session nor authorization', async () => {
   const ada = await person()
   await issuer.api('DELETE', `/users/${ada.userId}`)

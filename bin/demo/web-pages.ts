@@ -1,0 +1,69 @@
+import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
+
+/** The pages of the demo's web application, as HTML without scripts. */
+
+export const signedOutPage = (note = 'You are not signed in.'): string =>
+  `<p>${escaped(note)}</p>
+<p><a class="button" href="/sign-in">Sign in</a></p>
+<p class="small">As <b>demo_customer</b>, with the password that stands in the terminal.</p>`
+
+export const ordersPage = ({ name, status, body }: { name: string; status: number; body: string }): string => {
+  const answer = ordersAnswer.safeParse(parsed(body))
+  const rows = answer.data?.orders.map(
+    ({ id, item, total }) => `<tr><td>${escaped(id)}<td>${escaped(item)}<td>${total.toFixed(2)} €`,
+  )
+  return `<p>Signed in as <b>${escaped(name)}</b>.</p>
+${rows ? `<table><tr><th>Order<th>Item<th>Total${rows.join('')}</table>` : ''}
+<details${rows ? '' : ' open'}><summary>${status} from the orders API, through the gateway</summary>
+<pre>${escaped(body)}</pre></details>
+<form method="post" action="/sign-out"><button class="button">Sign out</button></form>`
+}
+
+export const problemPage = (problem: string, why = ''): string =>
+  `<p><b>${escaped(problem)}</b> ${escaped(why)}</p><p><a class="button" href="/">Start again</a></p>`
+
+export const sendPage = (response: ServerResponse, status: number, body: string) => {
+  const head = `<meta name="viewport" content="width=device-width"><title>Demo shop</title><style>${styles}</style>`
+  const html = `<!doctype html><html lang="en">${head}<link rel="icon" href="data:,"><main><h1>Demo shop</h1>${body}</main></html>`
+  response.writeHead(status, { ...headers, 'Content-Type': 'text/html; charset=utf-8' }).end(html)
+}
+
+export const redirect = (response: ServerResponse, to: URL) => {
+  response.writeHead(303, { ...headers, Location: to.href }).end()
+}
+
+/** No `form-action`: Chromium would apply it to where signing out leads. */
+const headers = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+}
+
+const ordersAnswer = z.object({
+  orders: z.array(z.object({ id: z.string(), item: z.string(), total: z.number() })),
+})
+
+const parsed = (body: string): unknown => {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
+
+const styles = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
+body{margin:0;background:light-dark(#faf6f1,#191512)}
+main{max-width:34rem;margin:4rem auto;padding:1rem 2rem 2rem;border-radius:1rem;background:light-dark(#fff,#241e19)}
+h1{color:light-dark(#7a4419,#e0a878)} .small{font-size:.875rem}
+table{width:100%;border-collapse:collapse;margin:1rem 0}
+th,td{text-align:left;padding:.5rem 0;border-bottom:1px solid light-dark(#e8ddd1,#443a31)}
+th:last-child,td:last-child{text-align:right}
+pre{overflow:auto;font-size:.8125rem} details{margin:1rem 0} summary{cursor:pointer}
+.button{display:inline-block;padding:.625rem 1.25rem;border:0;border-radius:.5rem;background:#7a4419;color:#fff;font:inherit;text-decoration:none;cursor:pointer}
+.button:focus-visible,summary:focus-visible{outline:3px solid light-dark(#7a4419,#e0a878);outline-offset:2px}`

@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { type Browser, chromium as playwright } from 'playwright-core'
+
+const find = (): string | undefined => {
+  const { status, stdout } = spawnSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' })
+  if (status === 0) return stdout.trim()
+  if (process.env['CI'] === 'true') throw new Error('chromium is not installed, and the tests in it must run here.')
+  process.stderr.write('\n*** chromium is not installed: the tests of pages and SDKs in it are skipped.\n\n')
+  return undefined
+}
+
+/** The Chromium of this machine; undefined: none, which is an error with CI=true. */
+export const chromium: string | undefined = find()
+
+/** A real browser without a window. One for a file: each test opens a context of its own in it. `close()` it. */
+export const startChromium = (): Promise<Browser> =>
+  playwright.launch({
+    executablePath: chromium!,
+    args: [
+      // As root there is no sandbox, and a container may have next to no shared memory.
+      ...['--no-sandbox', '--disable-dev-shm-usage'],
+      // Nothing but what the tests ask for.
+      ...['--disable-background-networking', '--disable-component-update', '--no-default-browser-check'],
+    ],
+  })
