@@ -20,9 +20,8 @@ export const measurePage = async (site: Site): Promise<Page> => {
   const { pathname } = new URL(location, site.origin)
   const { status, body } = await browser.get(pathname)
   if (status !== 200 || !body.includes('type="password"')) throw new Error(`no page to sign in: ${status}\n${body}`)
-  const files = [...body.matchAll(/<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"]+)"/gi)].map(
-    ([, path = '']) => path,
-  )
+  const named = body.matchAll(/<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"]+)"/gi)
+  const files = new Set([...named].map(([, path = '']) => path))
   const bytes: { path: string; bytes: number }[] = [{ path: '/sign-in/…', bytes: Buffer.byteLength(body) }]
   for (const path of files) {
     const file = await browser.get(path)
