@@ -26,7 +26,10 @@ export const createUserinfoEndpoint =
       if (!scopes.includes('openid')) {
         throw refusal('insufficient_scope', 'The access token was not issued with openid.', ', scope="openid"')
       }
-      sendJson(response, 200, userinfoClaims(user, scopes))
+      const { act } = found
+      // Who acts for the user is told, so that an application can show it; the user's other identities are not.
+      const told = act ? scopes.filter((name) => name !== 'identities') : scopes
+      sendJson(response, 200, { ...userinfoClaims(user, told), ...(act && { act }) })
     } catch (cause) {
       sendError(response, cause, logger, requestId)
     }

@@ -4,9 +4,10 @@ import { problem } from '../../base/errors/problems.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { endAuthorizations, endSessionWhole } from '../../tokens/authorizations/end.ts'
+import { revokeConsent } from '../../tokens/consents/consent-store.ts'
 import { findUser } from '../users/user-store.ts'
 import { toUserGrant, toUserSession, type UserGrant, type UserSession } from './records.ts'
-import { findUserSession, isGrantOf, listGrants, listUserSessions } from './user-session-store.ts'
+import { findGrantee, findUserSession, listGrants, listUserSessions } from './user-session-store.ts'
 
 export interface UserSessionDependencies {
   database: Pick<Database, 'query' | 'knex'>
@@ -47,11 +48,18 @@ export const userSessionOperations = ({ database: { query, knex }, mutate }: Use
       return (await listGrants(query, userId, isThirdParty)).map(toUserGrant)
     },
 
-    /** What has ended stays as it ended. */
+    /**
+     * What has ended stays as it ended. Of a third-party application the consent is revoked, and so everything ends that
+     * it got of the person: it has to ask again.
+     */
     endGrant: (context: OperationContext, userId: string, grantId: string): Promise<void> =>
       mutate(context, async ({ trx }) => {
-        if (!(await isGrantOf(trx, userId, grantId))) throw problem('oidc.invalid_grant', { data: { id: grantId } })
-        await endAuthorizations(trx, { ids: [grantId] }, 'ended_by_administrator')
+        const grantee = await findGrantee(trx, userId, grantId)
+        if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
+        const { clientId, isThirdParty } = grantee
+        if (!isThirdParty) return void (await endAuthorizations(trx, { ids: [grantId] }, 'ended_by_administrator'))
+        await revokeConsent(trx, userId, clientId)
+        await endAuthorizations(trx, { userId, clientId }, 'consent_revoked')
       }),
   }
 }

@@ -75,8 +75,16 @@ const grants = statement(
 export const listGrants = (query: Query, userId: string, isThirdParty: boolean | undefined): Promise<GrantRow[]> =>
   query<GrantRow>(grants, [userId, isThirdParty ?? null])
 
-const grant = statement('user-grant-find', 'SELECT id FROM authorizations WHERE id = $1 AND user_id = $2')
+const grant = statement(
+  'user-grant-find',
+  `SELECT a.client_id AS "clientId", c.is_third_party AS "isThirdParty"
+   FROM authorizations a JOIN applications c ON c.id = a.client_id WHERE a.id = $1 AND a.user_id = $2`,
+)
 
-/** Whether the person has, or had, such a grant. */
-export const isGrantOf = async (transaction: Transaction, userId: string, grantId: string): Promise<boolean> =>
-  (await queryOf(transaction)(grant, [grantId, userId])).length > 0
+/** Whose grant of the person it is, or was; undefined when the person never had it. */
+export const findGrantee = async (
+  transaction: Transaction,
+  userId: string,
+  grantId: string,
+): Promise<{ clientId: string; isThirdParty: boolean } | undefined> =>
+  (await queryOf(transaction)<{ clientId: string; isThirdParty: boolean }>(grant, [grantId, userId]))[0]

@@ -43,3 +43,13 @@ const use = statement(
 export const useConsent = async (query: Query, userId: string, clientId: string): Promise<void> => {
   await query(use, [userId, clientId])
 }
+
+const revoke = statement(
+  'consent-revoke',
+  'UPDATE consents SET revoked_at = now() WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL',
+)
+
+/** Before the authorizations that it ends: rows are locked in this order. */
+export const revokeConsent = async (transaction: Transaction, userId: string, clientId: string): Promise<void> => {
+  await queryOf(transaction)(revoke, [userId, clientId])
+}

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, formOf, request, startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import {
+  type Answer,
+  accessTokenType,
+  formOf,
+  request,
+  startTestIssuer,
+  type TestIssuer,
+} from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
 let issuer: TestIssuer
@@ -170,4 +177,15 @@ test('other methods are refused', async () => {
   const answer = await me(undefined, { method: 'DELETE' })
   expect(answer.status).toBe(405)
   expect(answer.headers.get('allow')).toBe('GET, POST, OPTIONS')
+})
+
+test("whoever acts for the user is told, and the user's other identities are not", async () => {
+  const agent = await issuer.createUser()
+  const actor = { actor_token: await issuer.actorToken(client, agent.id), actor_token_type: accessTokenType }
+  const exchanged = await issuer.exchange(client, await issuer.subjectToken(user.id), {
+    scope: 'openid identities',
+    ...actor,
+  })
+  expect(exchanged.status).toBe(200)
+  expect((await me(exchanged.body.access_token)).body).toEqual({ sub: user.id, act: { sub: agent.id } })
 })

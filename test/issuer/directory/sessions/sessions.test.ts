@@ -180,6 +180,24 @@ test('a grant that is ended takes its tokens along, and nothing else; once more 
   expect(await issuer.api('DELETE', `/users/${session.userId}/grants/ps_unknown`)).toMatchObject(missing)
 })
 
+test('a grant of a third-party application takes the consent along: the application has to ask again', async () => {
+  const { userId } = session
+  await issuer.sql(
+    `INSERT INTO consents (id, user_id, client_id, scopes, expires_at) VALUES ($1, $1, $2, '{openid}', now() + interval '1 day')`,
+    [userId, partner.id],
+  )
+  const [ended, along] = [
+    await sessions.authorize(session, partner),
+    await sessions.authorize(session, partner, { isOffline: true }),
+  ]
+  const ours = await sessions.authorize(session, shop)
+  expect(await issuer.api('DELETE', `/users/${userId}/grants/${ended}`)).toMatchObject({ status: 204 })
+  const revoked = await issuer.sql('SELECT FROM consents WHERE user_id = $1 AND revoked_at IS NOT NULL', [userId])
+  expect(revoked).toHaveLength(1)
+  for (const grant of [ended, along]) expect(await feedOf(grant)).toEqual([{ kind: 'sid' }])
+  expect(await sessions.isOver('authorizations', ours)).toBe(false)
+})
+
 test('who may not see users sees no session, and a reader ends none', async () => {
   const reader = await holderOf('read')
   const keys = await holderOf('keys')
