@@ -49,7 +49,7 @@ export const userSessionOperations = ({ database: { query, knex }, mutate }: Use
     },
 
     /**
-     * What has ended stays as it ended. Of a third-party application the consent is revoked, and so everything ends that
+     * What has ended stays as it ended. Of a third-party application the consent is revoked, and with it ends all that
      * it got of the person: it has to ask again.
      */
     endGrant: (context: OperationContext, userId: string, grantId: string): Promise<void> =>
