@@ -68,11 +68,19 @@ describe.skipIf(!chromium)('in Chromium', () => {
     expect(await people.issuer.sql('SELECT FROM sessions')).toEqual([])
   })
 
-  test('they cannot show our pages within theirs', async () => {
+  test('they cannot show our pages within theirs, nor begin a sign-in there', async () => {
+    await page.goto(client.authorizationUrl())
+    const ours = page.url()
+    const begun = () => people.issuer.sql('SELECT id FROM interactions ORDER BY id')
+    const before = await begun()
     await page.goto(people.shop.url)
     const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'))
-    await page.setContent(`<iframe src="${client.authorizationUrl().replaceAll('&', '&amp;')}"></iframe>`)
+    await page.setContent(`<iframe src="${ours}"></iframe>`)
     await refused
+    const led = page.waitForEvent('framenavigated', (frame) => frame.url().includes('error=login_required'))
+    await page.setContent(`<iframe src="${client.authorizationUrl().replaceAll('&', '&amp;')}"></iframe>`)
+    await led
+    expect(await begun()).toEqual(before)
   })
 
   test('they lose sight of a window that they opened for signing in', async () => {
