@@ -3,12 +3,13 @@ import type { Query } from '../../../platform/database/database.ts'
 import { randomToken } from '../../../platform/ids.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
-import type { RequestOrigin } from '../../base/client-address.ts'
 import type { Cookies } from '../../base/cookies.ts'
 import type { Limits } from '../../base/rate-limits/rate-limits.ts'
 import type { AuthorizationRequest } from '../../interaction/authorization-request.ts'
 import { type AuthorizationResult, authorizationResponse } from '../../interaction/authorization-response.ts'
+import type { Interactions } from '../../interaction/interactions.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../interaction/send-authorization-response.ts'
+import type { Visitor, VisitorOf } from '../../interaction/visitor.ts'
 import { errorPage, type PageProblem, pickLocale, sendPage } from '../../pages/index.ts'
 import { type Endpoint, errorToTell } from '../answers.ts'
 import { type AskingClient, findAuthorizationFacts } from './authorization-facts-store.ts'
@@ -17,28 +18,12 @@ import { type CheckRequest, likelyResources, likelyScopes, type Recipient, unkno
 import { isFromAnotherSite } from './from-another-site.ts'
 import { isOurs, type KeptRequest, type PushedRequests } from './pushed-requests.ts'
 
-/** The browser that asks; see `interaction/visitor.ts`. */
-interface Visitor {
-  session: string | undefined
-  browser: string | undefined
-  device: string | undefined
-  origin: RequestOrigin
-  acceptLanguage: string | undefined
-  isEmbedded: boolean
-  signInContext: Record<string, string>
-}
-
-type Begun =
-  | { kind: 'authorized'; code: string; setCookies: readonly string[] }
-  | { kind: 'page'; location: string; setCookies: readonly string[] }
-  | { kind: 'refused'; error: string; description: string; setCookies: readonly string[] }
-
 export interface AuthorizationEndpointDependencies {
   query: Query
   checkRequest: CheckRequest
   pushedRequests: PushedRequests
-  interactions: { begin(request: AuthorizationRequest, client: AskingClient, visitor: Visitor): Promise<Begun> }
-  visitorOf(request: IncomingMessage): Visitor
+  interactions: Interactions
+  visitorOf: VisitorOf
   cookies: Pick<Cookies, 'set'>
   limits: Pick<Limits, 'storedRequestFrom'>
   /** Of tokens and of discovery. */

@@ -1,19 +1,9 @@
 import type { Query } from '../../../platform/database/database.ts'
 import { lookUp } from '../../../platform/database/shared-statement.ts'
-import type { ApplicationType } from '../clients/client.ts'
+import type { AuthorizationClient } from '../../interaction/authorization-client.ts'
 
 /** The application that asks, with what its requests must look like. */
-export interface AskingClient {
-  id: string
-  name: string
-  description: string | null
-  type: ApplicationType
-  isThirdParty: boolean
-  logoUri: string | undefined
-  alwaysIssueRefreshToken: boolean
-  refreshTokenTtlInDays: number
-  /** As registered. */
-  redirectUris: readonly string[]
+export interface AskingClient extends AuthorizationClient {
   /** What is not a public client may be registered without PKCE. */
   requirePkce: boolean
   requirePar: boolean

@@ -19,6 +19,7 @@ import {
   readAuthorizationParameters,
   readQueryParameters,
 } from '../authorization/authorization-parameters.ts'
+import { isFromAnotherSite } from '../authorization/from-another-site.ts'
 import { type PushedRequests, postedPrefix } from '../authorization/pushed-requests.ts'
 import { findLogoutClient, isAskedByClient } from './end-session-store.ts'
 import { createReadLogoutRequest, isRefused, type LogoutRequest, returnLocation } from './logout-request.ts'
@@ -66,7 +67,7 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
   const endSession = async (visit: Visit) => {
     const { request } = visit
     const sent = await readAuthorizationParameters(request)
-    if (request.method === 'POST' && isFromElsewhere(request)) return comeByGet(visit, sent)
+    if (request.method === 'POST' && isFromAnotherSite(request, ownOrigin)) return comeByGet(visit, sent)
     const parameters = await keptOr(sent)
     if (!parameters) return visit.refuse(400, { problem: 'invalid_request_uri' })
     await decide(parameters, visit)
@@ -101,12 +102,6 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
     const everywhere = onlyValueOf(form, 'everywhere') === 'yes'
     await signOut({ session, ...about(visit, asked), everywhere, wasAsked: true })
     visit.redirect(returnLocation(asked) ?? ownPage(asked), cleared())
-  }
-
-  const isFromElsewhere = (request: IncomingMessage): boolean => {
-    const { origin, 'sec-fetch-site': site } = request.headers
-    const isBrowser = origin !== undefined || site !== undefined
-    return isBrowser && !isFromOwnPage(request, ownOrigin)
   }
 
   /** The POST of another site brings no cookies. What it asks for is kept until the browser comes again, by GET. */

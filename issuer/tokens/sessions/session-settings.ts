@@ -18,5 +18,3 @@ export const sessionSettings = {
   /** The members to change. */
   patch: z.object({ ttl: seconds, idleTtl: seconds }).partial(),
 } satisfies Setting<z.ZodType> & { patch: z.ZodType }
-
-export type SessionSettings = z.output<typeof sessionSettings.schema>

@@ -6,6 +6,7 @@ import { createCookies } from '../../../../issuer/base/cookies.ts'
 import { OAuthError } from '../../../../issuer/base/errors/problems.ts'
 import { createLimits, rateLimitDefaults } from '../../../../issuer/base/rate-limits/rate-limits.ts'
 import type { AuthorizationRequest } from '../../../../issuer/interaction/authorization-request.ts'
+import type { Begun } from '../../../../issuer/interaction/interactions.ts'
 import { createAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from '../../../../issuer/protocol/authorization/checks.ts'
 import { createPushedAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/pushed-authorization-endpoint.ts'
@@ -30,11 +31,6 @@ import {
 import type { TestApplication } from '../../../support/issuer-data.ts'
 
 export const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
-
-type Begun =
-  | { kind: 'authorized'; code: string; setCookies: string[] }
-  | { kind: 'page'; location: string; setCookies: string[] }
-  | { kind: 'refused'; error: string; description: string; setCookies: string[] }
 
 /** The endpoints around database and keys of an issuer; what a checked request leads to is up to the test. */
 export interface AuthorizationServer {
