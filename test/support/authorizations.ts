@@ -39,14 +39,19 @@ export const challengeOf = (verifier: string): string => createHash('sha256').up
 export const signIn = async (
   { database }: Pick<TestIssuer, 'database'>,
   userId: string,
-  { amr = ['pwd'], acr = 'urn:surrogate:acr:basic' }: Pick<AuthorizationOptions, 'amr' | 'acr'> = {},
+  {
+    amr = ['pwd'],
+    acr = 'urn:surrogate:acr:basic',
+    cookie = randomToken(),
+    isPersistent = true,
+  }: Pick<AuthorizationOptions, 'amr' | 'acr'> & { cookie?: string; isPersistent?: boolean } = {},
 ): Promise<string> => {
   const id = newId()
   await insertSession(database.query, {
     id,
-    cookie: randomToken(),
+    cookie,
     userId,
-    isPersistent: true,
+    isPersistent,
     amr,
     acr,
     interaction: {

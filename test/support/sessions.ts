@@ -1,8 +1,6 @@
-import { insertAuthorization } from '../../issuer/tokens/authorizations/authorization-store.ts'
-import { insertSession } from '../../issuer/tokens/sessions/session-store.ts'
-import { newSignInSid } from '../../issuer/tokens/sid.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
-import { newId, randomToken } from '../../platform/ids.ts'
+import { randomToken } from '../../platform/ids.ts'
+import { authorize, signIn } from './authorizations.ts'
 import type { TestIssuer } from './issuer.ts'
 import type { TestApplication } from './issuer-data.ts'
 
@@ -28,60 +26,27 @@ export interface Sessions {
   isOver(table: 'sessions' | 'authorizations', id: string): Promise<boolean>
 }
 
-const day = 86_400
-
 /** Puts the rows there that signing in leaves behind. */
-export const createSessions = ({ database: { query }, createUser, sql }: TestIssuer): Sessions => ({
+export const createSessions = (issuer: TestIssuer): Sessions => ({
   async signIn({ userId, isPersistent = true } = {}) {
-    const session = { id: newId(), userId: userId ?? (await createUser()).id, cookie: randomToken() }
-    await insertSession(query, {
-      ...session,
-      isPersistent,
-      amr: ['pwd'],
-      acr: 'urn:surrogate:acr:basic',
-      interaction: {
-        interactionEvent: 'SignIn',
-        userId: session.userId,
-        verificationRecords: [{ id: 'proof', type: 'Password', verified: true }],
-        signInContext: { ip: '203.0.113.7', userAgent: 'A browser' },
-      },
-      address: '203.0.113.7',
-      userAgent: 'A browser',
-      idleTtl: 3 * day,
-      ttl: 14 * day,
-    })
-    return session
+    const person = userId ?? (await issuer.createUser()).id
+    const cookie = randomToken()
+    return { id: await signIn(issuer, person, { cookie, isPersistent }), userId: person, cookie }
   },
-  async authorize(session, client, { isOffline = false, scopes = ['openid', 'profile'] } = {}) {
-    const id = newSignInSid()
-    const made = await insertAuthorization(query, {
-      id,
-      sessionId: session.id,
-      userId: session.userId,
-      clientId: client.id,
-      scopes,
-      resources: [],
-      organizationId: undefined,
-      isOffline,
-      refreshTtl: 14 * day,
-      code: randomToken(),
-      redirectUri: 'https://app.example.test/callback',
-      codeChallenge: undefined,
-      nonce: undefined,
-    })
-    if (!made) throw new Error('The session does not count.')
-    return id
+  async authorize({ id: sessionId, userId }, client, { isOffline = false, scopes = ['openid', 'profile'] } = {}) {
+    const { sid } = await authorize(issuer, client, userId, { sessionId, isOffline, scopes, pkce: false })
+    return sid
   },
   async refreshToken(sid) {
     const value = randomToken()
-    await sql(
+    await issuer.sql(
       `INSERT INTO refresh_tokens (digest, authorization_id, expires_at) VALUES ($1, $2, now() + interval '14 days')`,
       [tokenDigest('refresh-token', value), sid],
     )
     return value
   },
   async isOver(table, id) {
-    const [row] = await sql<{ ended_at: Date | null }>(`SELECT ended_at FROM ${table} WHERE id = $1`, [id])
+    const [row] = await issuer.sql<{ ended_at: Date | null }>(`SELECT ended_at FROM ${table} WHERE id = $1`, [id])
     return row!.ended_at !== null
   },
 })

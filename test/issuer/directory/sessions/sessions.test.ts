@@ -60,13 +60,13 @@ test('sessions are listed in the shape that existing clients know, newest first'
       interactionEvent: 'SignIn',
       userId: session.userId,
       verificationRecords: [{ id: 'proof', type: 'Password', verified: true }],
-      signInContext: { ip: '203.0.113.7', userAgent: 'A browser' },
+      signInContext: { ip: '198.51.100.7', userAgent: 'A browser' },
     },
     clientId: shop.id,
     accountId: session.userId,
     expiresAt: expect.any(Number),
     lastActiveAt: expect.any(Number),
-    lastAddress: '203.0.113.7',
+    lastAddress: '198.51.100.7',
     userAgent: 'A browser',
   })
   expect(first.payload.exp).toBe(Math.floor(first.expiresAt / 1000))
