@@ -1,5 +1,6 @@
 import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
-import { leaveTurn, type NewProof, takesTurn, verifiedProof, verifiedProofValues } from './interaction-store.ts'
+import { leaveTurn, takesTurn } from './interaction-store.ts'
+import { type NewProof, verifiedProof, verifiedProofValues } from './proof-store.ts'
 
 /** How often somebody may fail, and for how long nobody gets in after that. */
 export interface LockoutPolicy {
@@ -11,6 +12,9 @@ export interface LockoutPolicy {
 }
 
 export const lockoutDefaults: LockoutPolicy = { attempts: 10, windowSeconds: 900, lockSeconds: 900 }
+
+/** Of a person's second factors together. */
+export const secondFactorPolicy: LockoutPolicy = { attempts: 5, windowSeconds: 900, lockSeconds: 900 }
 
 /** Of everybody behind one address together. It is never locked: the window ends. */
 export const addressPolicy = { attempts: 100, windowSeconds: 600 } as const
@@ -82,14 +86,17 @@ const forgiveAddress = (key: string, after: string) => `address AS (
 const succeed = statement(
   'sign-in-success',
   `WITH ${verifiedProof(`,
-   ${forgiveAddress('$7', 'proof')},
-   account AS (DELETE FROM sign_in_failures USING (SELECT count(*) AS total FROM address) before_it WHERE key = $8)`)}
+   ${forgiveAddress('$8', 'proof')},
+   account AS (DELETE FROM sign_in_failures USING (SELECT count(*) AS total FROM address) before_it WHERE key = $9)`)}
    SELECT id FROM proof`,
 )
 
-/** Keeps the proof, forgets the failures of the account. False when the interaction is over, or the person deleted. */
-export const succeedAttempt = async (query: Query, keys: FailureKeys, proof: NewProof): Promise<boolean> =>
-  (await query(succeed, [...verifiedProofValues(proof), keys.address, keys.account])).length > 0
+/**
+ * Keeps the proof, forgets the failures of the account. Answers its id; undefined when the interaction is over, or the
+ * person deleted.
+ */
+export const succeedAttempt = async (query: Query, keys: FailureKeys, proof: NewProof): Promise<string | undefined> =>
+  (await query<{ id: string }>(succeed, [...verifiedProofValues(proof), keys.address, keys.account]))[0]?.id
 
 const forgive = statement(
   'sign-in-failure-forgive',

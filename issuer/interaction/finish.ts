@@ -26,6 +26,10 @@ export type Proceeded =
   | { kind: 'redirect'; redirect: Redirect }
   /** Something is missing: a page asks for it. */
   | { kind: 'page' }
+  /** There is another password, and the interaction goes on with signing in. */
+  | { kind: 'reset' }
+  /** Somebody else has it since it was entered. */
+  | { kind: 'taken'; fields: readonly TakenField[] }
   /** It was finished before, or its time is over. */
   | { kind: 'over' }
   /** The client, or its redirect URI, is no longer registered. */

@@ -8,5 +8,24 @@ export const interactionState = z.object({
   account: z.union([z.object({ sessionId: z.string() }), z.literal(false)]).optional(),
   consent: z.object({ userId: z.string(), isAllowed: z.boolean(), organizationIds: z.array(z.string()) }).optional(),
   isCancelled: z.boolean().optional(),
+  /** The terms of use were agreed to. */
+  terms: z.boolean().optional(),
+  /** A second factor, where that is the person's choice, is not wanted now. */
+  skipsMfa: z.boolean().optional(),
+  /** A captcha was solved. */
+  captcha: z.boolean().optional(),
 })
 export type InteractionState = z.output<typeof interactionState>
+
+/** What an interaction is for; the names of existing clients (`interactionEvent`). */
+export const interactionEvents = ['SignIn', 'Register', 'ForgotPassword'] as const
+export type InteractionEventName = (typeof interactionEvents)[number]
+
+/** What becomes of the person when the interaction finishes, beside the factors and addresses that proofs bind. */
+export const staged = z.object({
+  username: z.string().optional(),
+  password: z.object({ digest: z.string(), algorithm: z.literal('Argon2id') }).optional(),
+  /** Columns of the user. */
+  profile: z.record(z.string(), z.unknown()).optional(),
+})
+export type Staged = z.output<typeof staged>

@@ -9,8 +9,17 @@ import {
   toAuthorizationClient,
 } from './authorization-client-store.ts'
 import { type AuthorizationRequest, authorizationRequest } from './authorization-request.ts'
-import { type InteractionState, interactionState } from './interaction-state.ts'
-import { type Proof, type ProofData, type ProofKindName, proofData, proofKinds } from './proofs.ts'
+import {
+  type InteractionEventName,
+  type InteractionState,
+  interactionEvents,
+  interactionState,
+  type Staged,
+  staged,
+} from './interaction-state.ts'
+import type { PersonFacts } from './person-facts.ts'
+import { personFacts, toPersonFacts } from './person-facts-store.ts'
+import { type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
 
 /** An authorization request that waits for a person. */
 export interface Interaction {
@@ -19,7 +28,12 @@ export interface Interaction {
   browser: Buffer
   client: AuthorizationClient
   request: AuthorizationRequest
+  event: InteractionEventName
   state: InteractionState
+  staged: Staged
+  /** Who it is, as far as it is proven. */
+  person: PersonFacts | undefined
+  /** Verified, not used yet, of that person or of nobody. */
   proofs: readonly Proof[]
   isFinished: boolean
   /** Neither finished nor expired. */
@@ -30,8 +44,6 @@ export interface Interaction {
 
 /** How long a person may take. */
 const life = `interval '1 hour'`
-/** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
-const proofLife = `interval '10 minutes'`
 /** How long the same redirect is answered again. */
 const redirectLife = `interval '10 seconds'`
 
@@ -91,14 +103,16 @@ export const insertInteraction = async (
 
 const select = statement(
   'interaction-find',
-  `SELECT i.id, i.browser, i.client_id AS "clientId", i.request, i.state, i.finished_at IS NOT NULL AS "isFinished",
+  `SELECT i.id, i.browser, i.client_id AS "clientId", i.request, i.event, i.state, i.staged,
+     i.finished_at IS NOT NULL AS "isFinished",
      i.finished_at IS NULL AND i.expires_at > now() AS "isOpen",
      CASE WHEN i.finished_at > now() - ${redirectLife} THEN i.redirect END AS redirect,
-     (SELECT json_agg(json_build_object('id', p.id, 'kind', p.kind, 'userId', p.user_id, 'data', p.data) ORDER BY p.id)
+     (SELECT json_agg(json_build_object('id', p.id, 'kind', p.kind, 'purpose', p.purpose, 'userId', p.user_id,
+        'data', p.data) ORDER BY p.id)
       FROM proofs p
-      WHERE p.interaction_id = i.id AND p.user_id = i.user_id AND p.purpose = 'sign_in' AND p.verified_at IS NOT NULL
+      WHERE p.interaction_id = i.id AND p.user_id IS NOT DISTINCT FROM i.user_id AND p.verified_at IS NOT NULL
         AND p.consumed_at IS NULL AND p.expires_at > now()) AS proofs,
-     ${authorizationClientColumns}
+     ${personFacts('i.user_id')} AS person, ${authorizationClientColumns}
    FROM interactions i JOIN applications a ON a.id = i.client_id WHERE i.id = $1`,
 )
 
@@ -107,7 +121,10 @@ interface Row extends AuthorizationClientRow {
   browser: Buffer
   clientId: string
   request: unknown
+  event: string
   state: unknown
+  staged: unknown
+  person: unknown
   isFinished: boolean
   isOpen: boolean
   redirect: Buffer | null
@@ -118,8 +135,9 @@ const storedProofs = z
   .array(
     z.object({
       id: z.string(),
-      kind: z.enum(Object.keys(proofKinds) as [ProofKindName, ...ProofKindName[]]),
-      userId: z.string(),
+      kind: z.enum(proofKindNames),
+      purpose: z.enum(proofPurposes),
+      userId: z.string().nullable(),
       data: proofData,
     }),
   )
@@ -134,7 +152,10 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
     browser,
     client: toAuthorizationClient(row.clientId, row),
     request: authorizationRequest.parse(row.request),
+    event: interactionEvents.find((name) => name === row.event) ?? 'SignIn',
     state: interactionState.parse(row.state),
+    staged: staged.parse(row.staged),
+    person: toPersonFacts(row.person),
     proofs: storedProofs.parse(row.proofs) ?? [],
     isFinished,
     isOpen,
@@ -151,7 +172,37 @@ export const lockInteraction = async (trx: Transaction, id: string): Promise<Int
   return findInteraction(trx, id)
 }
 
-const isOpen = 'finished_at IS NULL AND expires_at > now()'
+/** An SQL condition. */
+export const isOpen = 'finished_at IS NULL AND expires_at > now()'
+
+const begin = statement(
+  'interaction-begin-event',
+  `WITH begun AS (
+     UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
+       state = CASE WHEN $3 THEN state - 'skipsMfa' - 'terms' - 'consent' - 'captcha' ELSE state END
+     WHERE id = $1 AND ${isOpen} RETURNING id)
+   UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,
+)
+
+/**
+ * From now on the interaction is for this. Nothing that was proven or said for something else counts any more; with
+ * `isAnew` neither does what was decided.
+ */
+export const beginEvent = async (
+  transaction: Transaction,
+  { id, event, isAnew }: { id: string; event: InteractionEventName; isAnew: boolean },
+): Promise<void> => {
+  await queryOf(transaction)(begin, [id, event, isAnew])
+}
+
+const stage = statement(
+  'interaction-stage',
+  `UPDATE interactions SET staged = staged || $2::jsonb WHERE id = $1 AND ${isOpen} RETURNING id`,
+)
+
+/** Keeps what the person is to become, beside what is kept already. False when the interaction is over. */
+export const keepStaged = async (transaction: Transaction, id: string, added: Staged): Promise<boolean> =>
+  (await queryOf(transaction)(stage, [id, JSON.stringify(added)])).length > 0
 
 const status = statement('interaction-is-open', `SELECT id FROM interactions WHERE id = $1 AND ${isOpen}`)
 
@@ -208,38 +259,6 @@ const erase = statement(
 export const eraseRedirects = async (query: Query): Promise<void> => {
   await query(erase, [])
 }
-
-// One proof of each kind counts, and all are of one person: those of somebody else end here. A deletion of the person
-// that is under way is waited for; then nothing is kept.
-export const verifiedProof = (more: string): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
-   interaction AS (
-     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
-     WHERE id = $1 AND ${isOpen} AND EXISTS (SELECT FROM person) RETURNING id),
-   void AS (
-     UPDATE proofs SET consumed_at = now()
-     WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL
-       AND (kind = $5 OR user_id IS DISTINCT FROM $2)),
-   proof AS (
-     INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
-     SELECT $4, id, $2, $5, 'sign_in', $6::jsonb, now(), now() + ${proofLife} FROM interaction RETURNING id)${more}`
-
-export interface NewProof {
-  interactionId: string
-  userId: string
-  kind: ProofKindName
-  data: ProofData
-  decision: InteractionState
-}
-
-/** The values of `verifiedProof`. */
-export const verifiedProofValues = ({ interactionId, userId, kind, data, decision }: NewProof): unknown[] => [
-  interactionId,
-  userId,
-  JSON.stringify(decision),
-  newId(),
-  kind,
-  JSON.stringify(data),
-]
 
 /** Whose turn it is to have a proof verified, for `turnSeconds` at most. */
 export const turnSeconds = 5

@@ -1,19 +1,46 @@
 import type { Consent } from '../tokens/consents/consent.ts'
-import type { Session } from '../tokens/sessions/session.ts'
+import { type Acr, acrs, type Session } from '../tokens/sessions/session.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { isConsentNeeded } from './consent.ts'
-import type { InteractionState } from './interaction-state.ts'
-import { identifies, type Proof, type ProofKindName, reachableAcr, satisfiesAcr } from './proofs.ts'
+import type { InteractionEventName, InteractionState, Staged } from './interaction-state.ts'
+import { type PersonFacts, type SecondFactor, secondFactors } from './person-facts.ts'
+import {
+  authenticating,
+  authenticationBy,
+  identifies,
+  isAtLeast,
+  type Proof,
+  type ProofKindName,
+  reachableAcr,
+  satisfiesAcr,
+  weakestAcr,
+} from './proofs.ts'
+import { missingProfile, type ProfileField } from './required-profile.ts'
+import {
+  allows,
+  firstFactors,
+  recoveryFactors,
+  registrationFactors,
+  type SignInDecision,
+  type SignInSettings,
+} from './settings.ts'
 
 /** What an interaction is about and what is known of who stands before it. */
 export interface Situation {
+  event: InteractionEventName
   request: AuthorizationRequest
   client: Pick<AuthorizationClient, 'type' | 'isThirdParty'>
+  settings: SignInSettings
   /** Of this browser. */
   session: KnownSession | undefined
   /** Of this interaction. */
   proofs: readonly Proof[]
+  staged: Staged
+  /** Whom the proofs name, when they name somebody. */
+  person: PersonFacts | undefined
+  /** What the rules say of that person. */
+  decision: SignInDecision | undefined
   /** Of the person whom `whoIsIt` names; only third-party applications need it. */
   consent: Consent | undefined
   state: InteractionState
@@ -22,7 +49,22 @@ export interface Situation {
 /** `age`: seconds since the person authenticated, by the database's clock. */
 export type KnownSession = Pick<Session, 'id' | 'userId' | 'acr'> & { age: number }
 
-export type StepName = 'sign_in' | 'select_account' | 'consent' | 'done' | 'denied'
+export type StepName =
+  | 'sign_in'
+  | 'register'
+  | 'reset'
+  | 'mfa'
+  | 'new_password'
+  | 'profile'
+  | 'enrol'
+  | 'terms'
+  | 'captcha'
+  | 'select_account'
+  | 'consent'
+  | 'done'
+  | 'denied'
+  | 'blocked'
+
 export type Reason =
   | 'no_session'
   | 'login'
@@ -32,21 +74,49 @@ export type Reason =
   | 'another_account'
   | 'select_account'
   | 'consent'
+  | 'create'
+  | 'forgot_password'
+  | 'password_expired'
+  /** The person has a second factor. */
+  | 'has_factor'
+  /** The settings, the rules, or an organization of the person ask for a second factor. */
+  | 'required_by_settings'
+  | 'required_by_rules'
+  | 'required_by_organization'
+  | 'backup_codes'
+  | 'suggested'
+  | 'missing_profile'
+  | 'terms'
+  | 'captcha'
+  | 'user_suspended'
+  | 'denied_by_rules'
+  /** What is asked for cannot be had by this person. */
+  | 'out_of_reach'
+
+export interface StepOptions {
+  /** `sign_in`, `register`, `reset`, `mfa`: the kinds of proof that lead on. */
+  proofs?: readonly ProofKindName[]
+  /** `enrol`: the factors that may be added. */
+  factors?: readonly SecondFactor[]
+  /** `enrol`: the person may go on without. */
+  isSkippable?: boolean
+  /** `profile`, `register`: what is missing. */
+  missing?: readonly ProfileField[]
+  /** `denied`: what the client is told. `blocked`: what the rules say. */
+  error?: DenialError
+  description?: string
+}
 
 export interface Step {
   step: StepName
   /** Why; empty when `done`. */
   reasons: readonly Reason[]
-  /** `sign_in`: the kinds of proof that lead on. `denied`: what the client is told. */
-  options: { proofs?: readonly ProofKindName[]; error?: DenialError; description?: string }
+  options: StepOptions
 }
 
 export type DenialError = 'access_denied' | 'login_required'
 
-/** What everybody can prove so far. */
-const offered: readonly ProofKindName[] = ['password']
-
-const step = (name: StepName, reasons: readonly Reason[] = [], options: Step['options'] = {}): Step => ({
+const step = (name: StepName, reasons: readonly Reason[] = [], options: StepOptions = {}): Step => ({
   step: name,
   reasons,
   options,
@@ -55,43 +125,210 @@ const step = (name: StepName, reasons: readonly Reason[] = [], options: Step['op
 const denied = (error: DenialError, description: string, reasons: readonly Reason[] = []) =>
   step('denied', reasons, { error, description })
 
-/** Whose sign-in it is: who proved it here, else who has the session. */
-export const whoIsIt = ({ session, proofs }: Pick<Situation, 'session' | 'proofs'>): string | undefined =>
-  proofs.find(identifies)?.userId ?? session?.userId
+/** Whose sign-in it is: who proved it here, else who has the session. Somebody new is nobody yet. */
+export const whoIsIt = ({ event, session, proofs }: Pick<Situation, 'event' | 'session' | 'proofs'>) =>
+  proofs.find(identifies)?.userId ?? (event === 'Register' ? undefined : session?.userId)
 
 /**
  * What comes next, of what is known alone. Pages show it, and `finish` asks it again, of locked rows, before anything
  * is committed: no way around a step leads to a code.
  */
 export const nextStep = (situation: Situation): Step => {
-  const { request, client, session, proofs, consent, state } = situation
-  if (state.isCancelled) return denied('access_denied', 'The sign-in was cancelled.')
-  const isProven = proofs.some(identifies)
-  if (!isProven) {
-    const reasons = reasonsToSignIn(situation)
-    if (reasons.length > 0) return step('sign_in', reasons, { proofs: offered })
-    if (request.prompts.includes('select_account') && !isChosen(session, state)) {
-      return step('select_account', ['select_account'])
-    }
-  }
-  const userId = whoIsIt(situation)!
-  // OpenID Connect Core §3.1.2.1, `id_token_hint`: somebody else has signed in.
-  if (request.expectedUserId !== undefined && request.expectedUserId !== userId) {
-    return denied('login_required', 'Another user has signed in than the one whom the client expects.', ['hint'])
-  }
-  if (state.consent?.userId === userId) {
-    if (!state.consent.isAllowed) return denied('access_denied', 'The user refused.', ['consent'])
-  } else if (isConsentNeeded({ request, client, consent })) {
-    return step('consent', ['consent'])
+  if (situation.state.isCancelled) return denied('access_denied', 'The sign-in was cancelled.')
+  for (const ask of stepsOf[situation.event]) {
+    const due = ask(situation)
+    if (due) return due
   }
   return step('done')
 }
 
+type Ask = (situation: Situation) => Step | undefined
+
+const isProven = ({ proofs }: Situation) => proofs.some(identifies)
+
+const signIn: Ask = (situation) => {
+  if (isProven(situation)) return undefined
+  const reasons = reasonsToSignIn(situation)
+  return reasons.length > 0 ? step('sign_in', reasons, { proofs: firstFactors(situation.settings) }) : undefined
+}
+
+const selectAccount: Ask = (situation) =>
+  !isProven(situation) && situation.request.prompts.includes('select_account') && !isChosen(situation)
+    ? step('select_account', ['select_account'])
+    : undefined
+
+// OpenID Connect Core §3.1.2.1, `id_token_hint`: somebody else has signed in.
+const expectedPerson: Ask = (situation) => {
+  const { expectedUserId } = situation.request
+  return expectedUserId !== undefined && expectedUserId !== whoIsIt(situation)
+    ? denied('login_required', 'Another user has signed in than the one whom the client expects.', ['hint'])
+    : undefined
+}
+
+/** Only of whoever proves something here: that a session goes on was decided when it began. */
+const rules: Ask = ({ decision }) =>
+  decision?.allow === false
+    ? step('blocked', ['denied_by_rules'], decision.reason === undefined ? {} : { description: decision.reason })
+    : undefined
+
+const captcha: Ask = ({ decision, state }) =>
+  decision?.require.includes('captcha') && state.captcha !== true ? step('captcha', ['captcha']) : undefined
+
+const [, multiFactor, strongest] = acrs
+
+/** The class that the settings and the rules insist on; what a client asks for besides is not passed on to them. */
+const demandedAcr = ({ settings, decision }: Situation, person: PersonFacts): [Acr, Reason] | undefined => {
+  if (decision?.require.includes('phr')) return [strongest, 'required_by_rules']
+  if (decision?.require.includes('mfa')) return [multiFactor, 'required_by_rules']
+  const holdsOne = settings.mfa.factors.some((name) => name !== 'BackupCode' && secondFactors[name].isHeld(person))
+  return holdsOne ? [multiFactor, 'has_factor'] : undefined
+}
+
+const mfa: Ask = (situation) => {
+  const { settings, person, request } = situation
+  if (!person || !isProven(situation)) return undefined
+  const proven = authenticating(situation.proofs).map(({ kind }) => kind)
+  const usable = settings.mfa.factors
+    .filter((name) => secondFactors[name].isHeld(person))
+    .map((name) => secondFactors[name].proof)
+  const leadingTo = (wanted: Acr) => usable.filter((kind) => isAtLeast(reachableAcr([...proven, kind]), wanted))
+  const acr = reachableAcr(proven)
+  const demanded = demandedAcr(situation, person)
+  const asked = weakestAcr(request.acrValues)
+  const wishes: (readonly [Acr, Reason])[] = [...(asked ? [[asked, 'acr'] as const] : []), ...(demanded ? [demanded] : [])]
+  // The strongest first: one proof may do for all. What the person cannot reach here is a matter of `enrol`.
+  for (const [wanted, reason] of wishes.toSorted(([one], [other]) => acrs.indexOf(other) - acrs.indexOf(one))) {
+    if (isAtLeast(acr, wanted)) continue
+    const proofs = leadingTo(wanted)
+    if (proofs.length > 0) return step('mfa', [reason], { proofs })
+  }
+  return undefined
+}
+
+// Told only to who has proven everything.
+const suspended: Ask = ({ person }) => (person?.isSuspended ? step('blocked', ['user_suspended']) : undefined)
+
+const expiredPassword: Ask = (situation) =>
+  situation.person?.isPasswordExpired && isProvenBy(situation, 'password') && !situation.staged.password
+    ? step('new_password', ['password_expired'])
+    : undefined
+
+const profile: Ask = (situation) => {
+  if (!isProven(situation) && situation.event !== 'Register') return undefined
+  const missing = missingProfile(situation)
+  return missing.length > 0 ? step('profile', ['missing_profile'], { missing }) : undefined
+}
+
+const bindsFactor = ({ proofs }: Situation, kind: ProofKindName): boolean =>
+  proofs.some((proof) => proof.purpose === 'bind' && proof.kind === kind)
+
+/** Whether somebody has to have a second factor from now on, and who says so. */
+const demandsFactor = ({ settings, decision }: Situation, person: PersonFacts): Reason | undefined => {
+  const byRules = decision?.require.some((name) => name === 'enrol' || name === 'mfa' || name === 'phr')
+  if (byRules) return 'required_by_rules'
+  if (settings.mfa.policy === 'Mandatory') return 'required_by_settings'
+  return person.isMfaRequired ? 'required_by_organization' : undefined
+}
+
+const enrol: Ask = (situation) => {
+  const { event, settings, person, decision, state, proofs } = situation
+  if (!person || (!isProven(situation) && event !== 'Register')) return undefined
+  const { factors, policy } = settings.mfa
+  const holds = (name: SecondFactor) =>
+    secondFactors[name].isHeld(person) || bindsFactor(situation, secondFactors[name].proof)
+  const needsPasskey = decision?.require.includes('phr') === true
+  const counts = (name: SecondFactor) => (needsPasskey ? name === 'WebAuthn' : name !== 'BackupCode')
+  const demand = demandsFactor(situation, person)
+  const acr = proofs.some(identifies) ? authenticationBy(authenticating(proofs)).acr : undefined
+  // Who signs in with the only address there is has no second factor in it.
+  const isSecond = (name: SecondFactor) =>
+    bindsFactor(situation, secondFactors[name].proof) || acr === undefined || isAtLeast(acr, multiFactor)
+  if (!factors.some((name) => counts(name) && holds(name) && isSecond(name))) {
+    const offered = factors.filter((name) => counts(name) && !holds(name))
+    if (demand && offered.length > 0) return step('enrol', [demand], { factors: offered, isSkippable: false })
+    // Settings that ask for what they do not offer keep nobody out; rules that do mean it.
+    if (demand === 'required_by_rules') return step('blocked', [demand, 'out_of_reach'])
+    if (demand) return undefined
+    const isPrompted = promptsAt[event].includes(policy) && state.skipsMfa !== true && !person.hasSkippedMfa
+    return isPrompted && offered.length > 0
+      ? step('enrol', ['suggested'], { factors: offered, isSkippable: true })
+      : undefined
+  }
+  return demand && factors.includes('BackupCode') && !holds('BackupCode')
+    ? step('enrol', [demand, 'backup_codes'], { factors: ['BackupCode'], isSkippable: false })
+    : undefined
+}
+
+/** The policies under which people are asked whether they want a second factor. */
+const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['mfa']['policy'][]>> = {
+  SignIn: ['PromptAtSignInAndSignUp', 'PromptOnlyAtSignIn', 'UserControlled'],
+  Register: ['PromptAtSignInAndSignUp', 'UserControlled'],
+  ForgotPassword: [],
+}
+
+const terms: Ask = ({ event, settings, state, proofs }) => {
+  if (state.terms === true || settings.termsOfUseUrl === null) return undefined
+  const { agreeToTermsPolicy: policy } = settings
+  const isAsked =
+    policy === 'Manual'
+      ? event === 'Register' || proofs.some(identifies)
+      : policy === 'ManualRegistrationOnly' && event === 'Register'
+  return isAsked ? step('terms', ['terms']) : undefined
+}
+
+const consent: Ask = (situation) => {
+  const { request, client, consent: given, state } = situation
+  const userId = whoIsIt(situation)
+  if (state.consent !== undefined && state.consent.userId === (userId ?? newPerson)) {
+    return state.consent.isAllowed ? undefined : denied('access_denied', 'The user refused.', ['consent'])
+  }
+  return isConsentNeeded({ request, client, consent: given }) ? step('consent', ['consent']) : undefined
+}
+
+/** Stands for the id of somebody who gets one when the interaction finishes. */
+export const newPerson = 'new'
+
+const register: Ask = (situation) => {
+  if (!allows(situation.settings, 'Register')) return step('blocked', ['create', 'out_of_reach'])
+  const missing = missingProfile(situation)
+  return missing.length > 0
+    ? step('register', ['create'], { missing, proofs: registrationFactors(situation.settings) })
+    : undefined
+}
+
+const reset: Ask = ({ settings, proofs }) =>
+  proofs.some(({ purpose, userId }) => purpose === 'reset' && userId !== null)
+    ? undefined
+    : step('reset', ['forgot_password'], { proofs: recoveryFactors(settings) })
+
+const newPassword: Ask = ({ staged }) => (staged.password ? undefined : step('new_password', ['forgot_password']))
+
+/** The order of questions. Each answers only while something is missing for it. */
+const stepsOf: Readonly<Record<InteractionEventName, readonly Ask[]>> = {
+  SignIn: [
+    signIn,
+    selectAccount,
+    expectedPerson,
+    rules,
+    captcha,
+    mfa,
+    suspended,
+    expiredPassword,
+    profile,
+    enrol,
+    terms,
+    consent,
+  ],
+  Register: [register, rules, captcha, enrol, terms, consent],
+  // It leads to a new password, and to nothing else: whoever has set one signs in with it.
+  ForgotPassword: [captcha, reset, newPassword],
+}
+
 /** Only a proof in this interaction answers any of them: what another tab did is not what was asked for here. */
-const reasonsToSignIn = ({ request, session, state }: Situation): Reason[] => {
+const reasonsToSignIn = ({ request, session, state, settings }: Situation): Reason[] => {
   if (!session) return ['no_session']
   const { prompts, maxAge, expectedUserId, acrValues } = request
-  const isAcrWithinReach = satisfiesAcr(reachableAcr(offered), acrValues)
+  const isAcrWithinReach = satisfiesAcr(strongestReachable(settings), acrValues)
   const reasons: Record<string, boolean> = {
     login: prompts.includes('login') || prompts.includes('create'),
     max_age: maxAge !== undefined && session.age >= maxAge,
@@ -102,18 +339,37 @@ const reasonsToSignIn = ({ request, session, state }: Situation): Reason[] => {
   return Object.keys(reasons).filter((reason): reason is Reason => reasons[reason] === true)
 }
 
-const isChosen = (session: KnownSession | undefined, { account }: InteractionState): boolean =>
+/** By anybody, with the factors that are enabled. */
+const strongestReachable = (settings: SignInSettings): Acr =>
+  reachableAcr([...firstFactors(settings), ...settings.mfa.factors.map((name) => secondFactors[name].proof)])
+
+const isChosen = ({ session, state: { account } }: Situation): boolean =>
   typeof account === 'object' && account.sessionId === session?.id
 
 /** What a request with `prompt=none` is refused with (OpenID Connect Core §3.1.2.6). */
 export interface RefusalWithoutPages {
-  error: 'account_selection_required' | 'consent_required' | DenialError
+  error: 'account_selection_required' | 'consent_required' | 'interaction_required' | DenialError
   description: string
 }
 
+const interactionRequired: RefusalWithoutPages = {
+  error: 'interaction_required',
+  description: 'The user has to do something first.',
+}
+const loginRequired: RefusalWithoutPages = { error: 'login_required', description: 'The user has to sign in.' }
+
 export const refusalWithoutPages: Readonly<Record<Exclude<StepName, 'done'>, RefusalWithoutPages>> = {
-  sign_in: { error: 'login_required', description: 'The user has to sign in.' },
+  sign_in: loginRequired,
+  register: loginRequired,
+  reset: loginRequired,
+  mfa: loginRequired,
+  new_password: interactionRequired,
+  profile: interactionRequired,
+  enrol: interactionRequired,
+  terms: interactionRequired,
+  captcha: interactionRequired,
   select_account: { error: 'account_selection_required', description: 'The user has to choose an account.' },
   consent: { error: 'consent_required', description: 'The user has to allow this.' },
   denied: { error: 'access_denied', description: 'The user refused.' },
+  blocked: { error: 'access_denied', description: 'The user may not sign in.' },
 }

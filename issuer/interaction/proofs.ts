@@ -5,10 +5,10 @@ import { type Acr, acrs } from '../tokens/sessions/session.ts'
 interface ProofKind {
   amr: readonly string[]
   /** Two of different categories are multi-factor authentication. */
-  category: 'knowledge' | 'possession'
-  /** Resists phishing. */
+  category: 'knowledge' | 'mailbox' | 'telephone' | 'device' | 'paper'
+  /** It is multi-factor authentication by itself, and resists phishing: a passkey that verified its user. */
   resistsPhishing?: true
-  /** It tells who the person is. The others only add to one that does. */
+  /** It can tell who the person is. The others only add to one that does. */
   identifies: boolean
   /** Its name in the record that custom claims scripts see. */
   recordType: string
@@ -16,15 +16,32 @@ interface ProofKind {
 
 export const proofKinds = {
   password: { amr: ['pwd'], category: 'knowledge', identifies: true, recordType: 'Password' },
+  email_code: { amr: ['otp'], category: 'mailbox', identifies: true, recordType: 'EmailVerificationCode' },
+  phone_code: { amr: ['sms'], category: 'telephone', identifies: true, recordType: 'PhoneVerificationCode' },
+  one_time_token: { amr: ['otp'], category: 'mailbox', identifies: true, recordType: 'OneTimeToken' },
+  passkey: { amr: ['pop', 'user'], category: 'device', resistsPhishing: true, identifies: true, recordType: 'WebAuthn' },
+  totp: { amr: ['otp'], category: 'device', identifies: false, recordType: 'Totp' },
+  backup_code: { amr: ['otp'], category: 'paper', identifies: false, recordType: 'BackupCode' },
 } as const satisfies Record<string, ProofKind>
 
 export type ProofKindName = keyof typeof proofKinds
+export const proofKindNames = Object.keys(proofKinds) as [ProofKindName, ...ProofKindName[]]
 
-/** Verified, not used yet, for signing in. */
+/**
+ * What a proof is good for; for anything else it is none. `sign_in`: who it is, when signing in · `mfa`: a second
+ * factor · `register`: an address of somebody new · `reset`: who it is, to set another password · `bind`: an address or
+ * a factor that the person gets.
+ */
+export const proofPurposes = ['sign_in', 'mfa', 'register', 'reset', 'bind'] as const
+export type ProofPurpose = (typeof proofPurposes)[number]
+
+/** Verified, not used yet. */
 export interface Proof {
   id: string
   kind: ProofKindName
-  userId: string
+  purpose: ProofPurpose
+  /** Whose it is; null for somebody new, and for an address that is nobody's. */
+  userId: string | null
   data: ProofData
 }
 
@@ -32,23 +49,30 @@ export const proofData = z.object({
   identifier: z.object({ type: z.enum(['username', 'email', 'phone']), value: z.string() }).optional(),
   /** Of the password's digest that it was held against: it proves nothing once there is another. */
   digest: z.string().optional(),
+  /** `bind`: the new factor, as `factors` stores it; secrets in it are sealed. */
+  factor: z.record(z.string(), z.unknown()).optional(),
 })
 export type ProofData = z.output<typeof proofData>
 export type IdentifierType = NonNullable<ProofData['identifier']>['type']
 
 const kindOf = ({ kind }: Pick<Proof, 'kind'>): ProofKind => proofKinds[kind]
 
-export const identifies = (proof: Pick<Proof, 'kind'>): boolean => kindOf(proof).identifies
+export const identifies = (proof: Pick<Proof, 'kind' | 'purpose'>): boolean =>
+  proof.purpose === 'sign_in' && kindOf(proof).identifies
+
+/** The proofs of who somebody is; what they bind or register proves nothing. */
+export const authenticating = <P extends Pick<Proof, 'purpose'>>(proofs: readonly P[]): P[] =>
+  proofs.filter(({ purpose }) => purpose === 'sign_in' || purpose === 'mfa')
 
 /** How somebody with these proofs is authenticated. At least one. */
 export const authenticationBy = (proofs: readonly Pick<Proof, 'kind'>[]): { amr: string[]; acr: Acr } => {
   const kinds = proofs.map(kindOf)
-  const isMultiFactor = new Set(kinds.map(({ category }) => category)).size > 1
+  const resistsPhishing = kinds.some((kind) => kind.resistsPhishing)
+  const isMultiFactor = resistsPhishing || new Set(kinds.map(({ category }) => category)).size > 1
   const [basic, mfa, phr] = acrs
-  const strong = kinds.some(({ resistsPhishing }) => resistsPhishing) ? phr : mfa
   return {
     amr: [...new Set([...kinds.flatMap(({ amr }) => amr), ...(isMultiFactor ? ['mfa'] : [])])],
-    acr: isMultiFactor ? strong : basic,
+    acr: resistsPhishing ? phr : isMultiFactor ? mfa : basic,
   }
 }
 
@@ -56,8 +80,17 @@ export const authenticationBy = (proofs: readonly Pick<Proof, 'kind'>[]): { amr:
 export const reachableAcr = (kinds: readonly ProofKindName[]): Acr =>
   authenticationBy(kinds.map((kind) => ({ kind }))).acr
 
+export const isAtLeast = (acr: Acr, wanted: Acr): boolean => acrs.indexOf(acr) >= acrs.indexOf(wanted)
+
 /** Whether `acr` is one of those asked for, or stronger than one. Nothing known asked for: yes. */
 export const satisfiesAcr = (acr: Acr, asked: readonly string[]): boolean => {
-  const known = asked.filter((name): name is Acr => acrs.some((one) => one === name))
-  return known.length === 0 || known.some((name) => acrs.indexOf(acr) >= acrs.indexOf(name))
+  const known = knownAcrs(asked)
+  return known.length === 0 || known.some((name) => isAtLeast(acr, name))
 }
+
+/** The weakest class that is asked for; undefined when none that is known is. */
+export const weakestAcr = (asked: readonly string[]): Acr | undefined =>
+  knownAcrs(asked).toSorted((one, other) => acrs.indexOf(one) - acrs.indexOf(other))[0]
+
+const knownAcrs = (asked: readonly string[]): Acr[] =>
+  asked.filter((name): name is Acr => acrs.some((one) => one === name))

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import type { PersonFacts } from './person-facts.ts'
+
+/** An SQL expression: the facts of the user whose id is `userId`, as JSON; NULL for nobody. */
+export const personFacts = (userId: string): string => `(SELECT json_build_object(
+     'id', u.id, 'isSuspended', u.is_suspended, 'hasPassword', u.password_digest IS NOT NULL,
+     'passwordChangedAt', extract(epoch FROM coalesce(u.password_changed_at, u.created_at)) * 1000,
+     'isPasswordMarkedExpired', u.password_expired, 'hasUsername', u.username IS NOT NULL,
+     'hasEmail', u.primary_email IS NOT NULL AND u.email_verified_at IS NOT NULL,
+     'hasPhone', u.primary_phone IS NOT NULL AND u.phone_verified_at IS NOT NULL,
+     'hasTotp', EXISTS (SELECT FROM totp_secrets t WHERE t.user_id = u.id),
+     'passkeys', (SELECT count(*) FROM passkeys k WHERE k.user_id = u.id),
+     'backupCodes', (SELECT count(*) FROM backup_codes b WHERE b.user_id = u.id AND b.used_at IS NULL),
+     'hasSkippedMfa', u.mfa_skipped_at IS NOT NULL,
+     'isMfaRequired', EXISTS (
+       SELECT FROM organization_users m JOIN organizations o ON o.id = m.organization_id
+       WHERE m.user_id = u.id AND o.is_mfa_required))
+     FROM users u WHERE u.id = ${userId})`
+
+const facts = z.object({
+  id: z.string(),
+  isSuspended: z.boolean(),
+  hasPassword: z.boolean(),
+  /** In ms. */
+  passwordChangedAt: z.number(),
+  isPasswordMarkedExpired: z.boolean(),
+  hasUsername: z.boolean(),
+  hasEmail: z.boolean(),
+  hasPhone: z.boolean(),
+  hasTotp: z.boolean(),
+  passkeys: z.number(),
+  backupCodes: z.number(),
+  hasSkippedMfa: z.boolean(),
+  isMfaRequired: z.boolean(),
+})
+
+export type StoredPersonFacts = Omit<PersonFacts, 'isPasswordExpired'> & z.output<typeof facts>
+
+export const toPersonFacts = (value: unknown): StoredPersonFacts | undefined =>
+  value === null || value === undefined ? undefined : facts.parse(value)

@@ -1,0 +1,145 @@
+import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
+import type { InteractionState } from './interaction-state.ts'
+import { isOpen } from './interaction-store.ts'
+import { type Proof, type ProofData, type ProofKindName, type ProofPurpose, proofData } from './proofs.ts'
+
+/** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
+const proofLife = `interval '10 minutes'`
+
+// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here. A deletion
+// of the person that is under way is waited for; then nothing is kept. One that waited for an answer keeps its id.
+export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
+   interaction AS (
+     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
+     WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person)) RETURNING id),
+   void AS (
+     UPDATE proofs SET consumed_at = now()
+     WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL AND id <> $4
+       AND ((kind = $5 AND purpose = $7) OR user_id IS DISTINCT FROM $2)),
+   proof AS (
+     INSERT INTO proofs AS p (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
+     SELECT $4, id, $2, $5, $7, $6::jsonb, now(), now() + ${proofLife} FROM interaction
+     ON CONFLICT (id) DO UPDATE SET user_id = $2, data = p.data || excluded.data, secret = NULL, verified_at = now(),
+       expires_at = excluded.expires_at
+     WHERE p.interaction_id = $1 AND p.verified_at IS NULL AND p.consumed_at IS NULL
+     RETURNING p.id)${more}`
+
+export interface NewProof {
+  interactionId: string
+  /** Null: of somebody new. */
+  userId: string | null
+  kind: ProofKindName
+  purpose: ProofPurpose
+  data: ProofData
+  decision?: InteractionState
+  /** Of the one that waited for this answer. */
+  pendingId?: string | undefined
+}
+
+/** The values of `verifiedProof`. */
+export const verifiedProofValues = (proof: NewProof): unknown[] => [
+  proof.interactionId,
+  proof.userId,
+  JSON.stringify(proof.decision ?? {}),
+  proof.pendingId ?? newId(),
+  proof.kind,
+  JSON.stringify(proof.data),
+  proof.purpose,
+]
+
+const keep = statement('proof-keep', `WITH ${verifiedProof()} SELECT id FROM proof`)
+
+/** Keeps a proof that needed no count. Undefined when the interaction is over, or the person deleted. */
+export const keepProof = async (transaction: Transaction, proof: NewProof): Promise<string | undefined> =>
+  (await queryOf(transaction)<{ id: string }>(keep, verifiedProofValues(proof)))[0]?.id
+
+/** A proof that waits for its answer: a code that was sent, a challenge, a secret to be confirmed. */
+export interface PendingProof extends Omit<Proof, 'userId'> {
+  userId: string | null
+  secret: Buffer | null
+}
+
+const begin = statement(
+  'proof-begin',
+  `WITH interaction AS (SELECT id FROM interactions WHERE id = $2 AND ${isOpen}),
+   void AS (
+     UPDATE proofs SET consumed_at = now()
+     WHERE interaction_id = (SELECT id FROM interaction) AND kind = $4 AND purpose = $5 AND verified_at IS NULL
+       AND consumed_at IS NULL)
+   INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, data, secret, expires_at)
+   SELECT $1, id, $3, $4, $5, $6::jsonb, $7, now() + $8 * interval '1 second' FROM interaction RETURNING id`,
+)
+
+/**
+ * Begins a proof; one that waits for the same ends. `seconds`: how long it may be answered. Undefined when the
+ * interaction is over.
+ */
+export const beginProof = async (
+  transaction: Transaction,
+  proof: {
+    interactionId: string
+    userId: string | null
+    kind: ProofKindName
+    purpose: ProofPurpose
+    data: ProofData
+    secret: Buffer | null
+    seconds: number
+    /** Made before, where the secret depends on it. */
+    id?: string
+  },
+): Promise<string | undefined> => {
+  const { id = newId(), interactionId, userId, kind, purpose, data, secret, seconds } = proof
+  const values = [id, interactionId, userId, kind, purpose, JSON.stringify(data), secret, seconds]
+  return (await queryOf(transaction)(begin, values)).length > 0 ? id : undefined
+}
+
+const take = statement(
+  'proof-take-try',
+  `UPDATE proofs SET tries = tries + 1, consumed_at = CASE WHEN tries + 1 > $5 THEN now() END
+   WHERE id = $1 AND interaction_id = $2 AND kind = ANY ($3::text[]) AND purpose = ANY ($4::text[])
+     AND verified_at IS NULL AND consumed_at IS NULL AND expires_at > now()
+   RETURNING id, kind, purpose, user_id AS "userId", data, secret, tries`,
+)
+
+interface PendingRow extends Omit<PendingProof, 'data'> {
+  data: unknown
+  tries: number
+}
+
+/**
+ * One answer is held against it; beyond `most` there is none, whatever it was. Counted, and committed, before anybody
+ * compares. Undefined when nothing waits for an answer.
+ */
+export const takeTry = async (
+  query: Query,
+  asked: {
+    id: string
+    interactionId: string
+    kinds: readonly ProofKindName[]
+    purposes: readonly ProofPurpose[]
+    most: number
+  },
+): Promise<PendingProof | undefined> => {
+  const { id, interactionId, kinds, purposes, most } = asked
+  const [row] = await query<PendingRow>(take, [id, interactionId, kinds, purposes, most])
+  return row && row.tries <= most ? { ...row, data: proofData.parse(row.data) } : undefined
+}
+
+const findPending = statement(
+  'proof-find-pending',
+  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries FROM proofs
+   WHERE interaction_id = $1 AND kind = $2 AND purpose = $3 AND verified_at IS NULL AND consumed_at IS NULL
+     AND expires_at > now() ORDER BY created_at DESC LIMIT 1`,
+)
+
+/** The one of a kind that waits for its answer, without using up a try. */
+export const findPendingProof = async (
+  query: Query,
+  interactionId: string,
+  kind: ProofKindName,
+  purpose: ProofPurpose,
+): Promise<PendingProof | undefined> => {
+  const [row] = await query<PendingRow>(findPending, [interactionId, kind, purpose])
+  return row && { ...row, data: proofData.parse(row.data) }
+}

@@ -1,0 +1,45 @@
+import type { InteractionEventName, Staged } from './interaction-state.ts'
+import type { PersonFacts } from './person-facts.ts'
+import type { IdentifierType, Proof } from './proofs.ts'
+import type { SignInSettings } from './settings.ts'
+
+export type ProfileField = 'username' | 'password' | 'email' | 'phone' | 'emailOrPhone'
+
+/** The address of a kind that the interaction gives the person, if it was proven here. */
+export const provenAddress = (
+  proofs: readonly Pick<Proof, 'purpose' | 'data'>[],
+  type: Exclude<IdentifierType, 'username'>,
+): string | undefined =>
+  proofs.find(({ purpose, data }) => (purpose === 'register' || purpose === 'bind') && data.identifier?.type === type)
+    ?.data.identifier?.value
+
+/**
+ * What the settings ask everybody to have, and this person lacks. Who signs in is not asked for a user name, which
+ * would be one more way in where there is one; nor for a password where a passkey does.
+ */
+export const missingProfile = ({
+  event,
+  settings: { signUp },
+  person,
+  staged,
+  proofs,
+}: {
+  event: InteractionEventName
+  settings: SignInSettings
+  person: PersonFacts | undefined
+  staged: Staged
+  proofs: readonly Proof[]
+}): ProfileField[] => {
+  const isNew = event === 'Register'
+  const has: Readonly<Record<ProfileField, boolean>> = {
+    username: staged.username !== undefined || (!isNew && person !== undefined),
+    email: provenAddress(proofs, 'email') !== undefined || person?.hasEmail === true,
+    phone: provenAddress(proofs, 'phone') !== undefined || person?.hasPhone === true,
+    emailOrPhone: false,
+    password:
+      staged.password !== undefined || (!isNew && (person?.hasPassword === true || (person?.passkeys ?? 0) > 0)),
+  }
+  const isThere = (field: ProfileField) => (field === 'emailOrPhone' ? has.email || has.phone : has[field])
+  const wanted: ProfileField[] = [...signUp.identifiers, ...(signUp.password ? (['password'] as const) : [])]
+  return wanted.filter((field) => !isThere(field))
+}
