@@ -5,7 +5,7 @@ import { randomToken } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
-import { addressKey } from '../base/rate-limits/address-key.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import { isCurrentDigest, type PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
 import { replaceDigest } from '../directory/users/user-store.ts'
@@ -84,15 +84,20 @@ export const createPasswordProofs = async ({
   const { query } = database
   const nobodys = await passwords.hash(randomToken())
 
-  const keysOf = (identifier: Identifier, person: Person | undefined, { device, origin }: Visitor): FailureKeys => {
-    const key = (...parts: string[]) => hmac('sign-in-failures', ...parts)
+  const failureKeys = lockoutKeys(hmac)
+  const keysOf = (
+    identifier: Identifier,
+    person: Person | undefined,
+    device: Buffer | undefined,
+    ip: string,
+  ): FailureKeys => {
     const account = () => {
-      if (!person) return key('identifier', identifier.canonical)
+      if (!person) return failureKeys.identifier(identifier.canonical)
       // What strangers do elsewhere does not lock the owner out here.
-      if (person.isDeviceKnown && device !== undefined) return key('device', person.id, device)
-      return key('user', person.id)
+      if (person.isDeviceKnown && device !== undefined) return failureKeys.device(person.id, device)
+      return failureKeys.user(person.id)
     }
-    return { address: key('address', addressKey(origin.ip)), account: account() }
+    return { address: failureKeys.address(ip), account: account() }
   }
 
   /** Attempts of one interaction take turns: of a form that is sent twice, the second finds it finished. */
@@ -153,7 +158,7 @@ export const createPasswordProofs = async ({
     async prove(interaction, visitor, { identifier, password, keep }, request) {
       const device = visitor.device === undefined ? undefined : tokenDigest('device', visitor.device)
       const person = await findPerson(query, identifier, device)
-      const keys = keysOf(identifier, person, visitor)
+      const keys = keysOf(identifier, person, device, visitor.origin.ip)
       const counted = await takeTurn(interaction.id, keys)
       if (!counted) return { outcome: 'over' }
 
