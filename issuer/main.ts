@@ -15,6 +15,7 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -192,6 +193,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
+  const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
@@ -215,6 +217,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     routes: issuerRoutes({
       database,
       passwords,
+      hmac,
       mutate,
       indicators,
       now,
@@ -288,7 +291,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
-    envelope,
+    hmac,
     keys,
     passwords,
     events,

@@ -25,6 +25,7 @@ import { hookEvent } from './0025-hook-event.ts'
 import { signIn } from './0026-sign-in.ts'
 import { idTokenKeys } from './0027-id-token-keys.ts'
 import { interactions } from './0028-interactions.ts'
+import { registration } from './0032-registration.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -54,4 +55,5 @@ export const migrations: readonly Migration[] = [
   signIn,
   idTokenKeys,
   interactions,
+  registration,
 ]

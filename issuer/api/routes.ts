@@ -4,7 +4,9 @@ import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
+import { type OneTimeTokenDependencies, oneTimeTokensRoutes } from '../directory/one-time-tokens/router.ts'
 import { membersRoutes } from '../directory/organizations/members/members-router.ts'
+import { jitRoutes } from '../directory/organizations/jit/router.ts'
 import { organizationRolesRoutes } from '../directory/organizations/roles/router.ts'
 import { organizationsRoutes } from '../directory/organizations/router.ts'
 import { organizationScopesRoutes } from '../directory/organizations/scopes/router.ts'
@@ -15,6 +17,7 @@ import { rolesRoutes } from '../directory/roles/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
+import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lockout/router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
@@ -32,7 +35,9 @@ export type RouteDependencies = UserDependencies &
   UserSessionDependencies &
   ClaimsRouteDependencies &
   KeyDependencies &
-  IdTokenConfigDependencies
+  IdTokenConfigDependencies &
+  OneTimeTokenDependencies &
+  LockoutDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -56,6 +61,9 @@ const routers = [
   claimsRoutes,
   keysRoutes,
   idTokenConfigRoutes,
+  jitRoutes,
+  oneTimeTokensRoutes,
+  lockoutRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

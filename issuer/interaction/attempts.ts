@@ -3,7 +3,7 @@ import { type EventRequest, recordEvent } from '../../events/outbox.ts'
 import type { Database } from '../../platform/database/database.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
-import { addressKey } from '../base/rate-limits/address-key.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import {
   addressPolicy,
   type Counted,
@@ -69,6 +69,7 @@ const turnTries = Math.ceil((turnSeconds * 1_000) / turnPause)
 
 export const createAttempts = ({ database, events, hmac, audit }: AttemptDependencies): Attempts => {
   const { query } = database
+  const failureKeys = lockoutKeys(hmac)
 
   /** Attempts of one interaction take turns: of a form that is sent twice, the second finds it finished. */
   const takeTurn = async (
@@ -110,7 +111,7 @@ export const createAttempts = ({ database, events, hmac, audit }: AttemptDepende
   return {
     async attempt(attempt, verify) {
       const { interaction, visitor, request, kind, account, policy, person } = attempt
-      const keys = { address: hmac('sign-in-failures', 'address', addressKey(visitor.origin.ip)), account }
+      const keys = { address: failureKeys.address(visitor.origin.ip), account }
       const counted = await takeTurn(interaction.id, keys, policy)
       if (!counted) return { outcome: 'over' }
 

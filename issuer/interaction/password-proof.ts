@@ -9,7 +9,7 @@ import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
-import type { AccountKey } from './lockout-keys.ts'
+import type { AccountKey } from './account-key.ts'
 import { digestMark } from './person-store.ts'
 import type { Visitor } from './visitor.ts'
 

@@ -22,6 +22,7 @@ const removals = {
   signInSessions: removal('sessions', tooOld('coalesce(ended_at, expires_at)')),
   refreshTokens: removal('refresh_tokens', tooOld('expires_at')),
   consents: removal('consents', tooOld('coalesce(revoked_at, expires_at)')),
+  oneTimeTokens: removal('one_time_tokens', tooOld('expires_at')),
   interactions: removal('interactions', tooOld('expires_at')),
   proofs: removal('proofs', tooOld('expires_at')),
   pushedRequests: removal('pushed_requests', tooOld('expires_at')),

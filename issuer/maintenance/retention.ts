@@ -15,6 +15,8 @@ const fixed = {
   rateLimits: 120_000,
   refreshTokens: 0,
   consents: 0,
+  // So that a link that was used or has expired is told as such.
+  oneTimeTokens: 7 * day,
   interactions: day,
   proofs: day,
   // Until what they opened has expired as well.

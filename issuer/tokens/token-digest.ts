@@ -11,6 +11,7 @@ export type StoredTokenKind =
   | 'browser'
   | 'device'
   | 'pushed-request'
+  | 'one-time-token'
 
 /** The key of a token's row: the database never holds the token. */
 export const tokenDigest = (kind: StoredTokenKind, token: string): Buffer => sha256(`${kind}:${token}`)

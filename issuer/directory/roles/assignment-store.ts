@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import type { RoleType } from './role.ts'
 
 /**
@@ -63,11 +64,13 @@ export const holdersOf = async (trx: Knex, kind: HolderKind, roleId: string, hol
 
 const userType: RoleType = 'User'
 
-/** Gives a new user the default user roles. */
-export const assignDefaultRoles = async (trx: Knex, userId: string): Promise<void> => {
-  await trx.raw(
-    `INSERT INTO user_roles (user_id, role_id)
-     SELECT ?, id FROM roles WHERE is_default AND type = ? ORDER BY id FOR KEY SHARE`,
-    [userId, userType],
-  )
+const defaultRoles = statement(
+  'user-default-roles',
+  `INSERT INTO user_roles (user_id, role_id)
+   SELECT $1, id FROM roles WHERE is_default AND type = $2 ORDER BY id FOR KEY SHARE`,
+)
+
+/** Gives a new user the default user roles. That alone is no event. */
+export const assignDefaultRoles = async (trx: Transaction, userId: string): Promise<void> => {
+  await queryOf(trx)(defaultRoles, [userId, userType])
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { EventData } from '../../../events/catalogue.ts'
+import { queryOf } from '../../../platform/database/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import { AppError } from '../../../platform/problem.ts'
 import { changesOf } from '../../base/change.ts'
@@ -8,12 +9,13 @@ import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { OperationContext } from '../../base/route.ts'
-import { endAllOfUser } from '../../tokens/authorizations/end.ts'
+import { readSetting } from '../../base/settings-store.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
-import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
-import { assignDefaultRoles } from '../roles/assignment-store.ts'
+import { changePassword } from './new-password.ts'
+import { welcomeUser } from './new-user.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
 import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
+import { passwordExpirationSetting } from './password-expiration.ts'
 import { type Phone, readPhone } from './phone.ts'
 import { type NewUser, toDigest, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
 import {
@@ -39,19 +41,13 @@ export const userOperations = ({
 }: Pick<UserDependencies, 'database' | 'mutate' | 'passwords'>) => {
   /**
    * Locks the user, lets `changes` say what becomes different, and records it if anything does. `data` is what the
-   * event tells, `after` what follows from the change. Answers the row as it then is.
+   * event tells. Answers the row as it then is.
    */
   const change = (
     context: OperationContext,
     userId: string,
     changes: (row: UserRow) => UserColumns | undefined,
-    {
-      data = toUser,
-      after,
-    }: {
-      data?: (row: UserRow) => EventData<'User.Data.Updated'>
-      after?: (trx: Knex.Transaction) => Promise<void>
-    } = {},
+    data: (row: UserRow) => EventData<'User.Data.Updated'> = toUser,
   ): Promise<UserRow> =>
     mutate(context, async ({ trx, record }) => {
       const row = requireFound(await lockUser(trx, userId), userId, notFound)
@@ -60,7 +56,6 @@ export const userOperations = ({
       const changed = await updateUser(trx, userId, columns)
       if (columns.primary_phone) await refuseOtherSpellings(trx, userId, readPhone(columns.primary_phone))
       await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: data(changed) })
-      await after?.(trx)
       return changed
     })
 
@@ -81,11 +76,9 @@ export const userOperations = ({
       return mutate(context, async ({ trx, record }) => {
         const id = newId(12)
         const columns = { ...columnsOf(input), ...(phone && { primary_phone: phone.number }), ...digest }
-        const created = toUser(await insertUser(trx, { id, ...columns }))
+        const row = await insertUser(trx, { id, ...columns })
         if (phone) await refuseOtherSpellings(trx, id, phone)
-        await assignDefaultRoles(trx, id)
-        await record({ type: 'User.Created', entity: { kind: 'user', id }, data: created })
-        return created
+        return welcomeUser({ trx, record }, row)
       })
     },
 
@@ -112,7 +105,7 @@ export const userOperations = ({
           context,
           userId,
           (row) => changesOf<UserColumns>(row, { custom_data: mergedCustomData(row.custom_data, customData) }),
-          { data: (row) => row.custom_data },
+          (row) => row.custom_data,
         )
       ).custom_data,
 
@@ -122,24 +115,18 @@ export const userOperations = ({
           context,
           userId,
           (row) => changesOf<UserColumns>(row, { profile: { ...row.profile, ...profile } }),
-          { data: (row) => row.profile },
+          (row) => row.profile,
         )
       ).profile,
 
-    /** A new digest is always a change: it has a new salt. Whoever signed in with the old one is signed out. */
+    /** Whoever signed in with the old one is signed out. */
     async setPassword(context: OperationContext, userId: string, password: string): Promise<User> {
       requireFound(await findUser(knex, userId), userId, notFound)
-      const { digest, algorithm } = await passwords.hash(password)
-      const columns = { password_digest: digest, password_algorithm: algorithm }
-      const endedBy = context.caller.subject
-      return toUser(
-        await change(context, userId, () => columns, {
-          after: async (trx) => {
-            await forgetDevices(trx, userId)
-            await endAllOfUser(trx, { userId, reason: 'password_changed', endedBy })
-          },
-        }),
-      )
+      const digest = await passwords.hash(password)
+      return mutate(context, async (mutation) => {
+        const changed = await changePassword(mutation, { userId, digest, endedBy: context.caller.subject })
+        return toUser(requireFound(changed, userId, notFound))
+      })
     },
 
     /**
@@ -159,6 +146,22 @@ export const userOperations = ({
       await mutate(context, async ({ trx, note }) => {
         const isUpgraded = await replaceDigest(trx, userId, stored.digest, columns)
         note({ userId, details: { passwordAlgorithm: stored.algorithm, isUpgraded } })
+      })
+    },
+
+    /**
+     * Says that the password has to be replaced, or takes that back. Throws 400 unless passwords expire at all
+     * (`passwordExpiration` of the sign-in experience).
+     */
+    async expirePassword(context: OperationContext, userId: string, isExpired: boolean): Promise<User> {
+      return mutate(context, async ({ trx, record }) => {
+        const { passwordExpiration } = await readSetting(queryOf(trx), passwordExpirationSetting)
+        if (!passwordExpiration.enabled) throw problem('sign_in_experiences.password_expiration_not_enabled')
+        const row = requireFound(await lockUser(trx, userId), userId, notFound)
+        if (row.password_expired === isExpired) return toUser(row)
+        const data = toUser(await updateUser(trx, userId, { password_expired: isExpired }))
+        await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data })
+        return data
       })
     },
 

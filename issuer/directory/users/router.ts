@@ -178,6 +178,21 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       }),
     }),
     route({
+      method: 'PATCH',
+      path: '/users/:userId/password/expiration',
+      operationId: 'updateUserPasswordExpiration',
+      summary: 'Says that the password of a user has to be replaced at the next sign-in, or takes that back.',
+      scope: 'users',
+      params,
+      body: z.object({ isExpired: z.boolean() }),
+      status: 200,
+      response: user,
+      problems: ['entity.not_found', 'sign_in_experiences.password_expiration_not_enabled'],
+      handle: async (context) => ({
+        body: await users.expirePassword(context, context.params.userId, context.body.isExpired),
+      }),
+    }),
+    route({
       method: 'POST',
       path: '/users/:userId/password/verify',
       operationId: 'verifyUserPassword',

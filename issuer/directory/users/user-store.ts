@@ -14,16 +14,20 @@ import { rowsOf } from '../../base/rows-store.ts'
 import type { UserRow } from './user.ts'
 
 /** A column per member of `UserRow` that callers may set. */
-export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at'>>
+export type UserColumns = Partial<Omit<UserRow, 'id' | 'created_at' | 'updated_at' | 'password_changed_at'>>
 
 const rows = rowsOf<
   UserRow,
-  UserColumns & Partial<Record<'updated_at' | 'email_verified_at' | 'phone_verified_at', Knex.Raw>>
+  UserColumns &
+    Partial<Record<'updated_at' | 'email_verified_at' | 'phone_verified_at' | 'password_changed_at', Knex.Raw>>
 >('users', {
   json: ['profile', 'custom_data', 'identities'],
 })
 
-export const { insert: insertUser, find: findUser, lock: lockUser, delete: deleteUser } = rows
+export const { find: findUser, lock: lockUser, delete: deleteUser } = rows
+
+export const insertUser = (trx: Knex, row: UserColumns & { id: string }): Promise<UserRow> =>
+  rows.insert(trx, { ...row, ...(row.password_digest && { password_changed_at: trx.fn.now() }) })
 
 /** Addresses and numbers come from the Management API, whose caller answers for them: they count as verified. */
 export const updateUser = (trx: Knex, id: string, columns: UserColumns): Promise<UserRow> =>

@@ -20,6 +20,10 @@ export interface UserRow {
   application_id: string | null
   is_suspended: boolean
   last_sign_in_at: Date | null
+  /** Null: not known, the password is as old as the user. */
+  password_changed_at: Date | null
+  /** By an administrator, whatever its age. */
+  password_expired: boolean
   created_at: Date
   updated_at: Date
 }
@@ -96,7 +100,15 @@ const identity = {
   profile: userProfile,
 }
 
-export const password = z.string().min(1).max(1024)
+/** In UTF-8. Nobody types more, and hashing should not begin for it. */
+const maxPasswordBytes = 1_024
+
+/** Any text that a password could be; whether it is good enough: `password-policy/`. */
+export const password = z
+  .string()
+  .min(1)
+  .max(maxPasswordBytes)
+  .refine((text) => Buffer.byteLength(text) <= maxPasswordBytes, `must be at most ${maxPasswordBytes} bytes`)
 
 export const newUser = z
   .object({

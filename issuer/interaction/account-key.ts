@@ -1,5 +1,6 @@
 import type { Query } from '../../platform/database/database.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { Identifier } from './identifier.ts'
 import { findPerson, type Person } from './person-store.ts'
@@ -11,17 +12,14 @@ export type AccountKey = (
   visitor: Visitor,
 ) => Promise<{ person: Person | undefined; account: Buffer }>
 
-export const createAccountKey =
-  ({ query, hmac }: { query: Query; hmac: Hmac }): AccountKey =>
-  async (identifier, visitor) => {
+export const createAccountKey = ({ query, hmac }: { query: Query; hmac: Hmac }): AccountKey => {
+  const keys = lockoutKeys(hmac)
+  return async (identifier, visitor) => {
     const device = visitor.device === undefined ? undefined : tokenDigest('device', visitor.device)
     const person = await findPerson(query, identifier, device)
-    const key = (...parts: string[]) => hmac('sign-in-failures', ...parts)
-    if (!person) return { person, account: key('identifier', identifier.canonical) }
+    if (!person) return { person, account: keys.identifier(identifier.canonical) }
     // What strangers do elsewhere does not lock the owner out here.
     const isOwnDevice = person.isDeviceKnown && device !== undefined
-    return {
-      person,
-      account: isOwnDevice ? key('device', person.id, device.toString('hex')) : key('user', person.id),
-    }
+    return { person, account: isOwnDevice ? keys.device(person.id, device) : keys.user(person.id) }
   }
+}

@@ -1,0 +1,23 @@
+import type { Hmac } from '../../../base/hmac-keys-store.ts'
+import { addressKey } from '../../../base/rate-limits/address-key.ts'
+
+/** The keys under which failures to sign in are counted (`sign_in_failures`): whoever counts and whoever clears. */
+export interface LockoutKeys {
+  /** Of nobody's identifier, in its canonical form. */
+  identifier(canonical: string): Buffer
+  /** Of an account, from browsers that it does not know. */
+  user(userId: string): Buffer
+  /** Of an account, from a browser that it knows; `digest` as in `known_devices`. */
+  device(userId: string, digest: Buffer): Buffer
+  address(ip: string): Buffer
+}
+
+export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
+  const key = (...parts: string[]) => hmac('sign-in-failures', ...parts)
+  return {
+    identifier: (canonical) => key('identifier', canonical),
+    user: (userId) => key('user', userId),
+    device: (userId, digest) => key('device', userId, digest.toString('hex')),
+    address: (ip) => key('address', addressKey(ip)),
+  }
+}
