@@ -1,24 +1,27 @@
-import { type EventRequest, recordEvent } from '../../events/outbox.ts'
+import type { EventRequest } from '../../events/outbox.ts'
 import type { Database, Query } from '../../platform/database/database.ts'
-import { randomToken } from '../../platform/ids.ts'
+import { randomToken, uuidv7 } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
-import { toUser, type UserRow } from '../directory/users/user.ts'
-import { endSessionHere } from '../tokens/authorizations/end.ts'
-import { findConsent, saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
-import { findSession } from '../tokens/sessions/session-store.ts'
+import { changePassword } from '../directory/users/new-password.ts'
+import { toUser, type User, type UserRow } from '../directory/users/user.ts'
+import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
+import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
+import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { extendedConsent } from './consent.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionState } from './interaction-state.ts'
-import { finishInteraction, type Interaction, keepDecision, lockInteraction, voidProofs } from './interaction-store.ts'
-import { nextStep, type Situation, whoIsIt } from './next-step.ts'
+import { beginEvent, finishInteraction, type Interaction, keepDecision, lockInteraction, voidProofs } from './interaction-store.ts'
+import { nextStep, type Situation } from './next-step.ts'
+import { type BecomePerson, type Became, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { identifies } from './proofs.ts'
+import { authenticating, identifies } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
+import type { SituationOf } from './situation.ts'
 import type { Visitor } from './visitor.ts'
 
 export type Proceeded =
@@ -56,6 +59,8 @@ export interface FinishDependencies {
   /** Of tokens and of discovery. */
   issuer: string
   sessionLimits: () => Promise<SessionLimits>
+  situationOf: SituationOf
+  becomePerson: BecomePerson
 }
 
 /** As long as the browser keeps it, in seconds. */
@@ -65,13 +70,16 @@ const deadlockAttempts = 3
 /** What was read is no longer so: the transaction is rolled back, and a page asks again. */
 const overtaken = Symbol('overtaken')
 
-export const createFinish = ({ database, events, cookies, issuer, sessionLimits }: FinishDependencies): Finish => {
+export const createFinish = (dependencies: FinishDependencies): Finish => {
+  const { database, events, sessionLimits } = dependencies
+
   const tryOften = async (work: () => Promise<Finished>): Promise<Finished> => {
     for (let tries = 1; ; tries++) {
       try {
         return await work()
       } catch (error) {
         if (error === overtaken) return { kind: 'page', hasEvent: false }
+        if (error instanceof TakenError) return { kind: 'taken', fields: error.fields, hasEvent: false }
         // Whoever deletes the person or the client meanwhile locks the same rows in another order.
         if (!isDeadlock(error) || tries === deadlockAttempts) throw error
       }
@@ -81,8 +89,11 @@ export const createFinish = ({ database, events, cookies, issuer, sessionLimits 
   return {
     async proceed(id, visitor, request, decision = {}) {
       const limits = await sessionLimits()
+      // What one sign-in does is told as one.
+      const told = { correlationId: uuidv7(), ...request }
+      const finishing = { ...dependencies, limits, id, visitor, request: told, decision }
       const { hasEvent, ...proceeded } = await tryOften(() =>
-        database.transaction((trx) => finishWithin({ trx, limits, cookies, issuer, id, visitor, request, decision })),
+        database.transaction((trx) => finishWithin({ ...finishing, trx })),
       )
       if (hasEvent) events.wake()
       return proceeded
@@ -93,11 +104,9 @@ export const createFinish = ({ database, events, cookies, issuer, sessionLimits 
 type FinishingVisitor = Visitor & { browser: string }
 type Finished = Proceeded & { hasEvent: boolean }
 
-interface Finishing {
+interface Finishing extends FinishDependencies {
   trx: Query
   limits: SessionLimits
-  cookies: Cookies
-  issuer: string
   id: string
   visitor: FinishingVisitor
   request: EventRequest
@@ -108,9 +117,7 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   const { trx, id, visitor, decision } = finishing
   const found = await lockInteraction(trx, id)
   if (!found) return { kind: 'over', hasEvent: false }
-  // Whoever wants another account is none of those who were proven.
-  const interaction = decision.account === false ? { ...found, proofs: [] } : found
-  const { client, request, isFinished, isOpen, redirect } = interaction
+  const { client, request, isFinished, isOpen, redirect } = found
   if (isFinished && redirect) {
     return { kind: 'redirect', redirect: openRedirect(redirect, visitor.browser, id), hasEvent: false }
   }
@@ -119,16 +126,19 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
     return { kind: 'client_gone', hasEvent: false }
   }
 
-  if (interaction.proofs.length < found.proofs.length) await voidProofs(trx, id)
-  const situation = await situationOf(finishing, interaction)
+  const interaction = await decided(finishing, found)
+  const situation = await finishing.situationOf(trx, interaction, visitor, { hold: true })
   const next = nextStep(situation)
   if (next.step !== 'done' && next.step !== 'denied') {
     if (Object.keys(decision).length > 0) await keepDecision(trx, id, decision)
     return { kind: 'page', hasEvent: false }
   }
+  if (interaction.event === 'ForgotPassword' && next.step === 'done') return resetPassword(finishing, interaction)
 
   // Refusing what an application asks for does not undo the sign-in; a sign-in that was broken off is none.
-  const isSigningIn = interaction.proofs.some(identifies) && (next.step === 'done' || next.reasons.includes('consent'))
+  const isProven = interaction.event === 'Register' || situation.proofs.some(identifies)
+  const isRefusal = next.step === 'denied' && next.reasons.includes('consent')
+  const isSigningIn = isProven && (next.step === 'done' || (isRefusal && interaction.event === 'SignIn'))
   const signedIn = isSigningIn ? await signIn(finishing, interaction, situation) : undefined
   if (isSigningIn && !signedIn) {
     await voidProofs(trx, id)
@@ -143,8 +153,13 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
     setCookies: signedIn?.setCookies ?? [],
   }
   await conclude(finishing, interaction, { redirect: led, result, userId: session?.userId })
-  if (signedIn) await recordSignIn(finishing, interaction, signedIn.user)
+  if (signedIn) await recordSignIn(finishing, interaction, signedIn)
   // Last, because of the revocation feed.
+  if (signedIn?.became.isPasswordNew) {
+    const { session: exceptSession, user } = signedIn
+    const ended = { userId: user.id, reason: 'password_changed', endedBy: user.id } as const
+    await endAllOfUser(trx, { ...ended, exceptSessionId: exceptSession.id })
+  }
   if (signedIn && situation.session && situation.session.userId !== signedIn.user.id) {
     await endSessionHere(trx, {
       sessionId: situation.session.id,
@@ -156,40 +171,48 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   return { kind: 'redirect', redirect: led, hasEvent: signedIn !== undefined }
 }
 
-/** Everything `nextStep` asks for, as it stays until the transaction ends. */
-const situationOf = async (
-  { trx, visitor, decision }: Finishing,
-  { client, request, proofs, state }: Interaction,
-): Promise<Situation> => {
-  const session = visitor.session === undefined ? undefined : await findSession(trx, visitor.session)
-  const userId = whoIsIt({ session, proofs })
-  let consent: Situation['consent']
-  if (client.isThirdParty && userId !== undefined) {
-    // So that nobody adds to the consent meanwhile.
-    await holdPerson(trx, userId)
-    consent = await findConsent(trx, userId, client.id)
-  }
-  return { request, client, session, proofs, consent, state: { ...state, ...decision } }
+/** The interaction with the decision that is being made. Whoever wants another account is none of those proven. */
+const decided = async ({ trx, id, decision }: Finishing, found: Interaction): Promise<Interaction> => {
+  const state = { ...found.state, ...decision }
+  if (decision.account !== false || found.proofs.length === 0) return { ...found, state }
+  await voidProofs(trx, id)
+  return { ...found, state, proofs: [], person: undefined }
+}
+
+interface SignedIn {
+  user: UserRow
+  session: { id: string; userId: string }
+  setCookies: string[]
+  became: Became
 }
 
 /** Undefined when what was proven is true no longer: another password, a suspension. */
 const signIn = async (
-  { trx, limits, cookies, visitor }: Finishing,
-  { proofs }: Interaction,
-  { session: current, state }: Situation,
-): Promise<{ user: UserRow; session: { id: string; userId: string }; setCookies: string[] } | undefined> => {
-  const userId = proofs.find(identifies)!.userId
+  finishing: Finishing,
+  interaction: Interaction,
+  { session: current, proofs, state }: Situation,
+): Promise<SignedIn | undefined> => {
+  const { trx, limits, cookies, visitor, request, becomePerson } = finishing
+  const known = proofs.find(identifies)?.userId ?? undefined
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
-  const user = await notePersonSignsIn(trx, userId, mark)
+  // Held before anything of it changes. Somebody new has no row to hold.
+  const before = known === undefined ? undefined : await notePersonSignsIn(trx, known, mark)
+  if (known !== undefined && !before) return undefined
+  const recording = recordingOf(trx, interaction, request)
+  const became = await becomePerson(trx, { interaction, proofs, userId: known, recording })
+  const { userId } = became
+  const user = became.change === undefined ? before : await notePersonSignsIn(trx, userId, undefined)
   if (!user) return undefined
   const { id, setCookie } = await establishSession(trx, cookies, {
     current,
+    event: interaction.event,
     userId,
-    proofs,
+    proofs: authenticating(proofs),
     keep: state.keep === true,
     limits,
     visitor,
   })
+  if (became.isPasswordNew) await forgetDevices(trx, userId)
   const device = randomToken()
   await keepDevice(trx, {
     from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
@@ -200,7 +223,35 @@ const signIn = async (
     user,
     session: { id, userId },
     setCookies: [setCookie, cookies.set('device', device, { maxAge: deviceCookieLife })],
+    became,
   }
+}
+
+/** It leads to a new password and back to signing in: nobody is signed in by it. */
+const resetPassword = async (finishing: Finishing, interaction: Interaction): Promise<Finished> => {
+  const { trx, id, request } = finishing
+  const { person, staged } = interaction
+  if (!person || !staged.password) throw overtaken
+  if (!(await holdPerson(trx, person.id))) {
+    await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
+    return { kind: 'page', hasEvent: false }
+  }
+  await beginEvent(trx, { id, event: 'SignIn', isAnew: false })
+  const recording = recordingOf(trx, interaction, request)
+  await changePassword(
+    {
+      trx,
+      async record(event) {
+        await recording.record(event)
+        if (event.type !== 'User.Data.Updated') return
+        const user = event.data as User
+        const entity = { kind: 'user', id: user.id } as const
+        await recording.record({ type: 'PostResetPassword', entity, data: user, extras: { userId: user.id, user } })
+      },
+    },
+    { userId: person.id, digest: staged.password, endedBy: person.id },
+  )
+  return { kind: 'reset', hasEvent: true }
 }
 
 const authorize = async (
@@ -214,7 +265,7 @@ const authorize = async (
   if (session === undefined || code === undefined) throw overtaken
   const { userId } = session
   if (client.isThirdParty) {
-    if (state.consent?.userId === userId) {
+    if (state.consent !== undefined) {
       const extended = extendedConsent(situation, state.consent.organizationIds)
       await saveConsent(trx, { ...extended, userId, clientId: client.id })
     } else await useConsent(trx, userId, client.id)
@@ -247,21 +298,14 @@ const conclude = async (
   if (!isFinished) throw overtaken
 }
 
-const recordSignIn = async ({ trx, id, request }: Finishing, { client }: Interaction, row: UserRow) => {
+/** The names of the event by what the person came for. */
+const signInEvents = { SignIn: 'PostSignIn', Register: 'PostRegister' } as const
+
+const recordSignIn = async ({ trx, request }: Finishing, interaction: Interaction, { user: row, became }: SignedIn) => {
   const user = toUser(row)
-  const { type, name, description } = client
-  await recordEvent(trx, {
-    type: 'PostSignIn',
-    entity: { kind: 'user', id: user.id },
-    data: user,
-    extras: {
-      interactionEvent: 'SignIn',
-      sessionId: id,
-      userIp: request.ip,
-      userId: user.id,
-      user,
-      application: { id: client.id, type, name, description },
-    },
-    request,
-  })
+  const entity = { kind: 'user', id: user.id } as const
+  const { record } = recordingOf(trx, interaction, request)
+  const type = signInEvents[interaction.event === 'Register' ? 'Register' : 'SignIn']
+  await record({ type, entity, data: user, extras: { userId: user.id, user } })
+  if (became.change === 'updated') await record({ type: 'User.Data.Updated', entity, data: user })
 }

@@ -39,8 +39,8 @@ export const lockoutRoutes = ({ mutate, hmac }: LockoutDependencies): Route[] =>
           const userIds = await usersNamed(trx, [...new Set(spellings)])
           const devices = await knownDevicesOf(trx, userIds)
           await clearFailures(trx, [
-            ...identifiers.map(({ canonical }) => keys.identifier(canonical)),
-            ...userIds.map((id) => keys.user(id)),
+            ...identifiers.flatMap(({ canonical }) => [keys.identifier(canonical), keys.recovery(canonical)]),
+            ...userIds.flatMap((id) => [keys.user(id), keys.secondFactor(id), keys.recovery(id)]),
             ...devices.map(({ userId, digest }) => keys.device(userId, digest)),
           ])
           note({ ...(userIds.length === 1 && { userId: userIds[0]! }), details: { userIds } })

@@ -1,0 +1,131 @@
+import { type EventRequest, type NewEvent, recordEvent } from '../../events/outbox.ts'
+import type { Query } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
+import { AppError } from '../../platform/problem.ts'
+import { constraintError } from '../base/errors/constraint-errors.ts'
+import type { Recording } from '../base/recording.ts'
+import { joinByEmail } from '../directory/organizations/jit/join.ts'
+import { createPerson, type Taken } from '../directory/people/create-person.ts'
+import { readPhone } from '../directory/users/phone.ts'
+import type { UserProfile } from '../directory/users/user.ts'
+import type { Bindings } from './bindings.ts'
+import type { Interaction } from './interaction-store.ts'
+import { changePerson, isAddressTaken, skipMfa } from './person-change-store.ts'
+import type { Proof } from './proofs.ts'
+import { provenAddress } from './required-profile.ts'
+
+/** What somebody else has already. */
+export type TakenField = 'username' | 'email' | 'phone' | 'passkey' | 'totp'
+
+/** The transaction cannot go on: it is rolled back, and a page asks for something else. */
+export class TakenError extends Error {
+  override readonly name = 'TakenError'
+  readonly fields: readonly TakenField[]
+
+  constructor(fields: readonly TakenField[], options?: ErrorOptions) {
+    super(`taken: ${fields.join(', ')}`, options)
+    this.fields = fields
+  }
+}
+
+export interface Became {
+  userId: string
+  /** Undefined: the person is as before. */
+  change: 'created' | 'updated' | undefined
+  /** There is another password: what the old one opened has to end. */
+  isPasswordNew: boolean
+}
+
+/**
+ * Makes the person that the interaction is about what it was staged for: a new user, or one with another address, with
+ * a password, with new factors. `userId` is undefined for somebody new. Records `User.Created` and memberships;
+ * `User.Data.Updated` is for the caller, after the sign-in. Throws `TakenError`.
+ */
+export type BecomePerson = (
+  trx: Query,
+  about: { interaction: Interaction; proofs: readonly Proof[]; userId: string | undefined; recording: Recording },
+) => Promise<Became>
+
+export const createBecomePerson =
+  ({ bindings }: { bindings: Bindings }): BecomePerson =>
+  async (trx, { interaction, proofs, userId, recording }) => {
+    const { staged, state } = interaction
+    const email = provenAddress(proofs, 'email')
+    const number = provenAddress(proofs, 'phone')
+    const phone = number === undefined ? undefined : readPhone(number)
+    try {
+      if (userId === undefined) {
+        const id = newId(12)
+        const { username, password, profile } = staged
+        const created = await createPerson(recording, {
+          ...{ id, username, primaryEmail: email, phone, password },
+          ...profileOf(profile),
+        })
+        if (created.outcome !== 'created') throw new TakenError([takenFields[created.outcome]])
+        await bindings.bindAll(trx, id, proofs)
+        return { userId: id, change: 'created', isPasswordNew: false }
+      }
+      if (state.skipsMfa) await skipMfa(trx, userId)
+      const changes = { username: staged.username, email, phone: phone?.number, password: staged.password }
+      const isChanged = Object.values(changes).some((value) => value !== undefined)
+      const binds = proofs.some(bindings.isFactor)
+      if (!isChanged && !binds) return { userId, change: undefined, isPasswordNew: false }
+      if (email !== undefined && (await isAddressTaken(trx, userId, email))) throw new TakenError(['email'])
+      await changePerson(trx, userId, changes)
+      if (email !== undefined) await joinByEmail(recording, { userId, email })
+      await bindings.bindAll(trx, userId, proofs)
+      return { userId, change: 'updated', isPasswordNew: staged.password !== undefined }
+    } catch (error) {
+      throw takenBy(error)
+    }
+  }
+
+const profileOf = (profile: Record<string, unknown> | undefined) => {
+  if (profile === undefined) return {}
+  const { name, avatar, customData, ...rest } = profile
+  return {
+    name: name as string | undefined,
+    avatar: avatar as string | undefined,
+    customData: customData as Record<string, unknown> | undefined,
+    profile: rest as UserProfile,
+  }
+}
+
+const takenFields: Readonly<Record<Taken, TakenField>> = {
+  username_already_in_use: 'username',
+  email_already_in_use: 'email',
+  phone_already_in_use: 'phone',
+}
+
+const takenCodes: Readonly<Record<string, TakenField>> = {
+  'user.username_already_in_use': 'username',
+  'user.email_already_in_use': 'email',
+  'user.phone_already_in_use': 'phone',
+  'user.passkey_already_in_use': 'passkey',
+  'user.totp_already_in_use': 'totp',
+}
+
+const takenBy = (error: unknown): unknown => {
+  const problem = constraintError(error)
+  const field = problem instanceof AppError ? takenCodes[problem.code] : undefined
+  return field === undefined ? error : new TakenError([field], { cause: error })
+}
+
+/** Records events of one interaction: each tells which, and of which application. */
+export const recordingOf = (
+  trx: Query,
+  { id, event, client }: Interaction,
+  request: EventRequest,
+): Recording & { trx: Query } => {
+  const circumstances = {
+    interactionEvent: event,
+    sessionId: id,
+    userIp: request.ip,
+    application: { id: client.id, type: client.type, name: client.name, description: client.description },
+  }
+  return {
+    trx,
+    record: (told) =>
+      recordEvent(trx, { ...told, extras: { ...circumstances, ...told.extras }, request } as NewEvent),
+  }
+}
