@@ -26,6 +26,7 @@ import { signIn } from './0026-sign-in.ts'
 import { idTokenKeys } from './0027-id-token-keys.ts'
 import { interactions } from './0028-interactions.ts'
 import { registration } from './0032-registration.ts'
+import { signInExperience } from './0031-sign-in-experience.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -56,4 +57,5 @@ export const migrations: readonly Migration[] = [
   idTokenKeys,
   interactions,
   registration,
+  signInExperience,
 ]
