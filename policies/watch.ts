@@ -28,6 +28,11 @@ export const watchPolicies = async (
      * caller's to check.
      */
     needed?: readonly string[]
+    /**
+     * Entrypoints that a set may do without. One that had such an entrypoint is not followed by one without, and rules
+     * in its package are refused while nothing there is the entrypoint: they would be asked by nobody.
+     */
+    optional?: readonly string[]
     /** Called after every swap. */
     onChange?: (set: PolicySet) => void
     /**
@@ -39,7 +44,7 @@ export const watchPolicies = async (
     name?: string
   },
 ): Promise<WatchedPolicies> => {
-  const { path, logger, needed = [], metrics, name = 'live' } = source
+  const { path, logger, needed = [], optional = [], metrics, name = 'live' } = source
   const origin = policyOrigin(path, source.remote)
   const labels = ['policies', 'outcome'] as const
   const reloads = metrics?.counter('surrogate_policies_reloads_total', 'Policies loaded again, or not', labels)
@@ -64,7 +69,8 @@ export const watchPolicies = async (
     const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
     const opened = await policySet(bundle, source)
-    const missing = lacking.filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
+    const unasked = optional.filter((entrypoint) => hasRulesOf(files, entrypoint))
+    const missing = [...lacking, ...unasked].filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
     if (missing.length > 0) {
       await opened.close?.()
       throw new PolicyError(`the policies lack these entrypoints: ${missing.join(', ')}`)
@@ -129,7 +135,8 @@ export const watchPolicies = async (
         if (!refused && failures > 0) succeeded()
         return
       }
-      const opened = await open(files, needed)
+      const kept = optional.filter((entrypoint) => set.entrypoints.includes(entrypoint))
+      const opened = await open(files, [...needed, ...kept])
       const replaced = set
       set = opened
       succeeded()
@@ -176,6 +183,13 @@ export const watchPolicies = async (
       await set.close?.()
     },
   }
+}
+
+/** Whether a file is in the package of the entrypoint. Of bundles this is not known. */
+const hasRulesOf = ({ sources }: PolicyFiles, entrypoint: string): boolean => {
+  const packageName = entrypoint.split('/').slice(0, -1).join('\\.')
+  const line = new RegExp(`^package[ \\t]+${packageName}[ \\t]*(?:#.*)?$`, 'm')
+  return sources !== undefined && [...sources.values()].some((text) => line.test(Buffer.from(text).toString()))
 }
 
 const refuseRollback = ({ serial, revision }: Bundle, running: number | undefined): void => {

@@ -33,7 +33,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   policies: [
     ['authoring/', 'shadow.ts'],
     ['decide.ts', 'schemas.ts'],
-    ['watch.ts', 'impersonation.ts'],
+    ['watch.ts', 'impersonation.ts', 'sign-in.ts'],
     ['policy-set.ts'],
     ['origin.ts'],
     ['bundle-download.ts', 'input.ts', 'decision-headers.ts', 'path-equality.ts'],
@@ -54,7 +54,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['api', 'maintenance'],
     ['protocol', 'sign-in'],
     ['interaction'],
-    ['claims', 'pages'],
+    ['claims', 'pages', 'captcha'],
     ['directory'],
     ['tokens'],
     ['base'],

@@ -92,6 +92,7 @@ const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number
   const files = {
     'engine/capabilities.json': await suppliedCapabilities(binary),
     'input-schema.json': inputSchemas.gateway,
+    'signin-input-schema.json': inputSchemas.signin,
   }
   for (const [name, content] of Object.entries(files)) {
     const before = await readFile(join(shippedPolicies, name), 'utf8').catch(() => 'null')

@@ -1,12 +1,13 @@
 import { StartupError } from '../../platform/startup-error.ts'
 import { watchPolicies } from '../../policies/decide.ts'
 import { impersonationEntrypoint } from '../../policies/impersonation.ts'
+import { signInEntrypoint } from '../../policies/sign-in.ts'
 import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'
 
 /**
- * The rules that decide about impersonation, followed as they change; SIGHUP reads them at once. Throws `StartupError`
- * when they cannot be used.
+ * The rules that decide about impersonation and, where they do, about signing in, followed as they change; SIGHUP reads
+ * them at once. Throws `StartupError` when they cannot be used.
  */
 export const openImpersonationPolicies = async (
   { lifecycle, logger, metrics }: Service,
@@ -15,14 +16,15 @@ export const openImpersonationPolicies = async (
 ) => {
   const needed = [impersonationEntrypoint]
   const onHangup = hearHangups(lifecycle)
-  const policies = await watchPolicies({ path, opaBin, logger, metrics, name: 'impersonation', needed }).catch(
-    (cause: Error) => {
-      throw new StartupError(`The impersonation policy at ${path} cannot be used: ${cause.message}`, {
-        hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
-        cause,
-      })
-    },
-  )
+  // Folders from before there were sign-in rules go on working: then the shipped ones decide.
+  const optional = [signInEntrypoint]
+  const source = { path, opaBin, logger, metrics, name: 'impersonation', needed, optional }
+  const policies = await watchPolicies(source).catch((cause: Error) => {
+    throw new StartupError(`The policies at ${path} cannot be used: ${cause.message}`, {
+      hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',
+      cause,
+    })
+  })
   lifecycle.onStop('impersonation policy', policies.close)
   if (!policies.current().entrypoints.includes(impersonationEntrypoint)) {
     throw new StartupError(`The policies at ${path} lack the entrypoint ${impersonationEntrypoint}.`, {
