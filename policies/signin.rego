@@ -47,9 +47,14 @@ absolute_ttl contains 0 if false
 
 person_is_known if input.stage != "prove"
 
-factors_are_mandatory if input.settings.mfa.policy == "Mandatory"
+# Settings that ask for a factor and enable none keep nobody out.
+factors_are_mandatory if {
+	count(input.settings.mfa.factors) > 0
+	input.settings.mfa.policy == "Mandatory"
+}
 
 factors_are_mandatory if {
+	count(input.settings.mfa.factors) > 0
 	input.settings.mfa.organizationPolicy == "Mandatory"
 	count(input.settings.mfa.organizations) > 0
 }

@@ -15,13 +15,13 @@ import { extendedConsent } from './consent.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionState } from './interaction-state.ts'
 import { beginEvent, finishInteraction, type Interaction, keepDecision, lockInteraction, voidProofs } from './interaction-store.ts'
-import { nextStep, type Situation } from './next-step.ts'
+import type { Situation } from './next-step.ts'
 import { type BecomePerson, type Became, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
 import { authenticating, identifies } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
-import type { SituationOf } from './situation.ts'
+import type { StandingOf } from './standing.ts'
 import type { Visitor } from './visitor.ts'
 
 export type Proceeded =
@@ -59,7 +59,7 @@ export interface FinishDependencies {
   /** Of tokens and of discovery. */
   issuer: string
   sessionLimits: () => Promise<SessionLimits>
-  situationOf: SituationOf
+  standingOf: StandingOf
   becomePerson: BecomePerson
 }
 
@@ -127,8 +127,7 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   }
 
   const interaction = await decided(finishing, found)
-  const situation = await finishing.situationOf(trx, interaction, visitor, { hold: true })
-  const next = nextStep(situation)
+  const { situation, step: next } = await finishing.standingOf(trx, interaction, visitor, { hold: true })
   if (next.step !== 'done' && next.step !== 'denied') {
     if (Object.keys(decision).length > 0) await keepDecision(trx, id, decision)
     return { kind: 'page', hasEvent: false }

@@ -1,3 +1,4 @@
+import type { SignInDecision } from '../../policies/sign-in.ts'
 import type { Consent } from '../tokens/consents/consent.ts'
 import { type Acr, acrs, type Session } from '../tokens/sessions/session.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
@@ -22,7 +23,6 @@ import {
   firstFactors,
   recoveryFactors,
   registrationFactors,
-  type SignInDecision,
   type SignInSettings,
 } from './settings.ts'
 
@@ -77,12 +77,8 @@ export type Reason =
   | 'create'
   | 'forgot_password'
   | 'password_expired'
-  /** The person has a second factor. */
-  | 'has_factor'
-  /** The settings, the rules, or an organization of the person ask for a second factor. */
-  | 'required_by_settings'
-  | 'required_by_rules'
-  | 'required_by_organization'
+  /** The rules ask for it; the shipped ones because the settings do, or because the person has a second factor. */
+  | 'required'
   | 'backup_codes'
   | 'suggested'
   | 'missing_profile'
@@ -144,7 +140,10 @@ export const nextStep = (situation: Situation): Step => {
 
 type Ask = (situation: Situation) => Step | undefined
 
-const isProven = ({ proofs }: Situation) => proofs.some(identifies)
+const isProven = ({ proofs }: Situation): boolean => proofs.some(identifies)
+
+const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
+  proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
   if (isProven(situation)) return undefined
@@ -176,12 +175,10 @@ const captcha: Ask = ({ decision, state }) =>
 
 const [, multiFactor, strongest] = acrs
 
-/** The class that the settings and the rules insist on; what a client asks for besides is not passed on to them. */
-const demandedAcr = ({ settings, decision }: Situation, person: PersonFacts): [Acr, Reason] | undefined => {
-  if (decision?.require.includes('phr')) return [strongest, 'required_by_rules']
-  if (decision?.require.includes('mfa')) return [multiFactor, 'required_by_rules']
-  const holdsOne = settings.mfa.factors.some((name) => name !== 'BackupCode' && secondFactors[name].isHeld(person))
-  return holdsOne ? [multiFactor, 'has_factor'] : undefined
+/** The class that the rules insist on. The shipped ones do what the settings say. */
+const demandedAcr = ({ decision }: Situation): Acr | undefined => {
+  if (decision?.require.includes('phr')) return strongest
+  return decision?.require.includes('mfa') ? multiFactor : undefined
 }
 
 const mfa: Ask = (situation) => {
@@ -193,17 +190,20 @@ const mfa: Ask = (situation) => {
     .map((name) => secondFactors[name].proof)
   const leadingTo = (wanted: Acr) => usable.filter((kind) => isAtLeast(reachableAcr([...proven, kind]), wanted))
   const acr = reachableAcr(proven)
-  const demanded = demandedAcr(situation, person)
-  const asked = weakestAcr(request.acrValues)
-  const wishes: (readonly [Acr, Reason])[] = [...(asked ? [[asked, 'acr'] as const] : []), ...(demanded ? [demanded] : [])]
+  const wishes: [Acr | undefined, Reason][] = [
+    [demandedAcr(situation), 'required'],
+    [weakestAcr(request.acrValues), 'acr'],
+  ]
   // The strongest first: one proof may do for all. What the person cannot reach here is a matter of `enrol`.
-  for (const [wanted, reason] of wishes.toSorted(([one], [other]) => acrs.indexOf(other) - acrs.indexOf(one))) {
-    if (isAtLeast(acr, wanted)) continue
+  for (const [wanted, reason] of wishes.toSorted(([one], [other]) => strengthOf(other) - strengthOf(one))) {
+    if (wanted === undefined || isAtLeast(acr, wanted)) continue
     const proofs = leadingTo(wanted)
     if (proofs.length > 0) return step('mfa', [reason], { proofs })
   }
   return undefined
 }
+
+const strengthOf = (acr: Acr | undefined): number => (acr === undefined ? -1 : acrs.indexOf(acr))
 
 // Told only to who has proven everything.
 const suspended: Ask = ({ person }) => (person?.isSuspended ? step('blocked', ['user_suspended']) : undefined)
@@ -222,14 +222,6 @@ const profile: Ask = (situation) => {
 const bindsFactor = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => proof.purpose === 'bind' && proof.kind === kind)
 
-/** Whether somebody has to have a second factor from now on, and who says so. */
-const demandsFactor = ({ settings, decision }: Situation, person: PersonFacts): Reason | undefined => {
-  const byRules = decision?.require.some((name) => name === 'enrol' || name === 'mfa' || name === 'phr')
-  if (byRules) return 'required_by_rules'
-  if (settings.mfa.policy === 'Mandatory') return 'required_by_settings'
-  return person.isMfaRequired ? 'required_by_organization' : undefined
-}
-
 const enrol: Ask = (situation) => {
   const { event, settings, person, decision, state, proofs } = situation
   if (!person || (!isProven(situation) && event !== 'Register')) return undefined
@@ -238,31 +230,32 @@ const enrol: Ask = (situation) => {
     secondFactors[name].isHeld(person) || bindsFactor(situation, secondFactors[name].proof)
   const needsPasskey = decision?.require.includes('phr') === true
   const counts = (name: SecondFactor) => (needsPasskey ? name === 'WebAuthn' : name !== 'BackupCode')
-  const demand = demandsFactor(situation, person)
+  const isDemanded = decision?.require.some((name) => name !== 'captcha') === true
   const acr = proofs.some(identifies) ? authenticationBy(authenticating(proofs)).acr : undefined
   // Who signs in with the only address there is has no second factor in it.
   const isSecond = (name: SecondFactor) =>
     bindsFactor(situation, secondFactors[name].proof) || acr === undefined || isAtLeast(acr, multiFactor)
   if (!factors.some((name) => counts(name) && holds(name) && isSecond(name))) {
     const offered = factors.filter((name) => counts(name) && !holds(name))
-    if (demand && offered.length > 0) return step('enrol', [demand], { factors: offered, isSkippable: false })
-    // Settings that ask for what they do not offer keep nobody out; rules that do mean it.
-    if (demand === 'required_by_rules') return step('blocked', [demand, 'out_of_reach'])
-    if (demand) return undefined
+    if (isDemanded) {
+      return offered.length > 0
+        ? step('enrol', ['required'], { factors: offered, isSkippable: false })
+        : step('blocked', ['required', 'out_of_reach'])
+    }
     const isPrompted = promptsAt[event].includes(policy) && state.skipsMfa !== true && !person.hasSkippedMfa
     return isPrompted && offered.length > 0
       ? step('enrol', ['suggested'], { factors: offered, isSkippable: true })
       : undefined
   }
-  return demand && factors.includes('BackupCode') && !holds('BackupCode')
-    ? step('enrol', [demand, 'backup_codes'], { factors: ['BackupCode'], isSkippable: false })
+  return policy === 'Mandatory' && factors.includes('BackupCode') && !holds('BackupCode')
+    ? step('enrol', ['backup_codes'], { factors: ['BackupCode'], isSkippable: false })
     : undefined
 }
 
 /** The policies under which people are asked whether they want a second factor. */
 const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['mfa']['policy'][]>> = {
-  SignIn: ['PromptAtSignInAndSignUp', 'PromptOnlyAtSignIn', 'UserControlled'],
-  Register: ['PromptAtSignInAndSignUp', 'UserControlled'],
+  SignIn: ['PromptAtSignInAndSignUp', 'PromptOnlyAtSignIn'],
+  Register: ['PromptAtSignInAndSignUp'],
   ForgotPassword: [],
 }
 

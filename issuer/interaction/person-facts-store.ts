@@ -12,8 +12,8 @@ export const personFacts = (userId: string): string => `(SELECT json_build_objec
      'passkeys', (SELECT count(*) FROM passkeys k WHERE k.user_id = u.id),
      'backupCodes', (SELECT count(*) FROM backup_codes b WHERE b.user_id = u.id AND b.used_at IS NULL),
      'hasSkippedMfa', u.mfa_skipped_at IS NOT NULL,
-     'isMfaRequired', EXISTS (
-       SELECT FROM organization_users m JOIN organizations o ON o.id = m.organization_id
+     'mfaOrganizations', ARRAY(
+       SELECT m.organization_id FROM organization_users m JOIN organizations o ON o.id = m.organization_id
        WHERE m.user_id = u.id AND o.is_mfa_required))
      FROM users u WHERE u.id = ${userId})`
 
@@ -31,7 +31,7 @@ const facts = z.object({
   passkeys: z.number(),
   backupCodes: z.number(),
   hasSkippedMfa: z.boolean(),
-  isMfaRequired: z.boolean(),
+  mfaOrganizations: z.array(z.string()),
 })
 
 export type StoredPersonFacts = Omit<PersonFacts, 'isPasswordExpired'> & z.output<typeof facts>

@@ -1,3 +1,6 @@
+import type { MfaFactor } from '../directory/sign-in-experience/sign-in-experience.ts'
+import type { ProofKindName } from './proofs.ts'
+
 /** What is known of the person whom an interaction is about, as far as it decides what comes next. */
 export interface PersonFacts {
   id: string
@@ -16,18 +19,23 @@ export interface PersonFacts {
   backupCodes: number
   /** The person put off adding a second factor before. */
   hasSkippedMfa: boolean
-  /** An organization that the person belongs to asks its members for a second factor. */
-  isMfaRequired: boolean
+  /** Ids of the person's organizations that ask their members for a second factor. */
+  mfaOrganizations: readonly string[]
 }
 
-/** Second factors by the names of the settings; what each is proven with, and who has it. */
+interface SecondFactorRow {
+  /** The kind of proof. */
+  proof: ProofKindName
+  isHeld(person: PersonFacts): boolean
+}
+
+/** Second factors by the names of the settings; the better first. */
 export const secondFactors = {
   WebAuthn: { proof: 'passkey', isHeld: ({ passkeys }: PersonFacts) => passkeys > 0 },
   Totp: { proof: 'totp', isHeld: ({ hasTotp }: PersonFacts) => hasTotp },
   PhoneVerificationCode: { proof: 'phone_code', isHeld: ({ hasPhone }: PersonFacts) => hasPhone },
   EmailVerificationCode: { proof: 'email_code', isHeld: ({ hasEmail }: PersonFacts) => hasEmail },
   BackupCode: { proof: 'backup_code', isHeld: ({ backupCodes }: PersonFacts) => backupCodes > 0 },
-} as const
+} as const satisfies Record<MfaFactor, SecondFactorRow>
 
-export type SecondFactor = keyof typeof secondFactors
-export const secondFactorNames = Object.keys(secondFactors) as SecondFactor[]
+export type SecondFactor = MfaFactor

@@ -1,7 +1,7 @@
 import type { InteractionEventName, Staged } from './interaction-state.ts'
 import type { PersonFacts } from './person-facts.ts'
 import type { IdentifierType, Proof } from './proofs.ts'
-import type { SignInSettings } from './settings.ts'
+import { type SignInSettings, wantedAtSignUp } from './settings.ts'
 
 export type ProfileField = 'username' | 'password' | 'email' | 'phone' | 'emailOrPhone'
 
@@ -40,6 +40,6 @@ export const missingProfile = ({
       staged.password !== undefined || (!isNew && (person?.hasPassword === true || (person?.passkeys ?? 0) > 0)),
   }
   const isThere = (field: ProfileField) => (field === 'emailOrPhone' ? has.email || has.phone : has[field])
-  const wanted: ProfileField[] = [...signUp.identifiers, ...(signUp.password ? (['password'] as const) : [])]
+  const wanted: ProfileField[] = [...wantedAtSignUp(signUp), ...(signUp.password ? (['password'] as const) : [])]
   return wanted.filter((field) => !isThere(field))
 }

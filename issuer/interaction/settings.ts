@@ -1,41 +1,23 @@
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
+import { isPasswordExpired as isExpired } from '../directory/users/password-expiration.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import type { SecondFactor } from './person-facts.ts'
+import type { ProfileField } from './required-profile.ts'
+import type { StoredPersonFacts } from './person-facts-store.ts'
 import type { IdentifierType, Proof, ProofKindName } from './proofs.ts'
 
 /** The settings of `/api/sign-in-exp` that decide what comes next. */
-export interface SignInSettings {
-  signInMode: 'SignIn' | 'Register' | 'SignInAndRegister'
-  signIn: { methods: readonly SignInMethod[] }
-  signUp: {
-    /** What an account begins with; every one of them is asked for. */
-    identifiers: readonly ('username' | 'email' | 'phone' | 'emailOrPhone')[]
-    password: boolean
-    /** Whether addresses have to be verified. */
-    verify: boolean
-  }
-  mfa: {
-    factors: readonly SecondFactor[]
-    policy: 'Mandatory' | 'PromptOnlyAtSignIn' | 'PromptAtSignInAndSignUp' | 'UserControlled' | 'NoPrompt'
-  }
-  passkeySignIn: { enabled: boolean }
-  /** Null: all. */
-  forgotPasswordMethods: readonly ('EmailVerificationCode' | 'PhoneVerificationCode')[] | null
-  agreeToTermsPolicy: 'Automatic' | 'ManualRegistrationOnly' | 'Manual'
-  termsOfUseUrl: string | null
-}
-
-interface SignInMethod {
-  identifier: IdentifierType
-  password: boolean
-  verificationCode: boolean
-}
-
-/** What the rules say of a sign-in; see `docs/sign-in-rules.md`. */
-export interface SignInDecision {
-  allow: boolean
-  reason?: string | undefined
-  require: readonly ('mfa' | 'phr' | 'enrol' | 'captcha')[]
-}
+export type SignInSettings = Pick<
+  SignInExperience,
+  | 'signInMode'
+  | 'signIn'
+  | 'signUp'
+  | 'mfa'
+  | 'passkeySignIn'
+  | 'passwordExpiration'
+  | 'forgotPasswordMethods'
+  | 'agreeToTermsPolicy'
+  | 'termsOfUseUrl'
+>
 
 /** Whether people may begin this at all. */
 export const allows = ({ signInMode }: SignInSettings, event: InteractionEventName): boolean =>
@@ -63,10 +45,17 @@ export const isEnabled = (settings: SignInSettings, { kind, purpose, data }: Pro
   return (kind === 'password' ? method?.password : method?.verificationCode) === true
 }
 
+/** What an account begins with. Existing settings name email and phone together where either will do. */
+export const wantedAtSignUp = ({ identifiers, secondaryIdentifiers = [] }: SignInSettings['signUp']): ProfileField[] => {
+  const isEither = identifiers.includes('email') && identifiers.includes('phone')
+  const first = isEither ? [...identifiers.filter((name) => name === 'username'), 'emailOrPhone' as const] : identifiers
+  return [...new Set([...first, ...secondaryIdentifiers.map(({ identifier }) => identifier)])]
+}
+
 /** How somebody new can prove an address. */
 export const registrationFactors = ({ signUp }: SignInSettings): ProofKindName[] =>
   (['email', 'phone'] as const)
-    .filter((type) => signUp.identifiers.includes(type) || signUp.identifiers.includes('emailOrPhone'))
+    .filter((type) => wantedAtSignUp(signUp).some((field) => field === type || field === 'emailOrPhone'))
     .map((type) => codeKinds[type])
 
 const recoveryByMethod = { EmailVerificationCode: 'email_code', PhoneVerificationCode: 'phone_code' } as const
@@ -74,4 +63,21 @@ const recoveryByMethod = { EmailVerificationCode: 'email_code', PhoneVerificatio
 export const recoveryFactors = ({ forgotPasswordMethods }: SignInSettings): ProofKindName[] =>
   (forgotPasswordMethods ?? (Object.keys(recoveryByMethod) as (keyof typeof recoveryByMethod)[])).map(
     (method) => recoveryByMethod[method],
+  )
+
+/** Whether the password has to be replaced before it opens anything. */
+export const isPasswordExpired = (
+  { passwordExpiration }: SignInSettings,
+  { hasPassword, passwordChangedAt, isPasswordMarkedExpired }: StoredPersonFacts,
+  now: Date,
+): boolean =>
+  hasPassword &&
+  isExpired(
+    {
+      password_changed_at: new Date(passwordChangedAt),
+      password_expired: isPasswordMarkedExpired,
+      created_at: new Date(passwordChangedAt),
+    },
+    passwordExpiration,
+    now,
   )

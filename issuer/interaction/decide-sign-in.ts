@@ -1,0 +1,66 @@
+import type { Query } from '../../platform/database/database.ts'
+import type { SignInDecision } from '../../policies/sign-in.ts'
+import { tokenDigest } from '../tokens/token-digest.ts'
+import type { AuthorizationClient } from './authorization-client.ts'
+import { findRuleFacts } from './rule-facts-store.ts'
+import { type PersonFacts, secondFactors } from './person-facts.ts'
+import { authenticating, authenticationBy, type Proof } from './proofs.ts'
+import type { SignInSettings } from './settings.ts'
+import type { SignInPolicy } from './sign-in-policy.ts'
+import type { Visitor } from './visitor.ts'
+
+/** A person who stands before the issuer, as the rules are asked about them. */
+export interface DecisionQuestion {
+  stage: 'mfa' | 'finish'
+  client: Pick<AuthorizationClient, 'id' | 'name' | 'type' | 'isThirdParty'>
+  settings: SignInSettings
+  person: PersonFacts
+  /** Undefined: somebody new. */
+  userId: string | undefined
+  proofs: readonly Proof[]
+  visitor: Visitor
+}
+
+/** Asks the rules. Throws 503 when they give no decision. */
+export type DecideSignIn = (query: Query, question: DecisionQuestion) => Promise<SignInDecision>
+
+const nothingKnown = { roles: [], organizations: [], isDeviceKnown: false, failures: 0 }
+
+export const createDecideSignIn =
+  ({ policy, now }: { policy: SignInPolicy; now: () => Date }): DecideSignIn =>
+  async (query, { stage, client, settings, person, userId, proofs, visitor }) => {
+    // The shipped rules read none of these.
+    const isAsked = userId !== undefined && !policy.rules().isShipped
+    const device = visitor.device === undefined ? null : tokenDigest('device', visitor.device)
+    const facts = isAsked ? await findRuleFacts(query, userId, device) : nothingKnown
+    const { factors, policy: mfaPolicy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
+    const counted = authenticating(proofs)
+    const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }
+    const { country } = visitor.signInContext
+    return policy.decideSignIn({
+      stage,
+      client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },
+      ...(userId !== undefined && {
+        subject: { id: userId, roles: facts.roles, organizations: facts.organizations },
+      }),
+      factors: {
+        available: factors.filter((name) => secondFactors[name].isHeld(person)).map((name) => secondFactors[name].proof),
+        used: counted.map(({ kind }) => kind),
+      },
+      amr,
+      ...(acr !== undefined && { acr }),
+      ip: visitor.origin.ip,
+      ...(country !== undefined && { country }),
+      device: { known: facts.isDeviceKnown },
+      failures: facts.failures,
+      now: Math.floor(now().getTime() / 1_000),
+      settings: {
+        mfa: {
+          policy: mfaPolicy,
+          factors: factors.map((name) => secondFactors[name].proof),
+          organizationPolicy: organizationRequiredMfaPolicy,
+          organizations: [...person.mfaOrganizations],
+        },
+      },
+    })
+  }
