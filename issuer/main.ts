@@ -15,6 +15,7 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -193,6 +194,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
   const passwords = createPasswordHasher()
+  const hmac = await createHmacs(database, envelope)
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -222,6 +224,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       policy,
       subjectTokenTtl: config.subjectTokenTtl,
       envelope,
+      hmac,
       targets: createTargetPolicy(config.webhookTargets),
       baseUrl,
       replaysWaiting: replayJob.wake,

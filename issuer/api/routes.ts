@@ -14,6 +14,8 @@ import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
+import type { MfaVerificationDependencies } from '../directory/users/factors/operations.ts'
+import { mfaVerificationsRoutes } from '../directory/users/factors/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
@@ -25,6 +27,7 @@ import { impersonationRoutes } from '../tokens/subject-tokens/router.ts'
 import type { SubjectTokenDependencies } from '../tokens/subject-tokens/subject-token.ts'
 
 export type RouteDependencies = UserDependencies &
+  MfaVerificationDependencies &
   SubjectTokenDependencies &
   SessionDependencies &
   HookDependencies &
@@ -38,6 +41,7 @@ export type RouteDependencies = UserDependencies &
 const routers = [
   usersRoutes,
   identitiesRoutes,
+  mfaVerificationsRoutes,
   personalAccessTokensRoutes,
   userSessionsRoutes,
   resourcesRoutes,

@@ -5,6 +5,7 @@ import { createManagementApi } from '../../issuer/api/mount.ts'
 import { issuerRoutes } from '../../issuer/api/routes.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createClientAddress } from '../../issuer/base/client-address.ts'
+import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createIdempotency } from '../../issuer/base/idempotency.ts'
 import { createMutate } from '../../issuer/base/mutate.ts'
 import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
@@ -106,6 +107,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       passwords: createPasswordHasher(),
       subjectTokenTtl: 600,
       envelope,
+      hmac: await createHmacs(database, envelope),
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
       baseUrl,
       replaysWaiting() {},

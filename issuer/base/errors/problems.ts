@@ -87,6 +87,11 @@ export const problems = {
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
   'impersonation.denied': [403, 'The impersonation policy refused this.'],
   'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
+  // Factors
+  'user.totp_already_in_use': [422, 'The user has an authenticator app already.'],
+  'user.totp_secret_invalid': [422, 'This is not a secret for an authenticator app.'],
+  'user.backup_code_already_in_use': [422, 'The user has backup codes already.'],
+  'user.passkey_already_in_use': [409, 'This passkey is registered already.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
