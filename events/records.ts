@@ -96,7 +96,10 @@ export const organizationBranding = z
   .object({ logoUrl: image, darkLogoUrl: image, favicon: image, darkFavicon: image })
   .partial()
 
-/** `isMfaRequired`, `color`, `branding` and `customCss` are kept for those who read them. */
+/**
+ * With `isMfaRequired` only members who have a second factor get tokens. `color`, `branding` and `customCss` are kept
+ * for those who read them.
+ */
 export const organization = z.strictObject({
   tenantId,
   id,

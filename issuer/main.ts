@@ -202,6 +202,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   })
   const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
+  const hmac = await createHmacs(database, envelope)
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -232,6 +233,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       policy,
       subjectTokenTtl: config.subjectTokenTtl,
       envelope,
+      hmac,
       targets: createTargetPolicy(config.webhookTargets),
       baseUrl,
       replaysWaiting: replayJob.wake,

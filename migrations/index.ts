@@ -27,6 +27,7 @@ import { idTokenKeys } from './0027-id-token-keys.ts'
 import { interactions } from './0028-interactions.ts'
 import { registration } from './0032-registration.ts'
 import { signInExperience } from './0031-sign-in-experience.ts'
+import { factors } from './0030-factors.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
   interactions,
   registration,
   signInExperience,
+  factors,
 ]

@@ -16,6 +16,8 @@ import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
+import type { MfaVerificationDependencies } from '../directory/users/factors/operations.ts'
+import { mfaVerificationsRoutes } from '../directory/users/factors/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lockout/router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
@@ -28,6 +30,7 @@ import { impersonationRoutes } from '../tokens/subject-tokens/router.ts'
 import type { SubjectTokenDependencies } from '../tokens/subject-tokens/subject-token.ts'
 
 export type RouteDependencies = UserDependencies &
+  MfaVerificationDependencies &
   SubjectTokenDependencies &
   SessionDependencies &
   HookDependencies &
@@ -43,6 +46,7 @@ export type RouteDependencies = UserDependencies &
 const routers = [
   usersRoutes,
   identitiesRoutes,
+  mfaVerificationsRoutes,
   personalAccessTokensRoutes,
   userSessionsRoutes,
   resourcesRoutes,

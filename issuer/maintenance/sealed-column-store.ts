@@ -3,6 +3,7 @@ import { type Query, statement } from '../../platform/database/database.ts'
 import { hmacKeyContext } from '../base/hmac-keys-store.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'
+import { totpSecretContext } from '../directory/users/factors/totp-store.ts'
 import { signingKeyContext } from '../tokens/keys/key-pair.ts'
 
 /** A column whose values are sealed under the key-encryption key. */
@@ -62,4 +63,5 @@ export const sealedColumns: readonly SealedColumn[] = [
     environmentContext,
   ),
   sealedColumn({ table: 'hmac_keys', id: 'purpose', owner: 'purpose', column: 'sealed' }, hmacKeyContext),
+  sealedColumn({ table: 'totp_secrets', id: 'id', owner: 'user_id', column: 'sealed' }, totpSecretContext),
 ]

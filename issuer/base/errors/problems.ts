@@ -101,6 +101,11 @@ export const problems = {
   'one_time_token.token_revoked': [400, 'The one-time token was revoked.'],
   'one_time_token.interaction_event_mismatch': [400, 'The one-time token is for something else.'],
   'one_time_token.cannot_reactivate_token': [400, 'A one-time token cannot be made good again.'],
+  // Factors
+  'user.totp_already_in_use': [422, 'The user has an authenticator app already.'],
+  'user.totp_secret_invalid': [422, 'This is not a secret for an authenticator app.'],
+  'user.backup_code_already_in_use': [422, 'The user has backup codes already.'],
+  'user.passkey_already_in_use': [409, 'This passkey is registered already.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],

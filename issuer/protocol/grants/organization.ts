@@ -34,7 +34,12 @@ const notMember: Record<MemberKind, string> = {
   application: 'The application does not belong to the organization.',
 }
 
-/** What a member may have there. Throws 403 `access_denied` for others, and when there is no such organization. */
+const factorMissing = 'The organization requires multi-factor authentication, and the user has no factor for it.'
+
+/**
+ * What a member may have there. Throws 403 `access_denied` for others, when there is no such organization, and when it
+ * asks for a factor that the user does not have.
+ */
 export const requireMember = async (
   query: Query,
   member: { kind: MemberKind; id: string },
@@ -42,6 +47,7 @@ export const requireMember = async (
 ): Promise<OrganizationAccess> => {
   const access = await findOrganizationAccess(query, member, asked)
   if (!access.isMember) throw new OAuthError('access_denied', notMember[member.kind], { status: 403 })
+  if (access.isFactorMissing) throw new OAuthError('access_denied', factorMissing, { status: 403 })
   return access
 }
 

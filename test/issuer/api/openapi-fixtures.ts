@@ -35,6 +35,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
   await post(`/roles/${role}/users`, { userIds: [user] })
   await post(`/roles/${machineRole}/applications`, { applicationIds: [application] })
   await post(`/users/${user}/personal-access-tokens`, { name: 'laptop' })
+  await post(`/users/${user}/mfa-verifications`, { type: 'BackupCode' })
+  const [factor] = await api.expect(200, 'GET', `/users/${user}/mfa-verifications`)
 
   const identities = JSON.stringify({ github: { userId: nonce } })
   await api.database.knex('users').where({ id: user }).update({ identities })
@@ -125,6 +127,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/users/{userId}': user,
       '/users/{userId}/roles/{roleId}': role,
       '/users/{userId}/personal-access-tokens/{name}': 'laptop',
+      '/users/{userId}/mfa-verifications/{verificationId}': factor.id,
       '/users/{userId}/sessions/{sessionId}': browser,
       '/users/{userId}/grants/{grantId}': grant,
       '/users/{userId}/identities/{target}': 'github',
@@ -191,6 +194,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'updateOrganizationScope name': `name:${nonce}`,
       'createApplicationSecret name': 'Second',
       'deletePersonalAccessToken name': 'laptop',
+      'createUserMfaVerification secret': 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
       currentName: 'laptop',
       username: `ada_${nonce.replaceAll('-', '_')}`,
       primaryEmail: `${nonce}@example.test`,

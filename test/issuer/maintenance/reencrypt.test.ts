@@ -161,6 +161,10 @@ const notSealed = [
   'interactions.browser',
   'opaque_tokens.personal_access_token',
   'outbox.payload',
+  // What browsers are told.
+  'passkeys.credential_id',
+  'passkeys.public_key',
+  'users.webauthn_handle',
   'pushed_requests.browser',
   'rate_limit_buckets.key',
   'sessions.previous_digest',

@@ -1,5 +1,6 @@
 import { type Query, statement } from '../../../../platform/database/database.ts'
 import { onlyRow } from '../../../base/only-row.ts'
+import { hasOwnFactor } from '../../users/factors/factor-store.ts'
 import { type MemberKind, memberTables } from './member-store.ts'
 
 /**
@@ -8,6 +9,8 @@ import { type MemberKind, memberTables } from './member-store.ts'
  */
 export interface OrganizationAccess {
   isMember: boolean
+  /** The organization asks for multi-factor authentication, and the user has no factor of their own. */
+  isFactorMissing: boolean
   /** Without a resource: of the names asked for, those that are permissions inside organizations. */
   defined: readonly string[]
   /** Of the names asked for, what the member's roles carry: inside the organization or, with a resource, on that. */
@@ -18,12 +21,18 @@ export interface OrganizationAccess {
 // organizations never carry permissions of the Management API; that they count for nothing here makes sure of it.
 const selectFor = (kind: MemberKind) => {
   const { members, roles, column } = memberTables[kind]
+  // There is none for applications, which prove themselves otherwise.
+  const isFactorMissing =
+    kind === 'user'
+      ? `EXISTS (SELECT FROM organizations o WHERE o.id = $1 AND o.is_mfa_required) AND NOT ${hasOwnFactor('$2')}`
+      : 'false'
   const carriedBy = (table: string, scope: string) =>
     `EXISTS (SELECT FROM ${roles} m WHERE m.organization_id = $1 AND m.${column} = $2 AND EXISTS (
        SELECT FROM ${table} c WHERE c.organization_role_id = m.organization_role_id AND ${scope} OFFSET 0))`
   return statement(
     `organization-access-${kind}`,
     `SELECT EXISTS (SELECT FROM ${members} WHERE organization_id = $1 AND ${column} = $2) AS "isMember",
+       ${isFactorMissing} AS "isFactorMissing",
        CASE WHEN $3::text IS NULL THEN
          (SELECT string_agg(s.name, ' ') FROM organization_scopes s WHERE s.name = ANY ($4::text[])) END AS defined,
        CASE WHEN $3::text IS NULL THEN
@@ -44,10 +53,9 @@ export const findOrganizationAccess = async (
   asked: { organizationId: string; resourceId: string | undefined; scopes: readonly string[] },
 ): Promise<OrganizationAccess> => {
   const values = [asked.organizationId, member.id, asked.resourceId, asked.scopes]
-  const rows = await query<{ isMember: boolean; defined: string | null; granted: string | null }>(
-    selects[member.kind],
-    values,
-  )
-  const { isMember, defined, granted } = onlyRow(rows)
-  return { isMember, defined: defined?.split(' ') ?? [], granted: granted?.split(' ') ?? [] }
+  const rows = await query<
+    Pick<OrganizationAccess, 'isMember' | 'isFactorMissing'> & { defined: string | null; granted: string | null }
+  >(selects[member.kind], values)
+  const { defined, granted, ...access } = onlyRow(rows)
+  return { ...access, defined: defined?.split(' ') ?? [], granted: granted?.split(' ') ?? [] }
 }
