@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { noMessages } from '../deliveries/messages/settings.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/database.ts'
@@ -15,6 +16,7 @@ import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
@@ -30,6 +32,7 @@ import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
+import { createMessages } from './messages/messages.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
@@ -207,6 +210,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
+  const hmac = await createHmacs(database, envelope)
+  const messageConfig = config.messages ?? noMessages
+  const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
   const replayJob = startReplayJob({ database, logger })
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
@@ -288,7 +294,8 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
-    envelope,
+    hmac,
+    messages,
     keys,
     passwords,
     events,

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
-import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
-import { createHmacs } from './base/hmac-keys-store.ts'
+import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import { readSetting } from './base/settings-store.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
+import type { Messages } from './messages/messages.ts'
 import { openSignIn } from './open-sign-in.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
@@ -26,7 +26,9 @@ import { sessionSettings } from './tokens/sessions/session-settings.ts'
 
 export interface BrowserDependencies {
   database: Database
-  envelope: Envelope
+  hmac: Hmac
+  /** To people. */
+  messages: Messages
   keys: SigningKeys
   passwords: PasswordHasher
   /** The publisher of the outbox. */
@@ -59,12 +61,11 @@ export interface BrowserEndpoints {
 
 /** What people meet with their browsers: from an authorization request to its answer, and signing out. */
 export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
-  const { database, envelope, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
+  const { database, hmac, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
     dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
   const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })
-  const hmac = await createHmacs(database, envelope)
   const verifyIdTokenHint = createIdTokenHintVerifier({ keys, issuer })
   const pushedRequests = createPushedRequests({ query })
   const checkRequest = createCheckRequest({

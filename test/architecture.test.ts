@@ -54,7 +54,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['api', 'maintenance'],
     ['protocol', 'sign-in'],
     ['interaction'],
-    ['claims', 'pages'],
+    ['claims', 'pages', 'connectors', 'messages'],
     ['directory'],
     ['tokens'],
     ['base'],
