@@ -254,13 +254,23 @@ export const catalogue = [
     ),
     category: 'exception',
   },
-  // Existing clients register hooks for these, and for `PostSignInAdaptiveMfaTriggered`.
-  planned('exception', 'Message.RateLimited', 'somebody is not sent another code because there were too many', {
-    cause: 'POST /experience/verification/verification-code',
-    status: 429,
-    data: null,
-    extras: { action: 'VerificationCodeSend', recipient: 'ada@example.com' },
-  }),
+  {
+    ...mutation(
+      'Message.RateLimited',
+      'user',
+      z.null(),
+      'somebody is not sent another message because there were too many; once per limit and window',
+      {
+        cause: 'POST /experience/verification/verification-code',
+        status: 429,
+        data: null,
+        extras: { action: 'VerificationCodeSend', recipient: 'ada@example.com', userId: examples.user.id },
+      },
+    ),
+    category: 'exception',
+    named: true,
+  },
+  // Existing clients register hooks for this one, and for `PostSignInAdaptiveMfaTriggered`.
   planned(
     'exception',
     'Grant.LimitExceeded',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type MessageConfig, messageConfigOf, messageSettings } from '../deliveries/messages/settings.ts'
 import { loadConfig, setting } from '../platform/config.ts'
 import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/http/outbound.ts'
 import type { Secret } from '../platform/secret.ts'
@@ -39,6 +40,8 @@ export interface IssuerConfig {
   rateLimits?: RateLimits | undefined
   /** How scripts of custom claims are run. */
   claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
+  /** What sends to people besides connectors; relays hold the same. Default: nothing. */
+  messages?: MessageConfig | undefined
 }
 
 const baseUrl = setting
@@ -81,6 +84,7 @@ export const issuerSettings = z.object({
   ...webhookTargetSettings,
   CLAIMS_WORKERS: setting.integer(1, 64).optional(),
   ...claimsFetchSettings,
+  ...messageSettings,
 })
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
@@ -129,6 +133,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
         allowHttp: settings.CLAIMS_FETCH_ALLOW_HTTP,
       },
     },
+    messages: messageConfigOf(settings),
     webhookTargets: { allowedNetworks: settings.WEBHOOK_ALLOWED_NETWORKS, allowHttp: settings.WEBHOOK_ALLOW_HTTP },
   }
 }

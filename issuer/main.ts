@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { noMessages } from '../deliveries/messages/settings.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/database.ts'
@@ -33,6 +34,7 @@ import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
+import { createMessages } from './messages/messages.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
@@ -217,6 +219,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
+  const hmac = await createHmacs(database, envelope)
+  const messageConfig = config.messages ?? noMessages
+  const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
   const replayJob = startReplayJob({ database, logger })
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
@@ -302,6 +307,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const browserEndpoints = await openBrowserEndpoints({
     database,
     hmac,
+    messages,
     keys,
     passwords,
     events,

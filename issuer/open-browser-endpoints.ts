@@ -10,6 +10,7 @@ import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
+import type { Messages } from './messages/messages.ts'
 import { openSignIn } from './open-sign-in.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
@@ -25,6 +26,8 @@ import type { SigningKeys } from './tokens/keys/signing-keys.ts'
 export interface BrowserDependencies {
   database: Database
   hmac: Hmac
+  /** To people. */
+  messages: Messages
   keys: SigningKeys
   passwords: PasswordHasher
   /** The publisher of the outbox. */
@@ -73,6 +76,8 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     logger,
     metrics,
   } = dependencies
+  const { database, hmac, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
+    dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
   const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })

@@ -28,6 +28,7 @@ import { interactions } from './0028-interactions.ts'
 import { registration } from './0032-registration.ts'
 import { signInExperience } from './0031-sign-in-experience.ts'
 import { factors } from './0030-factors.ts'
+import { messages } from './0029-messages.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -60,4 +61,5 @@ export const migrations: readonly Migration[] = [
   registration,
   signInExperience,
   factors,
+  messages,
 ]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type MessageConfig, messageConfigOf, messageSettings } from '../deliveries/messages/settings.ts'
 import { loadConfig, setting } from '../platform/config.ts'
 import { webhookTargetSettings } from '../platform/http/outbound.ts'
 
@@ -8,6 +9,7 @@ export const defaultPerHook = 4
 /** The relay's own settings; database, keys and logging are those of every process. */
 export const relaySettings = z.object({
   ...webhookTargetSettings,
+  ...messageSettings,
   /** POSTs of one relay to one hook at a time, 1 to 64. Default 4. */
   WEBHOOK_CONCURRENCY: setting.integer(1, 64).default(defaultPerHook),
 })
@@ -55,6 +57,16 @@ export interface RelayConfig {
   reconcileAfterMs?: number
   /** How long events, deliveries and attempts are kept, in ms. Default 14 days. */
   keepMs?: number
+  /** What sends messages to people besides connectors, and where connectors may lead. Default: nothing. */
+  messages?: MessageConfig
+  /** For a whole message, from connecting to the provider's answer, in ms. Default 20 000. */
+  messageTimeoutMs?: number
+  /**
+   * How long a claimed message stays invisible to other relays, in ms. Must exceed `messageTimeoutMs`. Default 30 000.
+   */
+  messageLeaseMs?: number
+  /** Delays before attempts 2, 3, … of a message, in ms; the last one again and again. Default: from 1 s to 10 min. */
+  messageRetrySchedule?: readonly number[]
 }
 
 /** Reads the environment. Throws `StartupError` naming every setting that is wrong. */
@@ -64,5 +76,6 @@ export const loadRelayConfig = (source: Record<string, string | undefined> = pro
     allowedNetworks: read.WEBHOOK_ALLOWED_NETWORKS,
     allowHttp: read.WEBHOOK_ALLOW_HTTP,
     perHook: read.WEBHOOK_CONCURRENCY,
+    messages: messageConfigOf(read),
   }
 }

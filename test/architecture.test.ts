@@ -55,6 +55,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['protocol', 'sign-in'],
     ['interaction'],
     ['claims', 'pages', 'captcha'],
+    ['claims', 'pages', 'connectors', 'messages'],
     ['directory'],
     ['tokens'],
     ['base'],

@@ -1,0 +1,76 @@
+import { type Query, statement } from '../../platform/database/database.ts'
+import type { Envelope } from '../../platform/envelope.ts'
+
+/** A provider that is configured, with its secrets. */
+export interface Connector {
+  id: string
+  /** Of the factory. */
+  connectorId: string
+  type: 'Email' | 'Sms' | 'Social'
+  config: Record<string, unknown>
+  syncProfile: boolean
+  metadata: Record<string, unknown>
+  createdAt: Date
+  updatedAt: Date
+}
+
+export const connectorContext = (id: string) => `connector:${id}`
+
+const columns = `id, connector_id AS "connectorId", type, sealed_config AS "sealedConfig", sync_profile AS "syncProfile",
+  metadata, created_at AS "createdAt", updated_at AS "updatedAt"`
+
+const all = statement('connector-list', `SELECT ${columns} FROM connectors ORDER BY created_at, id`)
+const one = statement('connector-find', `SELECT ${columns} FROM connectors WHERE id = $1`)
+const locked = statement('connector-lock', `SELECT ${columns} FROM connectors WHERE id = $1 FOR UPDATE`)
+const sender = statement('connector-of-type', `SELECT ${columns} FROM connectors WHERE type = $1`)
+const insert = statement(
+  'connector-insert',
+  `INSERT INTO connectors (id, connector_id, type, sealed_config, sync_profile, metadata)
+   VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+)
+// Of two that come at once the second one replaces the first.
+const lockAll = statement('connector-lock-all', `LOCK TABLE connectors IN SHARE ROW EXCLUSIVE MODE`)
+const replaceSender = statement('connector-replace', `DELETE FROM connectors WHERE type = $1`)
+const update = statement(
+  'connector-update',
+  `UPDATE connectors SET sealed_config = $2, sync_profile = $3, metadata = $4, updated_at = clock_timestamp()
+   WHERE id = $1`,
+)
+const remove = statement('connector-delete', `DELETE FROM connectors WHERE id = $1 RETURNING id`)
+
+type Row = Omit<Connector, 'config'> & { sealedConfig: Buffer }
+
+/** Configurations are sealed to the connector they belong to. */
+export const createConnectorStore = (envelope: Envelope) => {
+  const seal = (id: string, config: object) => envelope.seal(JSON.stringify(config), connectorContext(id))
+  const opened = ({ sealedConfig, ...row }: Row): Connector => ({
+    ...row,
+    config: JSON.parse(envelope.open(sealedConfig, connectorContext(row.id)).toString('utf8')),
+  })
+  const found = async (rows: Promise<Row[]>) => {
+    const [row] = await rows
+    return row && opened(row)
+  }
+  return {
+    list: async (query: Query) => (await query<Row>(all, [])).map(opened),
+    find: (query: Query, id: string) => found(query<Row>(one, [id])),
+    /** No other change of it until the transaction ends. */
+    lock: (query: Query, id: string) => found(query<Row>(locked, [id])),
+    /** The one that sends mail, or SMS. */
+    sender: (query: Query, type: 'Email' | 'Sms') => found(query<Row>(sender, [type])),
+    /** One that sends takes the place of the one before. */
+    async insert(query: Query, connector: Omit<Connector, 'createdAt' | 'updatedAt'>): Promise<void> {
+      const { id, connectorId, type, config, syncProfile, metadata } = connector
+      await query(lockAll, [])
+      if (type !== 'Social') await query(replaceSender, [type])
+      await query(insert, [id, connectorId, type, seal(id, config), syncProfile, JSON.stringify(metadata)])
+    },
+    async update(query: Query, { id, config, syncProfile, metadata }: Connector): Promise<void> {
+      await query(update, [id, seal(id, config), syncProfile, JSON.stringify(metadata)])
+    },
+    /** False when there was none. */
+    remove: async (query: Query, id: string): Promise<boolean> => (await query(remove, [id])).length > 0,
+  }
+}
+
+export type ConnectorStore = ReturnType<typeof createConnectorStore>

@@ -1,0 +1,47 @@
+import { translation } from './translation.ts'
+
+export const de = translation({
+  SignInSubject: 'Ihr Code zum Anmelden',
+  SignIn: 'Ihr Code zum Anmelden lautet {code}.',
+  RegisterSubject: 'Ihr Code zum Anlegen eines Kontos',
+  Register: 'Ihr Code zum Anlegen eines Kontos lautet {code}.',
+  ForgotPasswordSubject: 'Ihr Code für ein neues Passwort',
+  ForgotPassword: 'Ihr Code für ein neues Passwort lautet {code}.',
+  BindNewIdentifierSubject: 'Ihr Code zum Bestätigen dieser Adresse',
+  BindNewIdentifier: 'Ihr Code, um diese Adresse oder Nummer Ihrem Konto hinzuzufügen, lautet {code}.',
+  MfaVerificationSubject: 'Ihr zweiter Code zum Anmelden',
+  MfaVerification: 'Ihr Code für den zweiten Schritt der Anmeldung lautet {code}.',
+  BindMfaSubject: 'Ihr Code zum Einrichten eines zweiten Schritts',
+  BindMfa: 'Ihr Code zum Einrichten eines zweiten Schritts der Anmeldung lautet {code}.',
+  UserPermissionValidationSubject: 'Ihr Code zur Bestätigung, dass Sie es sind',
+  UserPermissionValidation: 'Ihr Code zur Bestätigung, dass Sie es sind, lautet {code}.',
+  GenericSubject: 'Ihr Code',
+  Generic: 'Ihr Code lautet {code}.',
+  codeLife: 'Er gilt {minutes} Minuten. Geben Sie ihn niemandem weiter.',
+  ignoreCode: 'Wenn Sie ihn nicht angefordert haben, beachten Sie diese Nachricht nicht.',
+
+  OrganizationInvitationSubject: 'Sie sind zu {organization} eingeladen',
+  OrganizationInvitation:
+    'Sie sind eingeladen, {organization} beizutreten. Um anzunehmen, öffnen Sie diesen Link: {link}',
+  AlreadyRegisteredSubject: 'Sie haben bereits ein Konto',
+  AlreadyRegistered:
+    'Jemand wollte mit dieser Adresse oder Nummer ein Konto anlegen. Es gibt bereits eines: Melden Sie sich an, oder setzen Sie ein neues Passwort, wenn Sie Ihres vergessen haben. Wenn Sie es nicht waren, brauchen Sie nichts zu tun.',
+
+  PasswordChangedSubject: 'Ihr Passwort wurde geändert',
+  PasswordChanged: 'Das Passwort Ihres Kontos wurde geändert.',
+  FactorAddedSubject: 'Ein Weg zum Anmelden wurde hinzugefügt',
+  FactorAdded: 'Ihrem Konto wurde ein Weg zum Anmelden hinzugefügt: {factor}.',
+  FactorRemovedSubject: 'Ein Weg zum Anmelden wurde entfernt',
+  FactorRemoved: 'Aus Ihrem Konto wurde ein Weg zum Anmelden entfernt: {factor}.',
+  NewDeviceSubject: 'Neue Anmeldung bei Ihrem Konto',
+  NewDevice: 'Jemand hat sich auf einem bisher nicht benutzten Gerät bei Ihrem Konto angemeldet: {device}.',
+  BackupCodeUsedSubject: 'Ein Ersatzcode wurde benutzt',
+  BackupCodeUsed: 'Mit einem Ersatzcode hat sich jemand bei Ihrem Konto angemeldet. Es bleiben {left}.',
+  AddressChangedSubject: 'Die Adresse Ihres Kontos wurde geändert',
+  AddressChanged: 'Ihr Konto benutzt diese Adresse oder Nummer nicht mehr. An ihrer Stelle steht {address}.',
+  ImpersonationStartedSubject: 'Jemand handelt in Ihrem Namen',
+  ImpersonationStarted: '{actor} handelt jetzt in Ihrem Namen. Angegebener Grund: {reason}',
+  ImpersonationEndedSubject: 'Niemand handelt mehr in Ihrem Namen',
+  ImpersonationEnded: '{actor} handelt nicht mehr in Ihrem Namen.',
+  noticeHelp: 'Wenn Sie das nicht erwartet haben, melden Sie sich bei {link} an und ändern Sie Ihr Passwort.',
+})
