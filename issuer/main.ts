@@ -31,6 +31,7 @@ import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
+import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
@@ -188,6 +189,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
+  const signInPolicy = await createSignInPolicy({ policies: options.policies, logger, metrics })
   const claimsScripts = createClaimsScriptStore(envelope)
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
@@ -204,7 +206,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   })
   const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
-  const hmac = await createHmacs(database, envelope)
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -219,7 +220,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
-  const hmac = await createHmacs(database, envelope)
   const messageConfig = config.messages ?? noMessages
   const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
   const replayJob = startReplayJob({ database, logger })
@@ -238,7 +238,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       policy,
       subjectTokenTtl: config.subjectTokenTtl,
       envelope,
-      hmac,
       targets: createTargetPolicy(config.webhookTargets),
       baseUrl,
       replaysWaiting: replayJob.wake,
@@ -306,8 +305,10 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const userinfo = createUserinfoEndpoint({ query: database.query, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
+    envelope,
     hmac,
     messages,
+    signInPolicy,
     keys,
     passwords,
     events,
@@ -321,6 +322,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     issuer,
     baseUrl,
     interactionsPerAddress: config.interactionsPerAddress,
+    now,
     logger,
     metrics,
   })

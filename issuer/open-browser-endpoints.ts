@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
+import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
@@ -9,6 +10,7 @@ import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
+import type { SignInPolicy } from './interaction/sign-in-policy.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import type { Messages } from './messages/messages.ts'
 import { openSignIn } from './open-sign-in.ts'
@@ -25,9 +27,11 @@ import type { SigningKeys } from './tokens/keys/signing-keys.ts'
 
 export interface BrowserDependencies {
   database: Database
+  envelope: Envelope
   hmac: Hmac
   /** To people. */
   messages: Messages
+  signInPolicy: SignInPolicy
   keys: SigningKeys
   passwords: PasswordHasher
   /** The publisher of the outbox. */
@@ -46,6 +50,7 @@ export interface BrowserDependencies {
   baseUrl: string
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
+  now: () => Date
   logger: Logger
   metrics: Metrics
 }
@@ -61,23 +66,7 @@ export interface BrowserEndpoints {
 
 /** What people meet with their browsers: from an authorization request to its answer, and signing out. */
 export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
-  const {
-    database,
-    hmac,
-    keys,
-    passwords,
-    events,
-    audit,
-    settings,
-    issuer,
-    baseUrl,
-    originOf,
-    limits,
-    logger,
-    metrics,
-  } = dependencies
-  const { database, hmac, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
-    dependencies
+  const { database, hmac, keys, settings, issuer, baseUrl, originOf, limits, logger, metrics } = dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
   const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })
@@ -87,21 +76,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     verifyIdTokenHint,
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
-  const { interactionsPerAddress, authenticateClient, clientAddress } = dependencies
+  const { authenticateClient, clientAddress } = dependencies
   const { interactions, signInEndpoint } = await openSignIn({
-    database,
-    events,
+    ...dependencies,
     cookies,
-    hmac,
-    passwords,
-    audit,
     visitorOf,
-    issuer,
-    baseUrl,
-    interactionsPerAddress,
+    settings: settings.experience,
     sessionLimits: async () => settings.session(),
-    logger,
-    metrics,
+    policy: dependencies.signInPolicy,
   })
 
   return {

@@ -25,10 +25,10 @@ import { hookEvent } from './0025-hook-event.ts'
 import { signIn } from './0026-sign-in.ts'
 import { idTokenKeys } from './0027-id-token-keys.ts'
 import { interactions } from './0028-interactions.ts'
-import { registration } from './0032-registration.ts'
-import { signInExperience } from './0031-sign-in-experience.ts'
-import { factors } from './0030-factors.ts'
 import { messages } from './0029-messages.ts'
+import { factors } from './0030-factors.ts'
+import { signInExperience } from './0031-sign-in-experience.ts'
+import { registration } from './0032-registration.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [

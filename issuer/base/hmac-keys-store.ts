@@ -4,8 +4,14 @@ import type { Envelope } from '../../platform/envelope.ts'
 import { onlyRow } from './only-row.ts'
 
 /** What HMACs are for. Each has a key of its own: random, made at the first start, sealed in the database. */
-const purposes = ['csrf', 'sign-in-failures', 'backup-codes', 'plausible-credentials'] as const
-const purposes = ['csrf', 'sign-in-failures', 'message-limits'] as const
+const purposes = [
+  'csrf',
+  'sign-in-failures',
+  'backup-codes',
+  'plausible-credentials',
+  'message-limits',
+  'verification-codes',
+] as const
 export type HmacPurpose = (typeof purposes)[number]
 
 export type Hmac = (purpose: HmacPurpose, ...parts: readonly string[]) => Buffer

@@ -125,7 +125,6 @@ export const recordingOf = (
   }
   return {
     trx,
-    record: (told) =>
-      recordEvent(trx, { ...told, extras: { ...circumstances, ...told.extras }, request } as NewEvent),
+    record: (told) => recordEvent(trx, { ...told, extras: { ...circumstances, ...told.extras }, request } as NewEvent),
   }
 }

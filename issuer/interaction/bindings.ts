@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Query } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
-import type { Factors } from '../directory/users/factors/index.ts'
-import { newCredential } from './passkey-credential.ts'
+import type { Factors, NewCredential } from '../directory/users/factors/index.ts'
 import type { Proof, ProofKindName } from './proofs.ts'
 
 /** A new factor waits in its proof until the interaction finishes: what is secret in it is sealed for that proof. */
@@ -24,9 +23,27 @@ export const openFactor = <Schema extends z.ZodType>(
 /** Base32. `confirmedStep`: of the code that the person has shown. */
 export const pendingTotp = z.object({ secret: z.string(), confirmedStep: z.number().optional() })
 export const pendingBackupCodes = z.object({ codes: z.array(z.string()) })
+
+const bytes = z.string().transform((text) => Buffer.from(text, 'base64url'))
+const pendingCredential = z.object({
+  credentialId: bytes,
+  publicKey: bytes,
+  algorithm: z.number(),
+  signCount: z.number(),
+  transports: z.array(z.string()),
+  isBackupEligible: z.boolean(),
+  isBackedUp: z.boolean(),
+})
+
+export const toPendingCredential = ({ credentialId, publicKey, ...rest }: NewCredential) => ({
+  ...rest,
+  credentialId: credentialId.toString('base64url'),
+  publicKey: publicKey.toString('base64url'),
+})
+
 export const pendingPasskey = z.object({
   userHandle: z.string(),
-  credential: newCredential.optional(),
+  credential: pendingCredential.optional(),
   agent: z.string().optional(),
 })
 

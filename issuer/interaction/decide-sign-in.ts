@@ -2,9 +2,9 @@ import type { Query } from '../../platform/database/database.ts'
 import type { SignInDecision } from '../../policies/sign-in.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
-import { findRuleFacts } from './rule-facts-store.ts'
 import { type PersonFacts, secondFactors } from './person-facts.ts'
 import { authenticating, authenticationBy, type Proof } from './proofs.ts'
+import { findRuleFacts } from './rule-facts-store.ts'
 import type { SignInSettings } from './settings.ts'
 import type { SignInPolicy } from './sign-in-policy.ts'
 import type { Visitor } from './visitor.ts'
@@ -44,7 +44,9 @@ export const createDecideSignIn =
         subject: { id: userId, roles: facts.roles, organizations: facts.organizations },
       }),
       factors: {
-        available: factors.filter((name) => secondFactors[name].isHeld(person)).map((name) => secondFactors[name].proof),
+        available: factors
+          .filter((name) => secondFactors[name].isHeld(person))
+          .map((name) => secondFactors[name].proof),
         used: counted.map(({ kind }) => kind),
       },
       amr,

@@ -11,12 +11,19 @@ import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
+import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionState } from './interaction-state.ts'
-import { beginEvent, finishInteraction, type Interaction, keepDecision, lockInteraction, voidProofs } from './interaction-store.ts'
+import {
+  beginEvent,
+  finishInteraction,
+  type Interaction,
+  keepDecision,
+  lockInteraction,
+  voidProofs,
+} from './interaction-store.ts'
 import type { Situation } from './next-step.ts'
-import { type BecomePerson, type Became, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
 import { authenticating, identifies } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'

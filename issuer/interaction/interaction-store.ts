@@ -17,8 +17,7 @@ import {
   type Staged,
   staged,
 } from './interaction-state.ts'
-import type { PersonFacts } from './person-facts.ts'
-import { personFacts, toPersonFacts } from './person-facts-store.ts'
+import { personFacts, type StoredPersonFacts, toPersonFacts } from './person-facts-store.ts'
 import { type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
 
 /** An authorization request that waits for a person. */
@@ -32,7 +31,7 @@ export interface Interaction {
   state: InteractionState
   staged: Staged
   /** Who it is, as far as it is proven. */
-  person: PersonFacts | undefined
+  person: StoredPersonFacts | undefined
   /** Verified, not used yet, of that person or of nobody. */
   proofs: readonly Proof[]
   isFinished: boolean
@@ -203,6 +202,13 @@ const stage = statement(
 /** Keeps what the person is to become, beside what is kept already. False when the interaction is over. */
 export const keepStaged = async (transaction: Transaction, id: string, added: Staged): Promise<boolean> =>
   (await queryOf(transaction)(stage, [id, JSON.stringify(added)])).length > 0
+
+const end = statement('interaction-end', `UPDATE interactions SET expires_at = now() WHERE id = $1 AND ${isOpen}`)
+
+/** It leads nowhere any more. */
+export const endInteraction = async (query: Query, id: string): Promise<void> => {
+  await query(end, [id])
+}
 
 const status = statement('interaction-is-open', `SELECT id FROM interactions WHERE id = $1 AND ${isOpen}`)
 

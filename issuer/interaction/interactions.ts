@@ -11,6 +11,7 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
 import { insertInteraction } from './interaction-store.ts'
 import { nextStep, type RefusalWithoutPages, refusalWithoutPages } from './next-step.ts'
+import type { SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -30,7 +31,18 @@ export interface InteractionDependencies {
   cookies: Cookies
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
+  settings: () => SignInSettings
 }
+
+/** What an interaction knows before anybody has said anything. */
+const untouched = {
+  event: 'SignIn',
+  proofs: [],
+  staged: {},
+  person: undefined,
+  decision: undefined,
+  state: {},
+} as const
 
 export const interactionPath = (id: string): string => `/sign-in/${id}`
 
@@ -42,6 +54,7 @@ export const createInteractions = ({
   database: { query },
   cookies,
   interactionsPerAddress,
+  settings,
 }: InteractionDependencies): Interactions => {
   const beginPages = async (
     request: AuthorizationRequest,
@@ -83,7 +96,7 @@ export const createInteractions = ({
     session: FoundSession | undefined,
   ): Promise<Begun> => {
     const consent = client.isThirdParty && session ? await findConsent(query, session.userId, client.id) : undefined
-    const { step, options } = nextStep({ request, client, session, proofs: [], consent, state: {} })
+    const { step, options } = nextStep({ ...untouched, request, client, settings: settings(), session, consent })
     if (step === 'done' && session) {
       const code = await grantCode(query, { request, client, consent, session })
       // It ended between the two.

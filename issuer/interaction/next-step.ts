@@ -18,13 +18,7 @@ import {
   weakestAcr,
 } from './proofs.ts'
 import { missingProfile, type ProfileField } from './required-profile.ts'
-import {
-  allows,
-  firstFactors,
-  recoveryFactors,
-  registrationFactors,
-  type SignInSettings,
-} from './settings.ts'
+import { allows, firstFactors, recoveryFactors, registrationFactors, type SignInSettings } from './settings.ts'
 
 /** What an interaction is about and what is known of who stands before it. */
 export interface Situation {

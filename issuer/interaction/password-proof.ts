@@ -5,11 +5,11 @@ import { AppError } from '../../platform/problem.ts'
 import { isCurrentDigest, type PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
 import { replaceDigest } from '../directory/users/user-store.ts'
+import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
-import type { AccountKey } from './account-key.ts'
 import { digestMark } from './person-store.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -22,7 +22,12 @@ export interface PasswordInput {
 
 export interface PasswordProofs {
   /** One attempt to prove who somebody is. Throws 503 when too many passwords wait to be verified. */
-  prove(interaction: Interaction, visitor: Visitor, input: PasswordInput, request: EventRequest): Promise<AttemptOutcome>
+  prove(
+    interaction: Interaction,
+    visitor: Visitor,
+    input: PasswordInput,
+    request: EventRequest,
+  ): Promise<AttemptOutcome>
 }
 
 export interface PasswordProofDependencies {

@@ -127,3 +127,26 @@ export const findAccount = async (query: Query, userId: string): Promise<Account
   const identifier = row.primaryEmail ?? row.username ?? (row.primaryPhone === null ? '' : `+${row.primaryPhone}`)
   return { name: row.name ?? identifier, identifier }
 }
+
+const address = statement(
+  'person-address',
+  `SELECT CASE $2 WHEN 'email' THEN CASE WHEN email_verified_at IS NOT NULL THEN primary_email END
+     ELSE CASE WHEN phone_verified_at IS NOT NULL THEN '+' || primary_phone END END AS address
+   FROM users WHERE id = $1`,
+)
+
+/** The address that is known to be the person's, as it could be typed. */
+export const personAddress = async (
+  query: Query,
+  userId: string,
+  type: 'email' | 'phone',
+): Promise<string | undefined> =>
+  (await query<{ address: string | null }>(address, [userId, type]))[0]?.address ?? undefined
+
+const password = statement(
+  'person-password',
+  'SELECT password_digest AS digest, password_algorithm AS algorithm FROM users WHERE id = $1 AND password_digest IS NOT NULL',
+)
+
+export const findPassword = async (query: Query, userId: string): Promise<PasswordDigest | undefined> =>
+  (await query<PasswordDigest>(password, [userId]))[0]

@@ -143,3 +143,19 @@ export const findPendingProof = async (
   const [row] = await query<PendingRow>(findPending, [interactionId, kind, purpose])
   return row && { ...row, data: proofData.parse(row.data) }
 }
+
+const findById = statement(
+  'proof-find-waiting',
+  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries FROM proofs
+   WHERE id = $2 AND interaction_id = $1 AND verified_at IS NULL AND consumed_at IS NULL AND expires_at > now()`,
+)
+
+/** The one that waits under this id, without using up a try. */
+export const findWaiting = async (
+  query: Query,
+  interactionId: string,
+  id: string,
+): Promise<PendingProof | undefined> => {
+  const [row] = await query<PendingRow>(findById, [interactionId, id])
+  return row && { ...row, data: proofData.parse(row.data) }
+}

@@ -19,7 +19,13 @@ export const proofKinds = {
   email_code: { amr: ['otp'], category: 'mailbox', identifies: true, recordType: 'EmailVerificationCode' },
   phone_code: { amr: ['sms'], category: 'telephone', identifies: true, recordType: 'PhoneVerificationCode' },
   one_time_token: { amr: ['otp'], category: 'mailbox', identifies: true, recordType: 'OneTimeToken' },
-  passkey: { amr: ['pop', 'user'], category: 'device', resistsPhishing: true, identifies: true, recordType: 'WebAuthn' },
+  passkey: {
+    amr: ['pop', 'user'],
+    category: 'device',
+    resistsPhishing: true,
+    identifies: true,
+    recordType: 'WebAuthn',
+  },
   totp: { amr: ['otp'], category: 'device', identifies: false, recordType: 'Totp' },
   backup_code: { amr: ['otp'], category: 'paper', identifies: false, recordType: 'BackupCode' },
 } as const satisfies Record<string, ProofKind>

@@ -1,9 +1,9 @@
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { isPasswordExpired as isExpired } from '../directory/users/password-expiration.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import type { ProfileField } from './required-profile.ts'
 import type { StoredPersonFacts } from './person-facts-store.ts'
 import type { IdentifierType, Proof, ProofKindName } from './proofs.ts'
+import type { ProfileField } from './required-profile.ts'
 
 /** The settings of `/api/sign-in-exp` that decide what comes next. */
 export type SignInSettings = Pick<
@@ -46,7 +46,10 @@ export const isEnabled = (settings: SignInSettings, { kind, purpose, data }: Pro
 }
 
 /** What an account begins with. Existing settings name email and phone together where either will do. */
-export const wantedAtSignUp = ({ identifiers, secondaryIdentifiers = [] }: SignInSettings['signUp']): ProfileField[] => {
+export const wantedAtSignUp = ({
+  identifiers,
+  secondaryIdentifiers = [],
+}: SignInSettings['signUp']): ProfileField[] => {
   const isEither = identifiers.includes('email') && identifiers.includes('phone')
   const first = isEither ? [...identifiers.filter((name) => name === 'username'), 'emailOrPhone' as const] : identifiers
   return [...new Set([...first, ...secondaryIdentifiers.map(({ identifier }) => identifier)])]

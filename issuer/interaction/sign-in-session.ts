@@ -9,6 +9,7 @@ import {
   rotateSession,
   touchSession,
 } from '../tokens/sessions/session-store.ts'
+import type { InteractionEventName } from './interaction-state.ts'
 import { authenticationBy, type Proof, proofKinds } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -47,6 +48,7 @@ export const establishSession = async (
   cookies: Cookies,
   {
     current,
+    event,
     userId,
     proofs,
     keep,
@@ -54,6 +56,7 @@ export const establishSession = async (
     visitor,
   }: {
     current: Pick<Session, 'id' | 'userId'> | undefined
+    event: InteractionEventName
     userId: string
     proofs: readonly Proof[]
     keep: boolean
@@ -69,7 +72,7 @@ export const establishSession = async (
     isPersistent: keep,
     ...authenticationBy(proofs),
     interaction: {
-      interactionEvent: 'SignIn' as const,
+      interactionEvent: event,
       userId,
       verificationRecords: proofs.map(({ id, kind, data: { identifier } }) => ({
         id,

@@ -9,15 +9,16 @@ import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
+import type { AttemptOutcome } from '../interaction/attempts.ts'
 import { asksForOrganizations } from '../interaction/consent.ts'
 import { findMemberships } from '../interaction/consent-facts-store.ts'
-import type { Finish, Proceeded } from '../interaction/finish.ts'
+import type { Proceeded } from '../interaction/finish.ts'
 import { readIdentifier } from '../interaction/identifier.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import { nextStep, type Situation, whoIsIt } from '../interaction/next-step.ts'
-import type { PasswordAttempt, PasswordProofs } from '../interaction/password-proof.ts'
+import { whoIsIt } from '../interaction/next-step.ts'
+import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
@@ -30,8 +31,6 @@ import {
   pickLocale,
   sendPage,
 } from '../pages/index.ts'
-import { findConsent } from '../tokens/consents/consent-store.ts'
-import { findSession } from '../tokens/sessions/session-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormPage, type FormToken, formTokenOf, readFormToken } from './form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
@@ -42,8 +41,7 @@ export type PageEndpoint = (request: IncomingMessage, response: ServerResponse, 
 export interface SignInEndpointDependencies {
   query: Query
   hmac: Hmac
-  passwordProofs: PasswordProofs
-  finish: Finish
+  operations: InteractionOperations
   visitorOf: VisitorOf
   /** Where browsers reach the issuer. */
   baseUrl: string
@@ -88,7 +86,7 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, passwordProofs, finish, visitorOf, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, baseUrl, logger, metrics } = dependencies
   const counter = metrics.counter(
     'surrogate_sign_ins_total',
     'Attempts to sign in by how they were proven and came out.',
@@ -119,22 +117,14 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   const send = ({ response }: Pick<Visit, 'response'>, status: number, page: Page, headers?: Record<string, string>) =>
     sendPage(response, status, page, { secure, headers })
 
-  const situationOf = async ({ interaction, visitor }: Visit): Promise<Situation> => {
-    const { client, request, proofs, state } = interaction
-    const session = visitor.session === undefined ? undefined : await findSession(query, visitor.session)
-    const userId = whoIsIt({ session, proofs })
-    const consent =
-      client.isThirdParty && userId !== undefined ? await findConsent(query, userId, client.id) : undefined
-    return { request, client, session, proofs, consent, state }
-  }
-
   /** What is due, or, where nothing is, the way back to the client. */
   const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: Entered } = {}) => {
     const { interaction, locale } = visit
-    const situation = await situationOf(visit)
-    const step = nextStep(situation)
+    const { situation, step } = await operations.standingOf(query, interaction, visit.visitor)
     if (step.step === 'done' || step.step === 'denied') return goOn(visit)
-    const page = await stepPages[step.step](whoIsIt(situation))({
+    if (step.step === 'blocked')
+      throw new Refusal(step.reasons.includes('user_suspended') ? 'user_suspended' : 'access_denied', 403)
+    const page = await stepPages[step.step as 'sign_in'](whoIsIt(situation))({
       query,
       interaction,
       situation,
@@ -170,6 +160,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     },
     // Post, redirect, get: reloading the next page sends nothing again.
     page: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
+    reset: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
+    taken: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
     async over(visit) {
       const now = await findInteraction(query, visit.interaction.id)
       if (!now) throw new Refusal('other_browser', 400)
@@ -182,7 +174,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
 
   const goOn = async (visit: Visit, decision?: InteractionState) => {
     const { interaction, visitor, request } = visit
-    const proceeded = await finish.proceed(interaction.id, visitor, eventRequestOf(visit, request), decision)
+    const proceeded = await operations.finish.proceed(interaction.id, visitor, eventRequestOf(visit, request), decision)
     await answer[proceeded.kind](visit, proceeded)
   }
 
@@ -200,20 +192,19 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       const read = readIdentifier(identifier)
       if (!read || Buffer.byteLength(password) > maxPasswordBytes) return again('too_long')
       const { interaction, visitor, request } = visit
-      const attempt = await passwordProofs.prove(
+      const attempt = await operations.passwords.prove(
         interaction,
         visitor,
         { identifier: read, password, keep },
         { ...eventRequestOf(visit, request), status: 400 },
       )
       counter.inc({ proof: 'password', outcome: attempt.outcome })
-      const outcomes: Readonly<Record<PasswordAttempt['outcome'], () => Promise<void>>> = {
+      const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
         verified: () => goOn(visit),
         over: () => goOn(visit),
         invalid_credentials: () => again('invalid_credentials'),
         locked: () => again('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
         too_many_requests: () => again('too_many_requests', 429),
-        suspended: () => Promise.reject(new Refusal('user_suspended', 403)),
       }
       return outcomes[attempt.outcome]()
     },

@@ -110,7 +110,6 @@ export const startManagement = async (): Promise<ManagementTest> => {
       hmac: await createHmacs(database, envelope),
       subjectTokenTtl: 600,
       envelope,
-      hmac: await createHmacs(database, envelope),
       targets: createTargetPolicy({ allowedNetworks: [], allowHttp: false }),
       baseUrl,
       replaysWaiting() {},

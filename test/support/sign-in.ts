@@ -2,17 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
+import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { signInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
+import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
+import { createMessages } from '../../issuer/messages/messages.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
+import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
@@ -66,6 +71,8 @@ export interface TestSignIn extends Factories {
   close(): Promise<void>
 }
 
+const experience = signInExperience.schema.parse({})
+
 export const startTestSignIn = async ({
   instances = 1,
   interactionsPerAddress = 0,
@@ -112,12 +119,21 @@ export const startTestSignIn = async ({
     })
     const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
+    const metrics = createMetrics()
+    const config = noMessages
+    const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
+    const policy = await createSignInPolicy({ logger, metrics })
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
+        envelope,
         events,
         cookies,
         hmac,
+        messages,
+        policy,
+        settings: () => experience,
+        now: systemClock,
         passwords,
         audit,
         visitorOf,
@@ -125,7 +141,7 @@ export const startTestSignIn = async ({
         baseUrl,
         interactionsPerAddress,
         logger,
-        metrics: createMetrics(),
+        metrics,
       },
       sessionLimits: async () => sessionDefaults,
     })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { AuthorizationRequest } from '../../../issuer/interaction/authorization-request.ts'
 import { nextStep, type Situation } from '../../../issuer/interaction/next-step.ts'
 import { authenticationBy, satisfiesAcr } from '../../../issuer/interaction/proofs.ts'
@@ -16,7 +17,11 @@ const request: AuthorizationRequest = {
   wantsOfflineAccess: false,
 }
 const session = { id: 'session', userId: 'ada', acr: 'urn:surrogate:acr:basic' as const, age: 100 }
-const byPassword = (userId: string) => ({ id: 'proof', kind: 'password' as const, userId, data: {} })
+const byPassword = (userId: string) => ({
+  ...{ id: 'proof', kind: 'password' as const, purpose: 'sign_in' as const, userId },
+  data: { identifier: { type: 'username' as const, value: userId } },
+})
+const settings = signInExperience.schema.parse({})
 const thirdParty = { type: 'SPA' as const, isThirdParty: true }
 
 const next = ({
@@ -24,7 +29,12 @@ const next = ({
   ...rest
 }: Partial<Omit<Situation, 'request'>> & { request?: Partial<AuthorizationRequest> }) =>
   nextStep({
+    event: 'SignIn',
     client: { type: 'SPA', isThirdParty: false },
+    settings,
+    staged: {},
+    person: undefined,
+    decision: undefined,
     session: undefined,
     proofs: [],
     consent: undefined,

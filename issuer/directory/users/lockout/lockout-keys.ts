@@ -14,6 +14,8 @@ export interface LockoutKeys {
   /** Of codes to reset a password; of an account, or of an identifier that is nobody's. */
   recovery(userIdOrIdentifier: string): Buffer
   address(ip: string): Buffer
+  /** Of passkeys that did not fit, from one address. */
+  passkeys(ip: string): Buffer
 }
 
 export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
@@ -25,5 +27,6 @@ export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
     secondFactor: (userId) => key('second-factor', userId),
     recovery: (userIdOrIdentifier) => key('recovery', userIdOrIdentifier),
     address: (ip) => key('address', addressKey(ip)),
+    passkeys: (ip) => key('passkeys', addressKey(ip)),
   }
 }

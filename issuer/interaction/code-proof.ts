@@ -1,0 +1,217 @@
+import { randomInt, timingSafeEqual } from 'node:crypto'
+import type { EventRequest } from '../../events/outbox.ts'
+import type { Database } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
+import type { AccountKey } from './account-key.ts'
+import type { AttemptOutcome, Attempts } from './attempts.ts'
+import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
+import { type Identifier, readIdentifier } from './identifier.ts'
+import type { Interaction } from './interaction-store.ts'
+import { type Person, personAddress } from './person-store.ts'
+import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
+import type { ProofPurpose } from './proofs.ts'
+import { allows, codeKindOf, type SignInSettings } from './settings.ts'
+import type { Visitor } from './visitor.ts'
+
+export type CodePurpose = ProofPurpose
+export type CodeSent =
+  /** Or would have been, if there were somebody to send it to: nobody is told. */
+  { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> } | { outcome: Refusal } | { outcome: 'over' }
+
+export interface CodeRequest {
+  purpose: CodePurpose
+  /** `mfa`: the person's own address is taken, by its type. */
+  identifier: Identifier | { type: 'email' | 'phone' }
+  locale: string
+  /** Somebody who has the address already is told so instead of getting a code to register with. */
+  tellsOwner: boolean
+}
+
+export interface CodeProofs {
+  /** Sends a code; the one before is void. */
+  send(interaction: Interaction, visitor: Visitor, asked: CodeRequest, request: EventRequest): Promise<CodeSent>
+  /** One attempt. `identifier`, where it is given, must be the one that the code was sent to. */
+  verify(
+    interaction: Interaction,
+    visitor: Visitor,
+    answer: { proofId: string; code: string; identifier?: Identifier | undefined; keep?: boolean | undefined },
+    request: EventRequest,
+  ): Promise<AttemptOutcome>
+  /** The code that waits to be entered: where it was sent. */
+  waiting(
+    interaction: Interaction,
+    type: 'email' | 'phone',
+    purpose: CodePurpose,
+  ): Promise<{ proofId: string; address: string } | undefined>
+}
+
+export interface CodeProofDependencies {
+  database: Pick<Database, 'query' | 'transaction'>
+  attempts: Attempts
+  accountKey: AccountKey
+  hmac: Hmac
+  messages: Messages
+  lockout: () => LockoutPolicy
+  settings: () => SignInSettings & { verificationCodePolicy: { expirationDuration: number; maxRetryAttempts: number } }
+}
+
+const messageTypes: Readonly<
+  Record<
+    CodePurpose,
+    MessageType & ('SignIn' | 'Register' | 'ForgotPassword' | 'BindNewIdentifier' | 'MfaVerification')
+  >
+> = {
+  sign_in: 'SignIn',
+  register: 'Register',
+  reset: 'ForgotPassword',
+  bind: 'BindNewIdentifier',
+  mfa: 'MfaVerification',
+}
+
+/** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
+const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
+  sign_in: 'named',
+  reset: 'named',
+  register: undefined,
+  bind: 'here',
+  mfa: 'here',
+}
+
+const newCode = () => String(randomInt(1_000_000)).padStart(6, '0')
+
+/** Codes by mail and text message. They stand in the database as HMACs. */
+export const createCodeProofs = ({
+  database,
+  attempts,
+  accountKey,
+  hmac,
+  messages,
+  lockout,
+  settings,
+}: CodeProofDependencies): CodeProofs => {
+  const { query } = database
+  const keys = lockoutKeys(hmac)
+  const digestOf = (proofId: string, code: string) => hmac('verification-codes', proofId, code)
+
+  /** Whom a code goes to, and whether one does at all: asked for by anybody, for any address. */
+  const recipientOf = (purpose: CodePurpose, person: Person | undefined): 'send' | 'tell_owner' | 'nobody' => {
+    switch (purpose) {
+      case 'register':
+        return person ? 'tell_owner' : 'send'
+      case 'bind':
+      case 'mfa':
+        return 'send'
+      case 'sign_in':
+        return person || allows(settings(), 'Register') ? 'send' : 'nobody'
+      case 'reset':
+        return person ? 'send' : 'nobody'
+    }
+  }
+
+  return {
+    async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
+      const own =
+        'canonical' in asked
+          ? undefined
+          : interaction.person && (await personAddress(query, interaction.person.id, asked.type))
+      const identifier = 'canonical' in asked ? asked : own === undefined ? undefined : readIdentifier(own)
+      if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
+      const { type, canonical } = identifier
+      const { person } = await accountKey(identifier, visitor)
+      const isDeviceKnown = person?.isDeviceKnown === true
+      const asking = {
+        channel: type === 'email' ? ('email' as const) : ('sms' as const),
+        to: canonical,
+        ip: visitor.origin.ip,
+        ...(isDeviceKnown && visitor.device !== undefined && { knownDevice: visitor.device }),
+        ...(person && { userId: person.id }),
+        request,
+      }
+      const permit = await messages.mayBeSent(query, asking)
+      if (typeof permit === 'string') return { outcome: permit }
+
+      const way = recipientOf(purpose, person)
+      const proofId = newId()
+      const code = newCode()
+      const { expirationDuration } = settings().verificationCodePolicy
+      const sent = await database.transaction(async (trx): Promise<EnqueuedMessage | 'over' | Refusal | undefined> => {
+        const isBegun = await beginProof(trx, {
+          id: proofId,
+          interactionId: interaction.id,
+          userId: owners[purpose] === 'here' ? (interaction.person?.id ?? null) : null,
+          kind: codeKindOf(type),
+          purpose,
+          data: { identifier: { type, value: canonical } },
+          // Nobody has the code of a message that is not sent.
+          secret: digestOf(proofId, way === 'send' || !tellsOwner ? code : newId()),
+          seconds: expirationDuration,
+        })
+        if (isBegun === undefined) return 'over'
+        if (way === 'nobody') return undefined
+        const common = { ...asking, permit, locale, expiresIn: expirationDuration }
+        return way === 'tell_owner' && tellsOwner
+          ? messages.send(trx, { ...common, type: 'AlreadyRegistered', variables: {} })
+          : messages.send(trx, { ...common, type: messageTypes[purpose], variables: { code } })
+      })
+      if (typeof sent === 'string') return { outcome: sent }
+      return { outcome: 'sent', proofId, afterCommit: () => sent?.afterCommit() ?? Promise.resolve() }
+    },
+
+    async verify(interaction, visitor, { proofId, code, identifier, keep }, request) {
+      const pending = await findWaiting(query, interaction.id, proofId)
+      if (!pending) return { outcome: 'invalid_credentials' }
+      const { kind, purpose } = pending
+      const address = pending.data.identifier!
+      const known = readIdentifier(address.type === 'phone' ? `+${address.value}` : address.value)
+      if (!known) return { outcome: 'invalid_credentials' }
+      const { person, account } = await accountKey(known, visitor)
+      const isSecond = purpose === 'mfa'
+      const counted = isSecond
+        ? keys.secondFactor(interaction.person?.id ?? '')
+        : purpose === 'reset'
+          ? keys.recovery(person?.id ?? known.canonical)
+          : account
+      return attempts.attempt(
+        {
+          interaction,
+          visitor,
+          request,
+          kind,
+          account: counted,
+          policy: isSecond ? secondFactorPolicy : lockout(),
+          person: isSecond ? interaction.person : purpose === 'register' || purpose === 'bind' ? undefined : person,
+          entered: address,
+        },
+        async () => {
+          const taken = await takeTry(query, {
+            id: proofId,
+            interactionId: interaction.id,
+            kinds: [kind],
+            purposes: [purpose],
+            most: settings().verificationCodePolicy.maxRetryAttempts,
+          })
+          const given = digestOf(proofId, code.replace(/\s/g, ''))
+          if (!taken?.secret || !timingSafeEqual(taken.secret, given)) return undefined
+          if (identifier && (identifier.type !== address.type || identifier.canonical !== address.value))
+            return undefined
+          return {
+            userId: (owners[purpose] === 'named' ? person?.id : owners[purpose] && interaction.person?.id) ?? null,
+            purpose,
+            data: {},
+            pendingId: proofId,
+            ...(keep !== undefined && { decision: { keep } }),
+          }
+        },
+      )
+    },
+
+    async waiting(interaction, type, purpose) {
+      const pending = await findPendingProof(query, interaction.id, codeKindOf(type), purpose)
+      const address = pending?.data.identifier?.value
+      return pending && address !== undefined ? { proofId: pending.id, address } : undefined
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import type { Database } from '../../platform/database/database.ts'
+import type { Envelope } from '../../platform/envelope.ts'
+import type { TokenAudit } from '../base/audit/token-audit.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
+import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
+import type { PasswordHasher } from '../directory/users/password.ts'
+import type { Messages } from '../messages/messages.ts'
+import { createAccountKey } from './account-key.ts'
+import { createAttempts } from './attempts.ts'
+import { createBecomePerson } from './become-person.ts'
+import { createBindings } from './bindings.ts'
+import { type CodeProofs, createCodeProofs } from './code-proof.ts'
+import { createDecideSignIn } from './decide-sign-in.ts'
+import { createEnrolment, type Enrolment } from './enrolment.ts'
+import type { LockoutPolicy } from './failure-store.ts'
+import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
+import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
+import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
+import { createPasswordProofs, type PasswordProofs } from './password-proof.ts'
+import { createSecondFactorProofs, type SecondFactorProofs } from './second-factor-proofs.ts'
+import type { SignInPolicy } from './sign-in-policy.ts'
+import { createStaging, type Staging } from './staging.ts'
+import { createStandingOf, type StandingOf } from './standing.ts'
+
+/** Everything that can be done in an interaction: pages and the Experience API call the same. */
+export interface InteractionOperations {
+  /** What is due now, and why. */
+  standingOf: StandingOf
+  passwords: PasswordProofs
+  codes: CodeProofs
+  secondFactors: SecondFactorProofs
+  passkeys: PasskeyProofs
+  oneTimeTokens: OneTimeTokenProofs
+  enrolment: Enrolment
+  staging: Staging
+  finish: Finish
+}
+
+export interface InteractionOperationsDependencies
+  extends Pick<FinishDependencies, 'events' | 'cookies' | 'issuer' | 'sessionLimits'> {
+  database: Database
+  envelope: Envelope
+  hmac: Hmac
+  passwords: PasswordHasher
+  messages: Messages
+  audit: TokenAudit
+  policy: SignInPolicy
+  settings: () => SignInExperience
+  /** Where browsers reach the issuer. */
+  baseUrl: string
+  now: () => Date
+}
+
+export const createInteractionOperations = async ({
+  database,
+  envelope,
+  hmac,
+  passwords,
+  messages,
+  audit,
+  policy,
+  settings,
+  baseUrl,
+  now,
+  ...finishing
+}: InteractionOperationsDependencies): Promise<InteractionOperations> => {
+  const { query } = database
+  const attempts = createAttempts({ database, events: finishing.events, hmac, audit })
+  const accountKey = createAccountKey({ query, hmac })
+  const factors = createFactors({ envelope, hmac })
+  const lockout = (): LockoutPolicy => lockoutOf(settings())
+  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
+  const becomePerson = createBecomePerson({ bindings: createBindings({ envelope, factors }) })
+  return {
+    standingOf,
+    passwords: await createPasswordProofs({ database, attempts, accountKey, passwords, lockout }),
+    codes: createCodeProofs({ database, attempts, accountKey, hmac, messages, lockout, settings }),
+    secondFactors: createSecondFactorProofs({ query, attempts, factors, hmac, now }),
+    passkeys: createPasskeyProofs({
+      ...{ query, attempts, accountKey, factors, envelope, hmac },
+      relyingParty: relyingPartyOf(baseUrl),
+    }),
+    oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
+    enrolment: createEnrolment({ query, envelope, now }),
+    staging: createStaging({ database, passwords, settings }),
+    finish: createFinish({ ...finishing, database, standingOf, becomePerson }),
+  }
+}
+
+/** `sentinelPolicy`, in minutes. The lock is as long as the window. */
+const lockoutOf = ({ sentinelPolicy: { maxAttempts, lockoutDuration } }: SignInExperience): LockoutPolicy => ({
+  attempts: maxAttempts,
+  windowSeconds: lockoutDuration * 60,
+  lockSeconds: lockoutDuration * 60,
+})
