@@ -9,15 +9,11 @@ import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
-import type { AttemptOutcome } from '../interaction/attempts.ts'
-import { asksForOrganizations } from '../interaction/consent.ts'
-import { findMemberships } from '../interaction/consent-facts-store.ts'
 import type { Proceeded } from '../interaction/finish.ts'
-import { readIdentifier } from '../interaction/identifier.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import { whoIsIt } from '../interaction/next-step.ts'
+import type { Step, StepName } from '../interaction/next-step.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
@@ -32,9 +28,10 @@ import {
   sendPage,
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
-import { type FormPage, type FormToken, formTokenOf, readFormToken } from './form-token.ts'
+import { type FormToken, formTokenOf, readFormToken } from './form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
-import { type Entered, stepPages } from './step-pages.ts'
+import { steps } from './steps/index.ts'
+import type { SignInStep } from './steps/step.ts'
 
 export type PageEndpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
@@ -48,9 +45,6 @@ export interface SignInEndpointDependencies {
   logger: Logger
   metrics: Metrics
 }
-
-/** Of a password, in bytes of UTF-8. */
-const maxPasswordBytes = 1_024
 
 /** What a request is answered with instead of going on. */
 class Refusal extends Error {
@@ -118,22 +112,21 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     sendPage(response, status, page, { secure, headers })
 
   /** What is due, or, where nothing is, the way back to the client. */
-  const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: Entered } = {}) => {
-    const { interaction, locale } = visit
-    const { situation, step } = await operations.standingOf(query, interaction, visit.visitor)
+  const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: unknown } = {}) => {
+    const { interaction, locale, visitor } = visit
+    const { situation, step } = await operations.standingOf(query, interaction, visitor)
     if (step.step === 'done' || step.step === 'denied') return goOn(visit)
-    if (step.step === 'blocked')
-      throw new Refusal(step.reasons.includes('user_suspended') ? 'user_suspended' : 'access_denied', 403)
-    const page = await stepPages[step.step as 'sign_in'](whoIsIt(situation))({
-      query,
-      interaction,
-      situation,
-      step,
-      locale,
-      action: interactionPath(interaction.id),
-      tokenFor: (token: FormToken) => formTokenOf(hmac, placeOf(interaction), token),
+    if (step.step === 'blocked') throw new Refusal(problemOf(step), 403)
+    const { show: showStep } = stepOf(step.step)
+    const tokenFor = (subject: string) => formTokenOf(hmac, placeOf(interaction), { page: step.step, subject })
+    const page = await showStep(
+      {
+        ...{ query, operations, interaction, visitor, situation, step, locale },
+        action: interactionPath(interaction.id),
+        csrf: (subject = '') => tokenFor(subject),
+      },
       entered,
-    })
+    )
     // The person was deleted between the two reads: whoever looks again sees it.
     if (!page) return redirectBrowser(visit.response, interactionPath(interaction.id))
     send(visit, status, page)
@@ -178,52 +171,23 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     await answer[proceeded.kind](visit, proceeded)
   }
 
-  /** One row for each page: what its buttons mean. */
-  const submitted: Readonly<Record<FormPage, (visit: Visit, form: Form, token: FormToken) => Promise<void>>> = {
-    async sign_in(visit, form) {
-      if (onlyValue(form, 'choice') === 'cancel') return goOn(visit, { isCancelled: true })
-      const identifier = onlyValue(form, 'identifier') ?? ''
-      const password = onlyValue(form, 'password') ?? ''
-      const keep = onlyValue(form, 'keep') === 'yes'
-      const again = (error: Entered['error'], status = 400, minutes?: number) =>
-        show(visit, { status, entered: { identifier, keep, error, minutes } })
-      if (identifier.trim() === '') return again('identifier_missing')
-      if (password === '') return again('password_missing')
-      const read = readIdentifier(identifier)
-      if (!read || Buffer.byteLength(password) > maxPasswordBytes) return again('too_long')
-      const { interaction, visitor, request } = visit
-      const attempt = await operations.passwords.prove(
-        interaction,
-        visitor,
-        { identifier: read, password, keep },
-        { ...eventRequestOf(visit, request), status: 400 },
-      )
-      counter.inc({ proof: 'password', outcome: attempt.outcome })
-      const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
-        verified: () => goOn(visit),
-        over: () => goOn(visit),
-        invalid_credentials: () => again('invalid_credentials'),
-        locked: () => again('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
-        too_many_requests: () => again('too_many_requests', 429),
-      }
-      return outcomes[attempt.outcome]()
-    },
-    async select_account(visit, form, { subject }) {
-      const isSame = onlyValue(form, 'choice') === 'continue'
-      await goOn(visit, { account: isSame ? { sessionId: subject } : false })
-    },
-    async consent(visit, form, { subject }) {
-      const choice = onlyValue(form, 'choice')
-      if (choice === 'another') return goOn(visit, { account: false })
-      const isAllowed = choice === 'allow'
-      const asked = asksForOrganizations(visit.interaction.request)
-      const organizationIds = isAllowed && asked ? [...new Set(form.get('organizationIds') ?? [])] : []
-      if (organizationIds.length > 0) {
-        const memberships = new Set((await findMemberships(query, subject)).map(({ id }) => id))
-        if (!organizationIds.every((id) => memberships.has(id))) throw new Refusal('invalid_form', 400)
-      }
-      await goOn(visit, { consent: { userId: subject, isAllowed, organizationIds } })
-    },
+  const submit = (visit: Visit, form: Form, token: FormToken) => {
+    const { interaction, visitor, locale, request, response } = visit
+    return stepOf(token.page).submit({
+      ...{ query, operations, interaction, visitor, locale, form, token },
+      request: eventRequestOf(visit, request),
+      count: (proof, outcome) => counter.inc({ proof, outcome }),
+      goOn: (decision) => goOn(visit, decision),
+      async again(entered, status = 400) {
+        // What the answer was about may have changed it.
+        const now = await findInteraction(query, interaction.id)
+        await show({ ...visit, interaction: now ?? interaction }, { status, entered })
+      },
+      reload: () => redirectBrowser(response, interactionPath(interaction.id)),
+      refuse() {
+        throw new Refusal('invalid_form', 400)
+      },
+    })
   }
 
   const post = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
@@ -235,7 +199,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (!token) throw new Refusal('invalid_form', 403)
     // Sent twice: the same answer, for some seconds.
     if (!interaction.isOpen) return goOn(visit)
-    await submitted[token.page](visit, form, token)
+    await submit(visit, form, token)
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
@@ -266,6 +230,16 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     }
   }
 }
+
+/** A page of another version of the issuer may name a step that this one does not have. */
+const stepOf = (name: StepName): SignInStep<unknown> => {
+  const step = (steps as Partial<Record<StepName, SignInStep<unknown>>>)[name]
+  if (!step) throw new Refusal('invalid_form', 400)
+  return step
+}
+
+const problemOf = ({ reasons }: Step): PageProblem =>
+  reasons.includes('user_suspended') ? 'user_suspended' : 'access_denied'
 
 const pathOf = (url = '/'): string => url.split('?', 1)[0] ?? url
 

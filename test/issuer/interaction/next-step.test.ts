@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { AuthorizationRequest } from '../../../issuer/interaction/authorization-request.ts'
 import { nextStep, type Situation } from '../../../issuer/interaction/next-step.ts'
+import type { PersonFacts } from '../../../issuer/interaction/person-facts.ts'
 import { authenticationBy, satisfiesAcr } from '../../../issuer/interaction/proofs.ts'
 
 const request: AuthorizationRequest = {
@@ -21,6 +22,11 @@ const byPassword = (userId: string) => ({
   ...{ id: 'proof', kind: 'password' as const, purpose: 'sign_in' as const, userId },
   data: { identifier: { type: 'username' as const, value: userId } },
 })
+const person: PersonFacts = {
+  ...{ id: 'ada', isSuspended: false, hasPassword: true, isPasswordExpired: false, hasUsername: true },
+  ...{ hasEmail: false, hasPhone: false, hasTotp: false, passkeys: 0, backupCodes: 0, hasSkippedMfa: false },
+  mfaOrganizations: [],
+}
 const settings = signInExperience.schema.parse({})
 const thirdParty = { type: 'SPA' as const, isThirdParty: true }
 
@@ -33,7 +39,7 @@ const next = ({
     client: { type: 'SPA', isThirdParty: false },
     settings,
     staged: {},
-    person: undefined,
+    person: rest.proofs?.length ? person : undefined,
     decision: undefined,
     session: undefined,
     proofs: [],

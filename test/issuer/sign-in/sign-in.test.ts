@@ -457,10 +457,13 @@ describe('meanwhile', () => {
 
   test('the person was suspended, or the password changed, after it was proven: no session', async () => {
     const changes = [
-      'UPDATE users SET is_suspended = true WHERE id = $1',
-      `UPDATE users SET password_digest = replace(password_digest, 'a', 'b') WHERE id = $1`,
+      { change: 'UPDATE users SET is_suspended = true WHERE id = $1', status: 403, asksAgain: false },
+      {
+        change: `UPDATE users SET password_digest = replace(password_digest, 'a', 'b') WHERE id = $1`,
+        ...{ status: 200, asksAgain: true },
+      },
     ]
-    for (const change of changes) {
+    for (const { change, status, asksAgain } of changes) {
       const person = await signIn.createPerson()
       const third = await signIn.createClient({ isThirdParty: true })
       const browser = signIn.browser()
@@ -468,7 +471,8 @@ describe('meanwhile', () => {
       expect(consent.forms.at(-1)?.names, consent.text).toContain('choice')
       await signIn.sql(change, [person.id])
       const page = await browser.submit(consent, { choice: 'allow' }, { with: 'choice' })
-      expect(page.forms[0]?.names, change).toContain('password')
+      expect(page.status, change).toBe(status)
+      expect(page.forms[0]?.names.includes('password') ?? false, change).toBe(asksAgain)
       expect(await sessionsOf(person)).toEqual([])
     }
   })

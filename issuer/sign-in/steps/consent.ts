@@ -1,0 +1,53 @@
+import { askedFor, asksForOrganizations } from '../../interaction/consent.ts'
+import { findConsentFacts, findMemberships } from '../../interaction/consent-facts-store.ts'
+import { whoIsIt } from '../../interaction/next-step.ts'
+import { findAccount } from '../../interaction/person-store.ts'
+import { consentPage } from '../../pages/index.ts'
+import { onlyValue } from '../read-form.ts'
+import { clientOf, type SignInStep } from './step.ts'
+
+/** What a third-party application may do. */
+export const consent: SignInStep<never> = {
+  async show(view) {
+    const { query, interaction, situation, locale, action, csrf } = view
+    const userId = whoIsIt(situation)
+    const account = userId === undefined ? undefined : await findAccount(query, userId)
+    if (userId === undefined || !account) return undefined
+    const asked = askedFor(situation)
+    const facts = await findConsentFacts(query, asked)
+    const described = new Map(facts.organizationScopes.map((scope) => [scope.name, scope.description]))
+    const { request } = interaction
+    return consentPage({
+      locale,
+      client: clientOf(view),
+      action,
+      csrf: csrf(userId),
+      account,
+      scopes: asked.scopes.map((name) => ({ name, description: described.get(name) ?? undefined })),
+      resources: facts.resources.map(({ name, scopes }) => ({
+        name,
+        scopes: scopes.map((scope) => ({ name: scope.name, description: scope.description ?? undefined })),
+      })),
+      organizations: asksForOrganizations(request) ? await findMemberships(query, userId) : [],
+      redirectHost: hostOf(request.redirectUri),
+    })
+  },
+
+  async submit({ query, interaction, form, token, goOn, refuse }) {
+    const choice = onlyValue(form, 'choice')
+    if (choice === 'another') return goOn({ account: false })
+    const isAllowed = choice === 'allow'
+    const asked = asksForOrganizations(interaction.request)
+    const organizationIds = isAllowed && asked ? [...new Set(form.get('organizationIds') ?? [])] : []
+    if (organizationIds.length > 0) {
+      const memberships = new Set((await findMemberships(query, token.subject)).map(({ id }) => id))
+      if (!organizationIds.every((id) => memberships.has(id))) return refuse()
+    }
+    await goOn({ consent: { userId: token.subject, isAllowed, organizationIds } })
+  },
+}
+
+const hostOf = (redirectUri: string): string => {
+  const { host, protocol } = new URL(redirectUri)
+  return host || protocol
+}

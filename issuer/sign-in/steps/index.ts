@@ -1,0 +1,15 @@
+import type { StepName } from '../../interaction/next-step.ts'
+import { consent } from './consent.ts'
+import { selectAccount } from './select-account.ts'
+import { signIn } from './sign-in.ts'
+import type { SignInStep } from './step.ts'
+
+/** The steps that have a page, each a file. */
+export const steps = {
+  sign_in: signIn,
+  select_account: selectAccount,
+  consent,
+  // biome-ignore lint/suspicious/noExplicitAny: each step knows what it shows again.
+} satisfies Partial<Record<StepName, SignInStep<any>>>
+
+export type FormPage = keyof typeof steps

@@ -1,0 +1,60 @@
+import type { EventRequest } from '../../../events/outbox.ts'
+import type { Query } from '../../../platform/database/database.ts'
+import type { InteractionState } from '../../interaction/interaction-state.ts'
+import type { Interaction } from '../../interaction/interaction-store.ts'
+import type { Situation, Step } from '../../interaction/next-step.ts'
+import type { InteractionOperations } from '../../interaction/operations.ts'
+import type { Visitor } from '../../interaction/visitor.ts'
+import type { Locale, Page } from '../../pages/index.ts'
+import type { FormToken } from '../form-token.ts'
+import type { Form } from '../read-form.ts'
+
+/** A step as it is shown: what its page is about. */
+export interface StepView {
+  query: Query
+  operations: InteractionOperations
+  interaction: Interaction
+  visitor: Visitor & { browser: string }
+  situation: Situation
+  step: Step
+  locale: Locale
+  /** Where its forms are sent. */
+  action: string
+  /** The CSRF value of a form of this page. `subject`: whom it is about. */
+  csrf(subject?: string): string
+}
+
+/** A form of a step that was sent. */
+export interface StepAnswer<Entered> {
+  query: Query
+  operations: InteractionOperations
+  interaction: Interaction
+  visitor: Visitor & { browser: string }
+  locale: Locale
+  form: Form
+  token: FormToken
+  /** What events and the audit tell of this request. */
+  request: EventRequest
+  /** Notes what came of an attempt to prove something. */
+  count(proof: string, outcome: string): void
+  /** Keeps what was decided, and shows what is due then. */
+  goOn(decision?: InteractionState): Promise<void>
+  /** Shows the page of the step that is due again, with what was entered. Default status 400. */
+  again(entered: Entered, status?: number): Promise<void>
+  /** Back to the page, whatever is due there now. */
+  reload(): void
+  /** A form that no page of ours sends. */
+  refuse(): never
+}
+
+/** A page of signing in and what its buttons mean. `Entered` is what it shows again when something was wrong. */
+export interface SignInStep<Entered> {
+  /** Undefined when there is nobody any more whom the page is about. */
+  show(view: StepView, entered?: Entered): Promise<Page | undefined>
+  submit(answer: StepAnswer<Entered>): Promise<void>
+}
+
+export const clientOf = ({ interaction: { client } }: Pick<StepView, 'interaction'>) => ({
+  name: client.name,
+  logoUri: client.logoUri,
+})
