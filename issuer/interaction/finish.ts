@@ -13,6 +13,7 @@ import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
+import { deviceLabel } from './device-label.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionState } from './interaction-state.ts'
 import {
@@ -24,6 +25,7 @@ import {
   voidProofs,
 } from './interaction-store.ts'
 import type { Situation } from './next-step.ts'
+import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
 import { authenticating, identifies } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
@@ -68,6 +70,7 @@ export interface FinishDependencies {
   sessionLimits: () => Promise<SessionLimits>
   standingOf: StandingOf
   becomePerson: BecomePerson
+  notices: Notices
 }
 
 /** As long as the browser keeps it, in seconds. */
@@ -220,11 +223,23 @@ const signIn = async (
   })
   if (became.isPasswordNew) await forgetDevices(trx, userId)
   const device = randomToken()
-  await keepDevice(trx, {
+  const isKnown = await keepDevice(trx, {
     from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
     to: tokenDigest('device', device),
     userId,
   })
+  const notify = (notice: Notice, owner: UserRow = user) =>
+    finishing.notices.notify(trx, interaction, visitor, owner, notice)
+  // Whoever has just come knows of the browser.
+  if (before && !isKnown) {
+    await notify({ type: 'NewDevice', variables: { device: deviceLabel(visitor.origin.userAgent) || '?' } })
+  }
+  if (before && became.isPasswordNew) await notify({ type: 'PasswordChanged', variables: {} })
+  if (before) {
+    for (const factor of became.factors) await notify({ type: 'FactorAdded', variables: { factor } })
+    const left = became.address && before.primary_email !== null && before.primary_email !== became.address
+    if (left) await notify({ type: 'AddressChanged', variables: { address: became.address ?? '' } }, before)
+  }
   return {
     user,
     session: { id, userId },
@@ -238,7 +253,8 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
   const { trx, id, request } = finishing
   const { person, staged } = interaction
   if (!person || !staged.password) throw overtaken
-  if (!(await holdPerson(trx, person.id))) {
+  const held = await holdPerson(trx, person.id)
+  if (!held) {
     await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
     return { kind: 'page', hasEvent: false }
   }
@@ -257,6 +273,7 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
     },
     { userId: person.id, digest: staged.password, endedBy: person.id },
   )
+  await finishing.notices.notify(trx, interaction, finishing.visitor, held, { type: 'PasswordChanged', variables: {} })
   return { kind: 'reset', hasEvent: true }
 }
 

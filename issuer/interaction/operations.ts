@@ -15,6 +15,7 @@ import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
+import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
 import { createPasswordProofs, type PasswordProofs } from './password-proof.ts'
@@ -84,7 +85,7 @@ export const createInteractionOperations = async ({
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, passwords, settings }),
-    finish: createFinish({ ...finishing, database, standingOf, becomePerson }),
+    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
   }
 }
 
