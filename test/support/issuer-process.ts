@@ -4,7 +4,7 @@ import { basic, formOf, request } from './issuer.ts'
 import { type SurrogateProcess, startSurrogateProcess, testClient } from './surrogate-process.ts'
 import { until } from './until.ts'
 
-/** An issuer as operators run it, on a port of its own; resolves when it serves. Default `baseUrl`: where it listens. */
+/** An issuer as operators run it, on this port; resolves when it serves. Default `baseUrl`: where it listens. */
 export const startIssuerProcess = async (
   connection: PostgresConnection,
   { port, baseUrl = `http://127.0.0.1:${port}` }: { port: number; baseUrl?: string },
