@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type MessageConfig, messageConfigOf, messageSettings } from '../deliveries/messages/settings.ts'
 import { loadConfig, setting } from '../platform/config.ts'
 import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/http/outbound.ts'
+import { isPlainHttp } from '../platform/http/plain-http.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
@@ -59,11 +60,12 @@ const leeway = setting
   .refine((ms) => ms <= 60_000 && ms % 1_000 === 0, 'must be at most 60s, in whole seconds')
   .transform((ms) => ms / 1_000)
 
-/** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
-export const issuerSettings = z.object({
+const ownSettings = z.object({
   HOST: setting.text().default('127.0.0.1'),
   PORT: setting.port().default(3001),
   BASE_URL: baseUrl.optional(),
+  /** Default false: `https`, unless the host is this machine. */
+  BASE_URL_ALLOW_HTTP: setting.flag().default(false),
   TRUSTED_PROXIES: setting.list().default([]),
   KEY_ENCRYPTION_KEY: setting.key(),
   KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
@@ -86,6 +88,18 @@ export const issuerSettings = z.object({
   ...claimsFetchSettings,
   ...messageSettings,
 })
+
+/** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
+export const issuerSettings = ownSettings.refine(
+  ({ BASE_URL, BASE_URL_ALLOW_HTTP }) => BASE_URL_ALLOW_HTTP || !isPlainHttp(BASE_URL),
+  {
+    path: ['BASE_URL'],
+    message:
+      'must be https: passwords, cookies and tokens would cross networks in clear (if it is meant: BASE_URL_ALLOW_HTTP=true)',
+    // Also beside other problems, so that all are told at once.
+    when: () => true,
+  },
+)
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
 export const loadIssuerConfig = (environment: Record<string, string | undefined>): IssuerConfig => {

@@ -7,6 +7,7 @@ import { createEnvelope } from '../platform/envelope.ts'
 import type { Health } from '../platform/health.ts'
 import { listen } from '../platform/http/http-server.ts'
 import { createTargetPolicy } from '../platform/http/outbound.ts'
+import { isPlainHttp } from '../platform/http/plain-http.ts'
 import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
@@ -112,6 +113,8 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
       await database.ping()
       return { ok: true }
     })
+    if (isPlainHttp(baseUrl))
+      logger.warn({ baseUrl }, 'BASE_URL is plain http: passwords, cookies and tokens cross networks in clear')
     logger.info({ url: server.url, issuer: `${baseUrl}/oidc` }, 'issuer ready')
     return {
       url: server.url,
