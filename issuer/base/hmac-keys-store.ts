@@ -4,7 +4,7 @@ import type { Envelope } from '../../platform/envelope.ts'
 import { onlyRow } from './only-row.ts'
 
 /** What HMACs are for. Each has a key of its own: random, made at the first start, sealed in the database. */
-const purposes = ['csrf', 'sign-in-failures'] as const
+const purposes = ['csrf', 'sign-in-failures', 'captcha'] as const
 export type HmacPurpose = (typeof purposes)[number]
 
 export type Hmac = (purpose: HmacPurpose, ...parts: readonly string[]) => Buffer
