@@ -79,6 +79,14 @@ export const settings = {
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
-  login: z.object({ LOGIN_PASSWORD: setting.secret().optional(), LOGIN_CLIENT_SECRET: setting.secret().optional() }),
+  login: z.object({
+    LOGIN_PASSWORD: setting.secret().optional(),
+    LOGIN_CLIENT_SECRET: setting.secret().optional(),
+    /** From here on for `login explain`. What it prints can be read when it logs only what goes wrong. */
+    LOG_LEVEL: logLevel.default('warn'),
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    DATABASE_URL: databaseUrl.optional(),
+    ...impersonationPolicy,
+  }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }
