@@ -23,7 +23,7 @@ import { settings } from '../cli/settings.ts'
 
 /**
  * `surrogate login explain`: asks the sign-in rules about a person and an application of the database, and shows what
- * they decide, by which rule and line, and what the person would be asked. Nobody signs in and nothing is written. 0 the
+ * they decide, by which rule and line, and what the person would be asked. Nobody signs in, nothing is written. 0 the
  * rules decided, 1 they gave no decision, or there is no such person or application.
  */
 export const explainCommand = async (args: readonly string[]): Promise<number> => {
