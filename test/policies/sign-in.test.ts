@@ -195,7 +195,7 @@ test('misspelt input is found in any file of the package, though it compiles', a
 describe('docs/sign-in-rules.md', async () => {
   const page = await readFile(new URL('../../docs/sign-in-rules.md', import.meta.url), 'utf8')
   const blocks = (language: string) =>
-    [...page.matchAll(new RegExp('^```' + language + '\\n([\\s\\S]*?)^```', 'gm'))].map(([, text]) => text!)
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text]) => text!)
 
   test('has rules without mistakes', async () => {
     const own = blocks('rego')

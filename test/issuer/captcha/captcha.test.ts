@@ -8,7 +8,9 @@ import {
   captchaSettingsOf,
   readCaptchaPolicy,
 } from '../../../issuer/captcha/captcha-settings.ts'
+import { createRetentionJob, retentionDefaults } from '../../../issuer/maintenance/retention.ts'
 import { createEnvelope } from '../../../platform/envelope.ts'
+import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
 import { Secret } from '../../../platform/secret.ts'
 import { capturedLogger } from '../../support/captured-logger.ts'
@@ -178,6 +180,28 @@ describe('it is due', () => {
     expect(JSON.stringify(rows)).not.toContain('ada')
     expect(rows).toHaveLength(1)
   })
+})
+
+test('what counts no more is removed, and what counts stays', async () => {
+  const { database } = fixture
+  await database.knex.raw('DELETE FROM failing_identifiers')
+  await database.knex.raw('DELETE FROM captcha_solutions')
+  await database.knex.raw(`INSERT INTO failing_identifiers VALUES ('old', now() - interval '2 hours'), ('new', now())`)
+  await database.knex.raw(
+    `INSERT INTO captcha_solutions VALUES ('old', now() - interval '1 second'), ('new', now() + interval '1 minute')`,
+  )
+  const job = createRetentionJob({
+    database,
+    retention: retentionDefaults,
+    logger: silentLogger,
+    metrics: createMetrics(),
+  })
+  await job.run()
+  await job.close()
+  const left = async (table: string, column: string) =>
+    (await database.knex.raw(`SELECT convert_from(${column}, 'UTF8') AS name FROM ${table}`)).rows
+  expect(await left('failing_identifiers', 'key')).toEqual([{ name: 'new' }])
+  expect(await left('captcha_solutions', 'digest')).toEqual([{ name: 'new' }])
 })
 
 describe('Turnstile', () => {
