@@ -5,7 +5,7 @@ import { StartupError } from '../../platform/startup-error.ts'
 import type { TurnstileOptions } from './turnstile.ts'
 
 export interface CaptchaSettings {
-  /** Zero bits that a proof of work has; each more takes twice as long. 17: about a quarter of a second on a laptop. */
+  /** Zero bits that a proof of work has; each more takes twice as long. 17: about half a second on a laptop. */
   difficulty: number
   /** As many identifiers failing within ten minutes are an attack; 0: none are. */
   failingIdentifiers: number
