@@ -14,7 +14,9 @@ export const listOneTimeTokens = (
   { email, status }: { email?: string | undefined; status?: OneTimeTokenStatus | undefined },
   page: Page | undefined,
 ): Promise<Listed<OneTimeTokenRow>> => {
-  const query = knex('one_time_tokens').select(knex.raw(columns)).orderBy([{ column: 'created_at', order: 'desc' }, 'id'])
+  const query = knex('one_time_tokens')
+    .select(knex.raw(columns))
+    .orderBy([{ column: 'created_at', order: 'desc' }, 'id'])
   if (email !== undefined) query.whereRaw('lower(email) = lower(?)', [email])
   if (status !== undefined) query.whereRaw(`${statusSql} = ?`, [status])
   return listed(query, page)

@@ -23,10 +23,7 @@ const overs: Readonly<Record<Exclude<OneTimeTokenStatus, 'active'>, TokenRefusal
 }
 
 /** Says whether the token is good, and leaves it as it is. */
-export const checkOneTimeToken = async (
-  query: Query,
-  { email, token, event }: PresentedToken,
-): Promise<TokenUse> => {
+export const checkOneTimeToken = async (query: Query, { email, token, event }: PresentedToken): Promise<TokenUse> => {
   const row = await findOneTimeTokenByDigest(query, tokenDigest('one-time-token', token), email)
   if (!row) return { refusal: 'one_time_token.token_not_found' }
   if (!row.isOf) return { refusal: 'one_time_token.email_mismatch' }
