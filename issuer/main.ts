@@ -27,6 +27,8 @@ import type { IssuerConfig } from './config.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
+import { createSettings } from './directory/sign-in-experience/settings.ts'
+import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
@@ -176,6 +178,11 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     clientSecret: config.bootstrapClientSecret?.reveal(),
   })
 
+  const settingsNotifier = createNotifier({ database, logger, channel: settingsChannel })
+  onStop('settings notifier', () => settingsNotifier.close())
+  const settings = await createSettings({ database, notifier: settingsNotifier, logger })
+  onStop('settings', () => settings.close())
+
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
@@ -233,6 +240,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       sandbox,
       keys,
       algorithm,
+      settings,
       logger,
     }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
@@ -296,6 +304,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     passwords,
     events,
     audit,
+    settings,
     authenticateClient,
     limits,
     clientAddress,

@@ -7,7 +7,7 @@ import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
-import { readSetting } from './base/settings-store.ts'
+import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
@@ -21,7 +21,6 @@ import { nearestIndicator } from './protocol/clients/token-request-store.ts'
 import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import type { SigningKeys } from './tokens/keys/signing-keys.ts'
-import { sessionSettings } from './tokens/sessions/session-settings.ts'
 
 export interface BrowserDependencies {
   database: Database
@@ -31,6 +30,7 @@ export interface BrowserDependencies {
   /** The publisher of the outbox. */
   events: { wake(): void }
   audit: TokenAudit
+  settings: Settings
   authenticateClient: AuthenticateClient
   limits: Limits
   clientAddress(request: IncomingMessage): string
@@ -58,8 +58,21 @@ export interface BrowserEndpoints {
 
 /** What people meet with their browsers: from an authorization request to its answer, and signing out. */
 export const openBrowserEndpoints = async (dependencies: BrowserDependencies): Promise<BrowserEndpoints> => {
-  const { database, hmac, keys, passwords, events, audit, issuer, baseUrl, originOf, limits, logger, metrics } =
-    dependencies
+  const {
+    database,
+    hmac,
+    keys,
+    passwords,
+    events,
+    audit,
+    settings,
+    issuer,
+    baseUrl,
+    originOf,
+    limits,
+    logger,
+    metrics,
+  } = dependencies
   const { query } = database
   const cookies = createCookies({ secure: baseUrl.startsWith('https:') })
   const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: dependencies.isFromProxy })
@@ -81,7 +94,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     issuer,
     baseUrl,
     interactionsPerAddress,
-    sessionLimits: () => readSetting(query, sessionSettings),
+    sessionLimits: async () => settings.session(),
     logger,
     metrics,
   })

@@ -24,6 +24,7 @@ import { givenUp } from './0024-given-up.ts'
 import { hookEvent } from './0025-hook-event.ts'
 import { signIn } from './0026-sign-in.ts'
 import { idTokenKeys } from './0027-id-token-keys.ts'
+import { signInExperience } from './0031-sign-in-experience.ts'
 import { registration } from './0032-registration.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -53,5 +54,6 @@ export const migrations: readonly Migration[] = [
   hookEvent,
   signIn,
   idTokenKeys,
+  signInExperience,
   registration,
 ]

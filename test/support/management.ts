@@ -12,6 +12,7 @@ import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
 import { createClaimsScriptStore } from '../../issuer/claims/claims-script-store.ts'
 import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
@@ -94,6 +95,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
   let wakes = 0
   const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
   const audit = createTokenAudit({ database, logger })
+  const settings = await createSettings({ database, logger })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
   const routes = routesFor(
     'management',
@@ -116,6 +118,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       sandbox,
       keys,
       algorithm: 'ES256',
+      settings,
       logger,
     }),
   )
@@ -189,6 +192,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       await audit.close()
       await sandbox.close()
       await keys.close()
+      await settings.close()
       await close()
     },
   }

@@ -5,6 +5,7 @@ import type { Mutate } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { endAuthorizations, endSessionWhole } from '../../tokens/authorizations/end.ts'
 import { revokeConsent } from '../../tokens/consents/consent-store.ts'
+import type { Settings } from '../sign-in-experience/settings.ts'
 import { findUser } from '../users/user-store.ts'
 import { toUserGrant, toUserSession, type UserGrant, type UserSession } from './records.ts'
 import { findGrantee, findUserSession, listGrants, listUserSessions } from './user-session-store.ts'
@@ -12,12 +13,16 @@ import { findGrantee, findUserSession, listGrants, listUserSessions } from './us
 export interface UserSessionDependencies {
   database: Pick<Database, 'query' | 'knex'>
   mutate: Mutate
+  settings: Pick<Settings, 'refreshed'>
 }
 
 const noSession = (id: string) => problem('oidc.session_not_found', { data: { id } })
 
 /** Where a person is signed in, what applications got of that, and how an administrator ends it. */
-export const userSessionOperations = ({ database: { query, knex }, mutate }: UserSessionDependencies) => {
+export const userSessionOperations = ({
+  database: { query, knex },
+  mutate,
+}: Pick<UserSessionDependencies, 'database' | 'mutate'>) => {
   const requireUser = async (userId: string) => {
     if (!(await findUser(knex, userId))) throw notFound(userId)
   }

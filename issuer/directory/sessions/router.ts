@@ -11,7 +11,7 @@ const ofSession = params.extend({ sessionId: id })
 const ofGrant = params.extend({ grantId: id })
 
 export const userSessionsRoutes = (dependencies: UserSessionDependencies): Route[] => {
-  const { database, mutate } = dependencies
+  const { database, mutate, settings } = dependencies
   const sessions = userSessionOperations(dependencies)
 
   return [
@@ -96,9 +96,11 @@ export const userSessionsRoutes = (dependencies: UserSessionDependencies): Route
       body: sessionSettings.patch,
       status: 200,
       response: sessionSettings.schema,
-      handle: async (context) => ({
-        body: await mutate(context, ({ trx }) => patchSetting(trx, sessionSettings, context.body)),
-      }),
+      async handle(context) {
+        const body = await mutate(context, ({ trx }) => patchSetting(trx, sessionSettings, context.body))
+        await settings.refreshed()
+        return { body }
+      },
     }),
   ]
 }

@@ -1,49 +1,39 @@
-import { z } from 'zod'
-import type { Query } from '../../../../platform/database/database.ts'
 import { problem } from '../../../base/errors/problems.ts'
-import { readSetting, type Setting } from '../../../base/settings-store.ts'
+import type { SignInExperience } from '../../sign-in-experience/sign-in-experience.ts'
 import type { BreachedPasswords } from './breached/breached-passwords.ts'
 import { type AboutUser, checkPassword, type PasswordIssue } from './check-password.ts'
-import { type PasswordPolicy, passwordPolicy } from './policy.ts'
-
-/** The one member of the sign-in experience that is about this; the others are not looked at. */
-export const passwordPolicySetting = {
-  name: 'sign-in-exp',
-  schema: z.object({ passwordPolicy: passwordPolicy.prefault({}) }),
-} satisfies Setting<z.ZodType>
 
 export interface PasswordRules {
-  /** The policy as it is set now. */
-  policy(): Promise<PasswordPolicy>
-  /** What is wrong with a password that somebody chooses: by the policy, and by the lists of breached ones. */
-  issues(password: string, about: AboutUser, circumstances?: { isMfaMandatory: boolean }): Promise<PasswordIssue[]>
+  /**
+   * What is wrong with a password that somebody chooses: by the policy, and by the lists of breached ones. `about` is
+   * what is known of the user, also what was entered just now.
+   */
+  issues(password: string, about: AboutUser): Promise<PasswordIssue[]>
   /** Throws 422 `password.rejected`, whose `data` are the issues. */
-  require(password: string, about: AboutUser, circumstances?: { isMfaMandatory: boolean }): Promise<void>
+  require(password: string, about: AboutUser): Promise<void>
+}
+
+export interface PasswordRulesDependencies {
+  /** The settings of now. */
+  experience(): Pick<SignInExperience, 'passwordPolicy' | 'mfa'>
+  breached: BreachedPasswords
 }
 
 /** For people who choose a password. The Management API sets any: its caller answers for it. */
-export const createPasswordRules = ({
-  query,
-  breached,
-}: {
-  query: Query
-  breached: BreachedPasswords
-}): PasswordRules => {
-  const policy = async () => (await readSetting(query, passwordPolicySetting)).passwordPolicy
-
-  const issues: PasswordRules['issues'] = async (password, about, circumstances) => {
-    const current = await policy()
-    const found = checkPassword(password, current, about, circumstances)
+export const createPasswordRules = ({ experience, breached }: PasswordRulesDependencies): PasswordRules => {
+  const issues: PasswordRules['issues'] = async (password, about) => {
+    const { passwordPolicy, mfa } = experience()
+    const isMfaMandatory = mfa.policy === 'Mandatory' && mfa.factors.length > 0
+    const found = checkPassword(password, passwordPolicy, about, { isMfaMandatory })
     // Nobody else is asked about a password that is refused anyhow.
-    if (found.length > 0 || !current.rejects.pwned) return found
+    if (found.length > 0 || !passwordPolicy.rejects.pwned) return found
     return (await breached.has(password)) ? [{ code: 'password_rejected.pwned' }] : []
   }
 
   return {
-    policy,
     issues,
-    async require(password, about, circumstances) {
-      const found = await issues(password, about, circumstances)
+    async require(password, about) {
+      const found = await issues(password, about)
       if (found.length > 0) throw problem('password.rejected', { data: found })
     },
   }

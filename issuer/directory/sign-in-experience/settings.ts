@@ -1,0 +1,103 @@
+import type { z } from 'zod'
+import type { Notifier } from '../../../events/notifier.ts'
+import type { Database } from '../../../platform/database/database.ts'
+import type { Logger } from '../../../platform/logger.ts'
+import { sessionSettings } from '../../tokens/sessions/session-settings.ts'
+import { findApplicationExperience, loadSettings, settingsRevision } from './settings-revision-store.ts'
+import { type ApplicationExperience, type SignInExperience, signInExperience } from './sign-in-experience.ts'
+
+/**
+ * What signing in is set to, in memory: nobody who signs in waits for it. What is answered is never older than a
+ * second (and what the database takes to answer): other instances announce a change when it commits, and whoever does
+ * not hear it looks at the revision once a second. Without the database the last settings stay; nobody can sign in
+ * then.
+ */
+export interface Settings {
+  /** Of the issuer; defaults filled in. */
+  experience(): SignInExperience
+  /** What an application has of its own. Read when it is asked for the first time after a change. */
+  ofApplication(applicationId: string): Promise<ApplicationExperience | undefined>
+  /** How long sessions last, in seconds. */
+  session(): z.output<typeof sessionSettings.schema>
+  /**
+   * After a change that was committed: this instance acts on it from here on. Never fails; what cannot be read now is
+   * read within the second.
+   */
+  refreshed(): Promise<void>
+  /** Reads no more; resolves when a read that is under way has ended. */
+  close(): Promise<void>
+}
+
+export interface SettingsOptions {
+  database: Pick<Database, 'query'>
+  /** On `settingsChannel`. Without it changes are found within `pollMs`. */
+  notifier?: Pick<Notifier, 'onNotify'> | undefined
+  logger: Logger
+}
+
+const pollMs = 1_000
+/** Applications whose settings are kept in memory. */
+const maxApplications = 1_000
+
+/** Reads them for the first time. Throws when what is stored cannot be understood. */
+export const createSettings = async ({ database, notifier, logger }: SettingsOptions): Promise<Settings> => {
+  const { query } = database
+
+  const load = async () => {
+    const { revision, experience, session } = await loadSettings(query)
+    return {
+      revision,
+      experience: signInExperience.schema.parse(experience ?? {}),
+      session: sessionSettings.schema.parse(session ?? {}),
+      // It belongs to this revision: what was read before a change never gets among what is read after it.
+      applications: new Map<string, Promise<ApplicationExperience | undefined>>(),
+    }
+  }
+  let current = await load()
+
+  const read = async () => {
+    if ((await settingsRevision(query)) !== current.revision) current = await load()
+  }
+  // One after the other: what was read earlier never takes the place of what was read later.
+  let last = Promise.resolve()
+  const refreshed = () => {
+    last = last.then(read).catch((error) => logger.warn({ err: error }, 'the settings of signing in could not be read'))
+    return last
+  }
+  let isWaiting = false
+  /** One that waits already will see what is there when its turn comes. */
+  const keepUp = () => {
+    if (isWaiting) return
+    isWaiting = true
+    last = last.then(() => {
+      isWaiting = false
+    })
+    void refreshed()
+  }
+
+  const stopListening = notifier?.onNotify(keepUp)
+  const timer = setInterval(keepUp, pollMs)
+  timer.unref()
+
+  return {
+    experience: () => current.experience,
+    session: () => current.session,
+    ofApplication(applicationId) {
+      const { applications } = current
+      const known = applications.get(applicationId)
+      if (known) return known
+      const found = findApplicationExperience(query, applicationId)
+      // The one that was asked for first goes.
+      if (applications.size >= maxApplications) applications.delete(applications.keys().next().value ?? '')
+      applications.set(applicationId, found)
+      found.catch(() => applications.delete(applicationId))
+      return found
+    },
+    refreshed,
+    async close() {
+      clearInterval(timer)
+      stopListening?.()
+      await last
+    },
+  }
+}
