@@ -5,6 +5,7 @@ import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
 import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
 
@@ -37,6 +38,8 @@ export interface IssuerConfig {
   retention?: Retention | undefined
   /** Default: `rateLimitDefaults`. */
   rateLimits?: RateLimits | undefined
+  /** Lists of passwords that were in a breach. Default: none. */
+  breachedPasswords?: BreachedPasswordsOptions | undefined
   /** How scripts of custom claims are run. */
   claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
 }
@@ -79,6 +82,11 @@ export const issuerSettings = z.object({
   // It is stored as a plain SHA-256, so it must not be guessable.
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
+  BREACHED_PASSWORDS_FILE: setting.text().optional(),
+  BREACHED_PASSWORDS_URL: setting
+    .url('https:', 'http:')
+    .refine((url) => !/[?#]|\/$/.test(url), 'must have no query, no fragment and no slash at its end')
+    .optional(),
   CLAIMS_WORKERS: setting.integer(1, 64).optional(),
   ...claimsFetchSettings,
 })
@@ -121,6 +129,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       tokensPerAddress: settings.RATE_LIMIT_TOKENS_PER_ADDRESS,
       management: settings.RATE_LIMIT_MANAGEMENT,
     },
+    breachedPasswords: { file: settings.BREACHED_PASSWORDS_FILE, url: settings.BREACHED_PASSWORDS_URL },
     claims: {
       workers: settings.CLAIMS_WORKERS,
       fetch: {

@@ -9,6 +9,7 @@ import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
+import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
 import type { Endpoint } from './protocol/answers.ts'
@@ -27,6 +28,8 @@ export interface BrowserDependencies {
   hmac: Hmac
   keys: SigningKeys
   passwords: PasswordHasher
+  /** For people who choose one. */
+  passwordRules: PasswordRules
   /** The publisher of the outbox. */
   events: { wake(): void }
   audit: TokenAudit

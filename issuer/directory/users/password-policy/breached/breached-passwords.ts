@@ -4,7 +4,7 @@ import { type BreachFilter, sha1 } from './filter.ts'
 import type { RangeService } from './range-service.ts'
 
 export interface BreachedPasswords {
-  /** Whether the password is known to have been in a breach. What cannot be asked knows nothing, and the audit says so. */
+  /** Whether it is known to have been in a breach. A list that cannot be asked knows none; the audit says so. */
   has(password: string): Promise<boolean>
 }
 

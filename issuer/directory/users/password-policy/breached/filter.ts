@@ -7,7 +7,7 @@ import { StartupError } from '../../../../../platform/startup-error.ts'
  * for. A sorted table of the digests would be exact and eight times the size; a binary fuse filter a fifth smaller and
  * four times the code. It is read where it is asked, so it takes no memory of the process.
  *
- * Header, big-endian: magic (8 bytes), number of bits (8), number of entries (8), bits for each entry (8). Then the bits.
+ * Header, big-endian, 8 bytes each: magic, number of bits, number of entries, bits for each entry. Then the bits.
  */
 const magic = 'SRGTBRP1'
 const headerBytes = 32
