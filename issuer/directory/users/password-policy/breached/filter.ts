@@ -97,7 +97,7 @@ export const openFilter = async (path: string): Promise<BreachFilter> => {
     }
   } catch (error) {
     await file.close()
-    throw error
+    throw error instanceof StartupError ? error : unreadable(path, error)
   }
 }
 
