@@ -1,6 +1,7 @@
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
+import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
@@ -14,6 +15,8 @@ import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
+import type { SignInExperienceDependencies } from '../directory/sign-in-experience/operations.ts'
+import { signInExperienceRoutes } from '../directory/sign-in-experience/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
@@ -32,7 +35,9 @@ export type RouteDependencies = UserDependencies &
   UserSessionDependencies &
   ClaimsRouteDependencies &
   KeyDependencies &
-  IdTokenConfigDependencies
+  IdTokenConfigDependencies &
+  AssetDependencies &
+  SignInExperienceDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -56,6 +61,8 @@ const routers = [
   claimsRoutes,
   keysRoutes,
   idTokenConfigRoutes,
+  assetsRoutes,
+  signInExperienceRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */
