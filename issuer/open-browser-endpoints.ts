@@ -12,6 +12,7 @@ import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
+import { createAssetEndpoint, createBrandings } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from './protocol/authorization/checks.ts'
@@ -53,6 +54,8 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** Files of the pages. */
+  assets: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -84,6 +87,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     verifyIdTokenHint,
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
+  const brandings = createBrandings({ settings, logger })
   const { interactionsPerAddress, authenticateClient, clientAddress } = dependencies
   const { interactions, signInEndpoint } = await openSignIn({
     database,
@@ -96,6 +100,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     issuer,
     baseUrl,
     interactionsPerAddress,
+    brandings,
     sessionLimits: async () => settings.session(),
     logger,
     metrics,
@@ -107,6 +112,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       interactions,
+      brandings,
       visitorOf,
       cookies,
       limits,
@@ -124,12 +130,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    assets: createAssetEndpoint({ query, brandings, logger }),
     ...createEndSessionEndpoints({
       database,
       verifyIdTokenHint,
       pushedRequests,
       cookies,
       hmac,
+      brandings,
       baseUrl,
       originOf,
       limitStored: limits.storedRequestFrom,

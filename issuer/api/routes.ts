@@ -20,6 +20,7 @@ import { signInExperienceRoutes } from '../directory/sign-in-experience/router.t
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
+import { previewRoutes } from '../pages/preview-router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
 import { impersonationSessionsRoutes } from '../tokens/impersonations/router.ts'
@@ -63,6 +64,7 @@ const routers = [
   idTokenConfigRoutes,
   assetsRoutes,
   signInExperienceRoutes,
+  previewRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */
