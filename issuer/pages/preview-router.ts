@@ -18,7 +18,7 @@ import { previewOf } from './preview.ts'
 import { selectAccountPage } from './select-account.ts'
 import { signInPage } from './sign-in.ts'
 
-/** Pages as people will see them, for whoever changes what they look like: nothing is saved, and no form does anything. */
+/** Pages as people will see them, for whoever changes them: nothing is saved, and no form does anything. */
 
 const client = { name: 'Acme' }
 const account = { name: 'Ada Lovelace', identifier: 'ada@example.com' }

@@ -33,15 +33,10 @@ export const checkSignInPages = (signInPages: string | null, baseUrl: string): v
   throw problem('sign_in_experiences.sign_in_pages_not_same_site', { data: { site: new URL(baseUrl).host } })
 }
 
-const checkMfa = ({ mfa: { factors, policy } }: SignInExperience) => {
+const checkMfa = ({ mfa: { factors } }: SignInExperience) => {
   if (new Set(factors).size < factors.length) throw problem('sign_in_experiences.duplicated_mfa_factors')
   if (factors.length === 1 && factors[0] === 'BackupCode') {
     throw problem('sign_in_experiences.backup_code_cannot_be_enabled_alone')
-  }
-  if (policy === 'Mandatory' && factors.length === 0) {
-    throw problem('sign_in_experiences.at_least_one_authentication_factor', {
-      detail: 'mfa: a second factor that is mandatory must be one of factors',
-    })
   }
 }
 

@@ -4,7 +4,7 @@ import { id } from '../../base/schemas.ts'
 import { type SignInExperienceDependencies, signInExperienceOperations } from './operations.ts'
 import { applicationExperience, signInExperience, signInExperiencePatch } from './sign-in-experience.ts'
 
-const params = z.object({ applicationId: id })
+const params = z.object({ id })
 
 // As Logto's has them; one issuer has one record.
 const record = signInExperience.schema.extend({ tenantId: z.string(), id: z.string() })
@@ -52,7 +52,7 @@ export const signInExperienceRoutes = (dependencies: SignInExperienceDependencie
     }),
     route({
       method: 'GET',
-      path: '/applications/:applicationId/sign-in-experience',
+      path: '/applications/:id/sign-in-experience',
       operationId: 'getApplicationSignInExperience',
       summary: 'Reads what an application has of its own on the pages.',
       scope: 'all',
@@ -60,13 +60,13 @@ export const signInExperienceRoutes = (dependencies: SignInExperienceDependencie
       status: 200,
       response: applicationRecord,
       problems: ['entity.not_exists_with_id'],
-      handle: async ({ params: { applicationId } }) => ({
+      handle: async ({ params: { id: applicationId } }) => ({
         body: { tenantId: 'default', applicationId, ...(await experiences.readOf(applicationId)) },
       }),
     }),
     route({
       method: 'PATCH',
-      path: '/applications/:applicationId/sign-in-experience',
+      path: '/applications/:id/sign-in-experience',
       operationId: 'updateApplicationSignInExperience',
       summary: 'Sets what an application has of its own on the pages, above what the issuer has.',
       scope: 'all',
@@ -76,7 +76,7 @@ export const signInExperienceRoutes = (dependencies: SignInExperienceDependencie
       response: applicationRecord,
       problems: ['entity.not_exists_with_id', 'sign_in_experiences.sign_in_pages_not_same_site', ...ofBranding],
       async handle(context) {
-        const { applicationId } = context.params
+        const { id: applicationId } = context.params
         const experience = await experiences.updateOf(context, applicationId, context.body)
         return { body: { tenantId: 'default', applicationId, ...experience } }
       },
