@@ -83,7 +83,7 @@ h2 { font-size: 16px; }
 .lead { margin-top: 8px; color: var(--soft); }
 .lead bdi { color: var(--text); font-weight: 600; }
 .client { display: flex; align-items: center; gap: 12px; margin-bottom: 28px; font-weight: 600; }
-.brand { margin-bottom: 28px; }
+.brand { display: block; margin-bottom: 28px; }
 .brand img { display: block; max-width: 100%; height: auto; max-height: 56px; object-fit: contain; }
 .note { width: 100%; max-width: 432px; padding: 20px 4px 0; color: var(--soft); font-size: 14px; }
 footer { flex-wrap: wrap; justify-content: center; }
