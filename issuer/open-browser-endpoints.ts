@@ -12,6 +12,7 @@ import type { PasswordHasher } from './directory/users/password.ts'
 import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import { openSignIn } from './open-sign-in.ts'
+import { createAssetEndpoint, createBrandings } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from './protocol/authorization/checks.ts'
@@ -55,6 +56,8 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** Files of the pages. */
+  assets: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -85,6 +88,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     verifyIdTokenHint,
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
+  const brandings = createBrandings({ settings, logger })
   const { interactionsPerAddress, authenticateClient, clientAddress } = dependencies
   const { interactions, signInEndpoint } = await openSignIn({
     database,
@@ -97,6 +101,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     issuer,
     baseUrl,
     interactionsPerAddress,
+    brandings,
     sessionLimits: async () => settings.session(),
     logger,
     metrics,
@@ -108,6 +113,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       interactions,
+      brandings,
       visitorOf,
       cookies,
       limits,
@@ -125,12 +131,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    assets: createAssetEndpoint({ query, brandings, logger }),
     ...createEndSessionEndpoints({
       database,
       verifyIdTokenHint,
       pushedRequests,
       cookies,
       hmac,
+      brandings,
       baseUrl,
       originOf,
       limitStored: limits.storedRequestFrom,

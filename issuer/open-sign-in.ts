@@ -10,6 +10,7 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createPasswordProofs } from './interaction/password-proof.ts'
 import type { SessionLimits } from './interaction/sign-in-session.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
+import type { Brandings } from './pages/index.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
 
 export interface SignInDependencies {
@@ -27,6 +28,8 @@ export interface SignInDependencies {
   baseUrl: string
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
+  /** What operators put on pages. */
+  brandings: Brandings
   /** Of new sessions. */
   sessionLimits: () => Promise<SessionLimits>
   logger: Logger
@@ -45,6 +48,7 @@ export const openSignIn = async ({
   issuer,
   baseUrl,
   interactionsPerAddress,
+  brandings,
   sessionLimits,
   logger,
   metrics,
@@ -60,6 +64,7 @@ export const openSignIn = async ({
       passwordProofs,
       finish,
       visitorOf,
+      brandings,
       baseUrl,
       logger,
       metrics,

@@ -5,6 +5,7 @@ import { Writable } from 'node:stream'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
@@ -12,6 +13,7 @@ import { authorizationResponse } from '../../issuer/interaction/authorization-re
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { createBrandings } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
@@ -112,6 +114,8 @@ export const startTestSignIn = async ({
     })
     const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
+    const settings = await createSettings({ database, logger })
+    closings.push(() => settings.close())
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -124,6 +128,7 @@ export const startTestSignIn = async ({
         issuer,
         baseUrl,
         interactionsPerAddress,
+        brandings: createBrandings({ settings, logger }),
         logger,
         metrics: createMetrics(),
       },

@@ -26,8 +26,8 @@ export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean 
   algorithm === 'Argon2id' && digest.startsWith(currentForm)
 
 /**
- * The same password, however a keyboard composes its letters: `é` is one code point or two, and a full-width letter is
- * a letter.
+ * The same password, however a keyboard composes its letters: `é` is one code point or two, and a letter of full width
+ * is a letter.
  */
 export const normalizedPassword = (password: string): string => password.normalize('NFKC')
 
