@@ -8,8 +8,8 @@ export interface PasswordHasher {
   /** Argon2id in PHC form, of the password in NFKC. Throws 503 `server.unavailable` when too many are waiting. */
   hash(password: string): Promise<PasswordDigest>
   /**
-   * Holds a password against a digest of any algorithm, as it was typed and in NFKC: digests from elsewhere, and our own
-   * older ones, are of the text as it was. False when the digest cannot be read. Throws as `hash`.
+   * Holds a password against a digest of any algorithm, as it was typed and in NFKC: digests from elsewhere, and older
+   * ones of ours, are of the text as it was. False when the digest cannot be read. Throws as `hash`.
    */
   verify(password: string, digest: PasswordDigest): Promise<boolean>
 }
