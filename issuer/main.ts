@@ -33,6 +33,8 @@ import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
+import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
@@ -212,6 +214,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   })
   const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
+  const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
+  onStop('breached passwords', () => breached.close())
+  const passwordRules = createPasswordRules({ experience: settings.experience, breached })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -317,6 +322,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     signInPolicy,
     keys,
     passwords,
+    passwordRules,
     events,
     audit,
     settings,

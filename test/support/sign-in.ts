@@ -6,7 +6,7 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { signInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
@@ -16,6 +16,7 @@ import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { createBrandings } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -71,8 +72,6 @@ export interface TestSignIn extends Factories {
   close(): Promise<void>
 }
 
-const experience = signInExperience.schema.parse({})
-
 export const startTestSignIn = async ({
   instances = 1,
   interactionsPerAddress = 0,
@@ -123,6 +122,8 @@ export const startTestSignIn = async ({
     const config = noMessages
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const policy = await createSignInPolicy({ logger, metrics })
+    const settings = await createSettings({ database, logger })
+    closings.push(() => settings.close())
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -132,7 +133,7 @@ export const startTestSignIn = async ({
         hmac,
         messages,
         policy,
-        settings: () => experience,
+        settings: settings.experience,
         now: systemClock,
         passwords,
         audit,
@@ -140,6 +141,7 @@ export const startTestSignIn = async ({
         issuer,
         baseUrl,
         interactionsPerAddress,
+        brandings: createBrandings({ settings, logger }),
         logger,
         metrics,
       },
