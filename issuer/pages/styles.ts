@@ -178,6 +178,7 @@ code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
   main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }
+  .note { padding-inline: 20px; }
   .client + .sign { top: 26px; inset-inline-end: 20px; }
 }
 `
