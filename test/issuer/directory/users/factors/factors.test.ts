@@ -10,6 +10,7 @@ import {
   findPasskey,
   findUserHandle,
   listCredentials,
+  newBackupCodes,
   newTotpSecret,
   newUserHandle,
   plausibleCredentials,
@@ -197,7 +198,6 @@ describe('backup codes', () => {
   })
 
   test('what was shown before it is kept is kept as shown', async () => {
-    const { newBackupCodes } = await import('../../../../../issuer/directory/users/factors/index.ts')
     const codes = newBackupCodes()
     await inTransaction((trx) => first().factors.keepBackupCodes(trx, userId, codes))
     expect(await Promise.all(codes.map((code) => use(code)))).toEqual(codes.map(() => true))

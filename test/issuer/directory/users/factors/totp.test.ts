@@ -58,12 +58,11 @@ describe('codes', () => {
   })
 
   test('a code that two steps share uses the later up, so that it is not good twice', () => {
-    // Found by trying: the codes of this step and of the one after it are the same.
-    let step = 0
-    while (hotp(secret, step) !== hotp(secret, step + 1)) step++
-    const now = at(step * 30)
-    expect(matchingStep(secret, hotp(secret, step), now)).toBe(step + 1)
-  }, 120_000)
+    // Found by trying: the codes of these two steps are the same.
+    const step = 910_737
+    expect(hotp(secret, step + 1)).toBe(hotp(secret, step))
+    expect(matchingStep(secret, hotp(secret, step), at(step * 30))).toBe(step + 1)
+  })
 })
 
 describe('secrets', () => {
