@@ -1,6 +1,6 @@
 /**
- * Examples of Web Authentication Level 3, section 16 (W3C): values as published, in hexadecimal. Relying party and origin
- * are `example.org`; the sections between are of algorithms that are not offered here.
+ * Examples of Web Authentication Level 3, section 16 (W3C): values as published, in hexadecimal. Relying party and
+ * origin are `example.org`; the sections between are of algorithms that are not offered here.
  */
 export interface Vector {
   section: string
