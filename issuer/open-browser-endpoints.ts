@@ -8,6 +8,7 @@ import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
+import type { Captcha } from './captcha/captcha.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
@@ -34,6 +35,7 @@ export interface BrowserDependencies {
   /** To people. */
   messages: Messages
   signInPolicy: SignInPolicy
+  captcha: Captcha
   keys: SigningKeys
   passwords: PasswordHasher
   /** For people who choose one. */

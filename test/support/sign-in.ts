@@ -6,8 +6,12 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
@@ -122,6 +126,9 @@ export const startTestSignIn = async ({
     const config = noMessages
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const policy = await createSignInPolicy({ logger, metrics })
+    const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
+    const breached = await openBreachedPasswords({}, { audit })
+    const passwordRules = createPasswordRules({ experience: settings.experience, breached })
     const settings = await createSettings({ database, logger })
     closings.push(() => settings.close())
     const { interactions, signInEndpoint } = await openSignIn({
@@ -133,6 +140,8 @@ export const startTestSignIn = async ({
         hmac,
         messages,
         policy,
+        captcha,
+        passwordRules,
         settings: settings.experience,
         now: systemClock,
         passwords,

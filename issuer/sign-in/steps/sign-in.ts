@@ -58,6 +58,7 @@ export const signIn: SignInStep<Entered> = {
       invalid_credentials: () => wrong('invalid_credentials'),
       locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
       too_many_requests: () => wrong('too_many_requests', 429),
+      captcha_required: () => wrong('too_many_requests', 429),
     }
     return outcomes[attempt.outcome]()
   },
