@@ -26,7 +26,9 @@ export type UsernameStaged =
   | { outcome: 'staged' | 'taken' | 'over' }
   | { outcome: 'invalid'; violation: UsernameViolation }
 
-/** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it. */
+/**
+ * What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it.
+ */
 export interface Staging {
   username(interaction: Interaction, username: string): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */

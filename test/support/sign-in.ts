@@ -122,6 +122,8 @@ export const startTestSignIn = async ({
     })
     const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
+    const settings = await createSettings({ database, logger })
+    closings.push(() => settings.close())
     const metrics = createMetrics()
     const config = noMessages
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
@@ -129,8 +131,6 @@ export const startTestSignIn = async ({
     const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
     const passwordRules = createPasswordRules({ experience: settings.experience, breached })
-    const settings = await createSettings({ database, logger })
-    closings.push(() => settings.close())
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,

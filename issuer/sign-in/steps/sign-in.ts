@@ -2,7 +2,7 @@ import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { type SignInError, signInPage } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
 
 interface Entered {
