@@ -25,7 +25,7 @@ import {
   lockInteraction,
   voidProofs,
 } from './interaction-store.ts'
-import type { Situation } from './next-step.ts'
+import { newPerson, type Situation } from './next-step.ts'
 import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
 import { authenticating, identifies } from './proofs.ts'
@@ -290,12 +290,13 @@ const authorize = async (
   { client, request }: Interaction,
   session: { id: string; userId: string } | undefined,
 ): Promise<AuthorizationResult> => {
-  const { consent, state } = situation
+  const { consent, state, event } = situation
   const code = session && (await grantCode(trx, { request, client, consent, session }))
   if (session === undefined || code === undefined) throw overtaken
   const { userId } = session
   if (client.isThirdParty) {
-    if (state.consent !== undefined) {
+    const decidedBy = event === 'Register' ? newPerson : userId
+    if (state.consent?.userId === decidedBy) {
       const extended = extendedConsent(situation, state.consent.organizationIds)
       await saveConsent(trx, { ...extended, userId, clientId: client.id })
     } else await useConsent(trx, userId, client.id)

@@ -1,7 +1,8 @@
 import { askedFor, asksForOrganizations } from '../../interaction/consent.ts'
 import { findConsentFacts, findMemberships } from '../../interaction/consent-facts-store.ts'
-import { whoIsIt } from '../../interaction/next-step.ts'
+import { newPerson, type Situation, whoIsIt } from '../../interaction/next-step.ts'
 import { findAccount } from '../../interaction/person-store.ts'
+import { provenAddress } from '../../interaction/required-profile.ts'
 import { consentPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
@@ -10,9 +11,10 @@ import { clientOf, type SignInStep } from './step.ts'
 export const consent: SignInStep<never> = {
   async show(view) {
     const { query, interaction, situation, locale, action, csrf } = view
-    const userId = whoIsIt(situation)
-    const account = userId === undefined ? undefined : await findAccount(query, userId)
-    if (userId === undefined || !account) return undefined
+    const isNew = situation.event === 'Register'
+    const userId = isNew ? newPerson : whoIsIt(situation)
+    const account = isNew ? newAccount(situation) : userId && (await findAccount(query, userId))
+    if (!userId || !account) return undefined
     const asked = askedFor(situation)
     const facts = await findConsentFacts(query, asked)
     const described = new Map(facts.organizationScopes.map((scope) => [scope.name, scope.description]))
@@ -28,7 +30,7 @@ export const consent: SignInStep<never> = {
         name,
         scopes: scopes.map((scope) => ({ name: scope.name, description: scope.description ?? undefined })),
       })),
-      organizations: asksForOrganizations(request) ? await findMemberships(query, userId) : [],
+      organizations: !isNew && asksForOrganizations(request) ? await findMemberships(query, userId) : [],
       redirectHost: hostOf(request.redirectUri),
     })
   },
@@ -50,4 +52,11 @@ export const consent: SignInStep<never> = {
 const hostOf = (redirectUri: string): string => {
   const { host, protocol } = new URL(redirectUri)
   return host || protocol
+}
+
+/** Somebody who has no account yet. */
+const newAccount = ({ proofs, staged: { username } }: Situation) => {
+  const phone = provenAddress(proofs, 'phone')
+  const identifier = provenAddress(proofs, 'email') ?? username ?? (phone === undefined ? '' : `+${phone}`)
+  return { name: identifier, identifier }
 }
