@@ -237,6 +237,8 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       keys,
       algorithm,
       logger,
+      messageConfig,
+      testMessages: messages,
     }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,

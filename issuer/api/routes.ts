@@ -1,5 +1,7 @@
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import type { ConnectorDependencies } from '../connectors/operations.ts'
+import { connectorsRoutes } from '../connectors/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
@@ -32,7 +34,8 @@ export type RouteDependencies = UserDependencies &
   UserSessionDependencies &
   ClaimsRouteDependencies &
   KeyDependencies &
-  IdTokenConfigDependencies
+  IdTokenConfigDependencies &
+  ConnectorDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -56,6 +59,7 @@ const routers = [
   claimsRoutes,
   keysRoutes,
   idTokenConfigRoutes,
+  connectorsRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

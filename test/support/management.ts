@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { noMessages } from '../../deliveries/messages/settings.ts'
 import { eventTypes } from '../../events/catalogue.ts'
 import { createManagementApi } from '../../issuer/api/mount.ts'
 import { issuerRoutes } from '../../issuer/api/routes.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createClientAddress } from '../../issuer/base/client-address.ts'
+import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createIdempotency } from '../../issuer/base/idempotency.ts'
 import { createMutate } from '../../issuer/base/mutate.ts'
 import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
@@ -13,6 +15,7 @@ import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
+import { createMessages } from '../../issuer/messages/messages.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
 import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
 import { createImpersonationPolicy } from '../../issuer/tokens/subject-tokens/impersonation-policy.ts'
@@ -115,6 +118,15 @@ export const startManagement = async (): Promise<ManagementTest> => {
       keys,
       algorithm: 'ES256',
       logger,
+      messageConfig: noMessages,
+      testMessages: createMessages({
+        query: database.query,
+        envelope,
+        hmac: await createHmacs(database, envelope),
+        config: noMessages,
+        baseUrl,
+        events: { wake() {} },
+      }),
     }),
   )
   const app = createManagementApi({

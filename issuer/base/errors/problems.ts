@@ -87,6 +87,12 @@ export const problems = {
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
   'impersonation.denied': [403, 'The impersonation policy refused this.'],
   'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
+  // Messages
+  'connector.not_found': [501, 'No connector sends messages on this channel.'],
+  'connector.invalid_config': [400, 'The configuration of the connector is not valid.'],
+  'connector.target_not_allowed': [422, 'The connector may not lead there.'],
+  'connector.send_failed': [422, 'The message could not be sent.'],
+  'request.message_rate_limited': [429, 'Too many messages were asked for.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
