@@ -65,6 +65,11 @@ const commands: Record<string, Command> = {
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',
     load: async () => (await import('./commands/keys.ts')).keysCommand,
   },
+  messages: {
+    usage: 'messages [--follow]',
+    summary: 'prints the mail and SMS that a service in development would have sent, codes included',
+    load: async () => (await import('./commands/messages.ts')).messagesCommand,
+  },
   describe: {
     usage: 'describe events | asyncapi',
     summary: 'prints the JSON Schema or the AsyncAPI 3 document of all webhook events',

@@ -80,5 +80,9 @@ export const settings = {
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
   login: z.object({ LOGIN_PASSWORD: setting.secret().optional(), LOGIN_CLIENT_SECRET: setting.secret().optional() }),
+  messages: z.object({
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    MESSAGE_OUTBOX: setting.text().optional(),
+  }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

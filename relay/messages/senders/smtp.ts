@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer'
 import type { ConfigOf } from '../../../deliveries/messages/factories.ts'
 import type { AddressGuard } from '../../../platform/http/address-guard.ts'
 import { TargetNotAllowed, type TargetPolicy } from '../../../platform/http/outbound.ts'
-import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from '../sender.ts'
+import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from './sender.ts'
 
 type SmtpConfig = ConfigOf<'simple-mail-transfer-protocol'>
 
