@@ -131,11 +131,14 @@ export const startMessageSending = (options: MessageSendingOptions): MessageSend
         pausedUntil = 0
         return
       }
+      // A server may hold more than this message up.
+      if (result.error === 'timeout') senders.drop(channel)
+      // What was under way together failed together: that is one failure.
+      if (performance.now() < pausedUntil) return
       providerFailures++
       pausedUntil = performance.now() + backOffMs(providerFailures, { first: 500, longest: longestPauseMs })
       if (providerFailures === 1)
         logger.warn({ channel, connector: name, reason: result.error }, 'messages cannot be sent now')
-      if (result.error === 'timeout') senders.drop(channel)
     }
 
     const send = async (message: ClaimedMessage) => {
