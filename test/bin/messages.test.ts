@@ -31,7 +31,6 @@ test('messages of development are printed with their codes, and nothing in them 
   expect(process.output()).toContain('── SignIn by email to ada@example.com, 2026-11-23T00:00:00.000Z')
   expect(process.output()).toContain('It is 123456.')
   expect(process.output()).toContain('a[2Jb')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   expect(process.output()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
 })
 

@@ -185,7 +185,9 @@ test('every binary column of the schema is either encrypted anew or known to hol
 test('what waits to be sent to people, and what sends it, are readable with the new key alone', async () => {
   const connectors = createConnectorStore(before)
   const connector = { id: 'c1', connectorId: 'vonage-sms', config: { apiSecret: 'x' } }
-  await connectors.insert(home.database.query, { ...connector, type: 'Sms', syncProfile: false, metadata: {} })
+  await home.database.transaction((query) =>
+    connectors.insert(query, { ...connector, type: 'Sms', syncProfile: false, metadata: {} }),
+  )
   const content = { to: 'ada@example.com', usage: 'SignIn', variables: {}, locale: 'en', subject: 'Hello', text: 'x' }
   const sealed = sealMessage(before, 'm1', content)
   await insertMessage(home.database.query, { id: 'm1', channel: 'email', type: 'SignIn', sealed, ttl: 600 })
