@@ -1,5 +1,7 @@
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import type { ConnectorDependencies } from '../connectors/operations.ts'
+import { connectorsRoutes } from '../connectors/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
@@ -46,7 +48,8 @@ export type RouteDependencies = UserDependencies &
   OneTimeTokenDependencies &
   LockoutDependencies &
   AssetDependencies &
-  SignInExperienceDependencies
+  SignInExperienceDependencies &
+  ConnectorDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -77,6 +80,7 @@ const routers = [
   assetsRoutes,
   signInExperienceRoutes,
   previewRoutes,
+  connectorsRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

@@ -28,6 +28,8 @@ const fixed = {
   captchaSolutions: 0,
   // Longer than the time in which they count together.
   failingIdentifiers: 3_600_000,
+  // Longer than the longest window.
+  messageCounts: 2 * day,
 }
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>

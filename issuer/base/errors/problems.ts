@@ -121,6 +121,12 @@ export const problems = {
   'sign_in_experiences.asset_not_found': [422, 'There is no such picture.'],
   'asset.type_not_supported': [422, 'This is no picture that pages can show.'],
   'asset.too_large': [413, 'The picture is too large.'],
+  // Messages
+  'connector.not_found': [501, 'No connector sends messages on this channel.'],
+  'connector.invalid_config': [400, 'The configuration of the connector is not valid.'],
+  'connector.target_not_allowed': [422, 'The connector may not lead there.'],
+  'connector.send_failed': [422, 'The message could not be sent.'],
+  'request.message_rate_limited': [429, 'Too many messages were asked for.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
