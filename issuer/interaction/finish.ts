@@ -10,6 +10,7 @@ import { toUser, type User, type UserRow } from '../directory/users/user.ts'
 import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
+import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
@@ -28,7 +29,7 @@ import {
 import { newPerson, type Situation } from './next-step.ts'
 import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, identifies } from './proofs.ts'
+import { authenticating, authenticationBy, identifies, type Proof } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -217,7 +218,8 @@ const signIn = async (
     current,
     event: interaction.event,
     userId,
-    proofs: authenticating(proofs),
+    proofs,
+    authentication: authenticationOf(interaction, proofs),
     keep: state.keep === true,
     limits: shortened(limits, decision?.session),
     visitor,
@@ -248,6 +250,16 @@ const signIn = async (
     became,
   }
 }
+
+/** Who registers has proven no more than what the account begins with. */
+const authenticationOf = ({ event, staged: { password } }: Interaction, proofs: readonly Proof[]) => {
+  if (event !== 'Register') return authenticationBy(authenticating(proofs))
+  const registered = [...proofs.filter(({ purpose }) => purpose === 'register'), ...(password ? [byPassword] : [])]
+  const amr = registered.flatMap((proof) => authenticationBy([proof]).amr)
+  return { amr: [...new Set(amr)], acr: acrs[0] }
+}
+
+const byPassword = { kind: 'password' } as const
 
 /** The rules may end a session earlier than the settings. */
 const shortened = (
