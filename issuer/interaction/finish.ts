@@ -218,7 +218,7 @@ const signIn = async (
     current,
     event: interaction.event,
     userId,
-    proofs,
+    proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
     authentication: authenticationOf(interaction, proofs),
     keep: state.keep === true,
     limits: shortened(limits, decision?.session),
