@@ -251,6 +251,8 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       algorithm,
       settings,
       logger,
+      messageConfig,
+      testMessages: messages,
     }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,

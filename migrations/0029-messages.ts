@@ -32,9 +32,8 @@ CREATE TABLE messages (
   -- The category of the last failure; nothing that a provider said.
   error           text,
   attempts        integer     NOT NULL DEFAULT 0,
+  -- While a relay sends it, when others take it over.
   next_attempt_at timestamptz NOT NULL DEFAULT now(),
-  -- A relay is sending it, until then.
-  claimed_until   timestamptz,
   created_at      timestamptz NOT NULL DEFAULT now(),
   -- It is not sent after that.
   expires_at      timestamptz NOT NULL,
@@ -42,7 +41,7 @@ CREATE TABLE messages (
   CHECK ((state = 'waiting') = (sealed IS NOT NULL)),
   CHECK ((state = 'waiting') = (finished_at IS NULL))
 );
-CREATE INDEX messages_due ON messages (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX messages_due ON messages (channel, next_attempt_at) WHERE state = 'waiting';
 CREATE INDEX messages_by_expiry ON messages (expires_at) WHERE state = 'waiting';
 CREATE INDEX messages_by_end ON messages (finished_at) WHERE state <> 'waiting';
 

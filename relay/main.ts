@@ -22,6 +22,7 @@ import { createLanes } from './lanes.ts'
 import { ledgerFigures } from './ledger/figures-store.ts'
 import type { HookChange } from './ledger/hook-health-store.ts'
 import { removeExpired } from './ledger/retention-store.ts'
+import { startMessageSending } from './messages/messages.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
 import { defaultSchedule } from './retry-schedule.ts'
@@ -54,7 +55,7 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest → lanes → attempts → ledger. Any number of relays share the work; the lanes
+ * Turns events into webhooks: bus → ingest → lanes → attempts → ledger; and sends messages to people. Any number of relays share the work; the lanes
  * of one that dies go to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
@@ -104,6 +105,19 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
 
   const opened = createNotifier({ database, logger, channel: lanesChannel })
   opened.onNotify(lanes.wake)
+  const messages = startMessageSending({
+    config: config.messages,
+    timeoutMs: config.messageTimeoutMs,
+    leaseMs: config.messageLeaseMs,
+    schedule: config.messageRetrySchedule,
+    database,
+    envelope,
+    logger,
+    metrics,
+    random,
+    resolve,
+  })
+  opened.onNotify(messages.wake)
   const ingest = createIngest({ database, logger, metrics: createEventMetrics(metrics), onDeliveries: lanes.wake })
   const consuming = bus.consume(ingest, { signal: stopping.signal })
   const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
@@ -115,9 +129,11 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   return {
     async close() {
       stopping.abort()
+      const messagesEnded = messages.close(graceMs)
       await opened.close()
       await Promise.all([consuming, reconciler.close(), retention, lanes.ended])
       await runner.close(graceMs)
+      await messagesEnded
       await recorder.close()
       await heartbeat.close()
       await agent.close()

@@ -1,5 +1,7 @@
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import type { ConnectorDependencies } from '../connectors/operations.ts'
+import { connectorsRoutes } from '../connectors/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
@@ -40,7 +42,8 @@ export type RouteDependencies = UserDependencies &
   KeyDependencies &
   IdTokenConfigDependencies &
   OneTimeTokenDependencies &
-  LockoutDependencies
+  LockoutDependencies &
+  ConnectorDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -68,6 +71,7 @@ const routers = [
   jitRoutes,
   oneTimeTokensRoutes,
   lockoutRoutes,
+  connectorsRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

@@ -28,6 +28,7 @@ const removals = {
   pushedRequests: removal('pushed_requests', tooOld('expires_at')),
   knownDevices: removal('known_devices', tooOld('last_used_at')),
   signInFailures: removal('sign_in_failures', tooOld('updated_at')),
+  messageCounts: removal('message_counts', tooOld('updated_at')),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),
   idempotency: removal('idempotency_answers', tooOld('created_at')),

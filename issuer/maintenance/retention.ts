@@ -25,6 +25,8 @@ const fixed = {
   knownDevices: 400 * day,
   // Longer than the longest lock.
   signInFailures: 2 * day,
+  // Longer than the longest window.
+  messageCounts: 2 * day,
 }
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>

@@ -1,4 +1,6 @@
 import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
+import { connectorContext } from '../../deliveries/messages/connector-store.ts'
+import { messageContext } from '../../deliveries/messages/message.ts'
 import { type Query, statement } from '../../platform/database/database.ts'
 import { hmacKeyContext } from '../base/hmac-keys-store.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
@@ -64,4 +66,6 @@ export const sealedColumns: readonly SealedColumn[] = [
   ),
   sealedColumn({ table: 'hmac_keys', id: 'purpose', owner: 'purpose', column: 'sealed' }, hmacKeyContext),
   sealedColumn({ table: 'totp_secrets', id: 'id', owner: 'user_id', column: 'sealed' }, totpSecretContext),
+  sealedColumn({ table: 'connectors', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
+  sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
 ]

@@ -84,3 +84,19 @@ export const createMessageLimits =
   }
 
 export type MessageLimits = ReturnType<typeof createMessageLimits>
+
+/** Test-sends, all together and to one recipient: holders of a leaked token cannot flood anybody. */
+const testCounters: readonly Counter[] = [
+  { name: 'tests', most: 60, seconds: 3_600, of: () => [] },
+  { name: 'tests of recipient', most: 10, seconds: 600, of: canonical },
+]
+
+export const createTestLimit =
+  (hmac: Hmac) =>
+  async (query: Query, asked: Asked): Promise<Counted> => {
+    for (const { name, most, seconds, of } of testCounters) {
+      const count = await countMessage(query, hmac('message-limits', name, ...(of(asked) ?? [])), most, seconds)
+      if (count > most) return 'limited'
+    }
+    return 'ok'
+  }

@@ -16,7 +16,7 @@ import type { Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { insertLog } from '../base/audit/log-store.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
-import { type Asked, createMessageLimits } from './limits.ts'
+import { type Asked, createMessageLimits, createTestLimit } from './limits.ts'
 import { render } from './render.ts'
 import { codeSeconds, type MessageType, type MessageVariables, templates } from './templates.ts'
 import { catalogueOf } from './texts/catalogues.ts'
@@ -87,8 +87,8 @@ export interface Messages {
    * within milliseconds of the commit. Throws `VariableRefused` for a code or a link that is none of ours.
    */
   send<Type extends MessageType>(trx: Transaction, message: NewMessage<Type>): Promise<EnqueuedMessage | Refusal>
-  /** A message by a connector that is being tried out, whatever is configured. Not counted. */
-  sendTest(trx: Transaction, test: TestMessage): Promise<{ id: string } | 'invalid_recipient'>
+  /** A message by a connector that is being tried out, whatever is configured. Tests have a limit of their own. */
+  sendTest(trx: Transaction, test: TestMessage): Promise<{ id: string } | 'invalid_recipient' | 'limited'>
   /** What came of a message within so many ms; one that still waits then is given up. */
   outcome(query: Query, id: string, waitMs: number): Promise<MessageOutcome>
 }
@@ -122,6 +122,7 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
   const { envelope, hmac, config, baseUrl, events } = dependencies
   const connectors = createConnectorStore(envelope)
   const count = createMessageLimits(hmac)
+  const countTest = createTestLimit(hmac)
 
   /** Undefined: nothing sends on this channel. */
   const settingsOf = async (query: Query, channel: Channel) => {
@@ -230,6 +231,7 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
     async sendTest(trx, { channel, to: written, locale, connector }) {
       const to = readRecipient(channel, written)
       if (to === undefined) return 'invalid_recipient'
+      if ((await countTest(queryOf(trx), { channel, to })) !== 'ok') return 'limited'
       const variables = { code: '000000', minutes: '10' }
       const { templates: operators } = senderConfig.parse(connector.config)
       const catalogue = catalogueOf(locale)

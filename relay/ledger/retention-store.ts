@@ -37,6 +37,7 @@ const expire = [
     'ledger-expire-test-targets',
     `DELETE FROM test_targets WHERE created_at < now() - $1 * interval '1 millisecond'`,
   ),
+  statement('ledger-expire-messages', `DELETE FROM messages WHERE finished_at < now() - $1 * interval '1 millisecond'`),
 ]
 
 /** Removes what is older than `keepMs`; nothing that is still to be ingested or delivered. One process at a time. */

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { noMessages } from '../../deliveries/messages/settings.ts'
 import { eventTypes } from '../../events/catalogue.ts'
 import { createManagementApi } from '../../issuer/api/mount.ts'
 import { issuerRoutes } from '../../issuer/api/routes.ts'
@@ -15,6 +16,7 @@ import { createEventFeed } from '../../issuer/directory/events/feed.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
+import { createMessages } from '../../issuer/messages/messages.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
 import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
 import { createImpersonationPolicy } from '../../issuer/tokens/subject-tokens/impersonation-policy.ts'
@@ -120,6 +122,15 @@ export const startManagement = async (): Promise<ManagementTest> => {
       algorithm: 'ES256',
       settings,
       logger,
+      messageConfig: noMessages,
+      testMessages: createMessages({
+        query: database.query,
+        envelope,
+        hmac: await createHmacs(database, envelope),
+        config: noMessages,
+        baseUrl,
+        events: { wake() {} },
+      }),
     }),
   )
   const app = createManagementApi({

@@ -159,6 +159,7 @@ const notSealed = [
   'refresh_tokens.successor',
   // Digests by another name.
   'interactions.browser',
+  'message_counts.key',
   'opaque_tokens.personal_access_token',
   'outbox.payload',
   // What browsers are told.

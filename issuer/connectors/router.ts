@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { type Route, route } from '../base/route.ts'
+import { id } from '../base/schemas.ts'
+import {
+  connector,
+  connectorFactory,
+  connectorPatch,
+  newConnector,
+  testBody,
+  toConnector,
+  toFactory,
+} from './connector.ts'
+import { type ConnectorDependencies, connectorOperations } from './operations.ts'
+
+const params = z.object({ id })
+
+export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] => {
+  const connectors = connectorOperations(dependencies)
+  return [
+    route({
+      method: 'GET',
+      path: '/connector-factories',
+      operationId: 'listConnectorFactories',
+      summary: 'Lists the kinds of connectors there are, with the JSON Schema of their configuration.',
+      scope: 'all',
+      status: 200,
+      response: z.array(connectorFactory),
+      handle: async () => ({ body: connectors.factories().map(toFactory) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/connectors',
+      operationId: 'listConnectors',
+      summary: 'Lists connectors, oldest first. Their secrets are masked.',
+      scope: 'all',
+      status: 200,
+      response: z.array(connector),
+      handle: async () => ({ body: (await connectors.list()).map(toConnector) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/connectors',
+      operationId: 'createConnector',
+      summary: 'Creates a connector. One for mail or SMS takes the place of the one before.',
+      scope: 'all',
+      body: newConnector,
+      status: 200,
+      response: connector,
+      problems: ['entity.not_found', 'connector.invalid_config', 'connector.target_not_allowed'],
+      handle: async (context) => ({ body: toConnector(await connectors.create(context, context.body)) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/connectors/:id',
+      operationId: 'getConnector',
+      summary: 'Reads a connector. Its secrets are masked.',
+      scope: 'all',
+      params,
+      status: 200,
+      response: connector,
+      problems: ['entity.not_exists_with_id'],
+      handle: async ({ params: { id: connectorId } }) => ({ body: toConnector(await connectors.get(connectorId)) }),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/connectors/:id',
+      operationId: 'updateConnector',
+      summary: 'Changes a connector; `config` is replaced as a whole, but a secret that is sent back masked stays.',
+      scope: 'all',
+      params,
+      body: connectorPatch,
+      status: 200,
+      response: connector,
+      problems: [
+        'entity.not_found',
+        'entity.not_exists',
+        'entity.invalid_input',
+        'connector.invalid_config',
+        'connector.target_not_allowed',
+      ],
+      handle: async (context) => ({
+        body: toConnector(await connectors.update(context, context.params.id, context.body)),
+      }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/connectors/:id',
+      operationId: 'deleteConnector',
+      summary: 'Deletes a connector.',
+      scope: 'all',
+      params,
+      status: 204,
+      problems: ['entity.not_found'],
+      handle: (context) => connectors.remove(context, context.params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/connectors/:factoryId/test',
+      operationId: 'testConnector',
+      summary: 'Sends a message with a configuration that need not be saved, and waits for what comes of it.',
+      scope: 'all',
+      params: z.object({ factoryId: id }),
+      body: testBody,
+      // Its message is committed while it waits; and an answer of an hour ago says nothing of the provider of now.
+      idempotency: 'none',
+      status: 204,
+      problems: [
+        'entity.not_found',
+        'connector.invalid_config',
+        'connector.target_not_allowed',
+        'connector.send_failed',
+        'request.message_rate_limited',
+      ],
+      handle: (context) => connectors.test(context, context.params.factoryId, context.body),
+    }),
+  ]
+}
