@@ -6,6 +6,7 @@ import { isPlainHttp } from '../platform/http/plain-http.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
+import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
@@ -39,6 +40,8 @@ export interface IssuerConfig {
   retention?: Retention | undefined
   /** Default: `rateLimitDefaults`. */
   rateLimits?: RateLimits | undefined
+  /** Default: `captchaDefaults`. */
+  captcha?: CaptchaSettings | undefined
   /** How scripts of custom claims are run. */
   claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
   /** What sends to people besides connectors; relays hold the same. Default: nothing. */
@@ -84,6 +87,7 @@ const ownSettings = z.object({
   // It is stored as a plain SHA-256, so it must not be guessable.
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
+  ...captchaEnvironment,
   CLAIMS_WORKERS: setting.integer(1, 64).optional(),
   ...claimsFetchSettings,
   ...messageSettings,
@@ -133,6 +137,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       revocations: settings.RETENTION_REVOCATIONS,
       idempotency: settings.RETENTION_IDEMPOTENCY,
     },
+    captcha: captchaSettingsOf(settings),
     rateLimits: {
       failedAuthentications: settings.RATE_LIMIT_FAILED_AUTHENTICATIONS,
       tokens: settings.RATE_LIMIT_TOKENS,

@@ -12,6 +12,7 @@ import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
+import type { SignInShadow } from '../policies/shadow.ts'
 import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
@@ -73,6 +74,8 @@ export interface IssuerOptions {
   now?: Clock
   /** Absent: impersonation is the integrator's decision alone. */
   policies?: { current(): PolicySet }
+  /** Rules about signing in that are asked beside the live ones, and not obeyed. Stays open when the issuer closes. */
+  signInShadow?: Pick<SignInShadow, 'compare'>
 }
 
 export interface RunningIssuer {

@@ -27,6 +27,9 @@ const fixed = {
   signInFailures: 2 * day,
   // Longer than the longest window.
   messageCounts: 2 * day,
+  captchaSolutions: 0,
+  // Longer than the time in which they count together.
+  failingIdentifiers: 3_600_000,
 }
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>

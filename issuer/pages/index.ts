@@ -1,6 +1,7 @@
 /** The pages of signing in: pure functions from what is to be said to a page, in five languages, without JavaScript. */
 export type { PageAccount } from './account.ts'
 export { type Asset, findAsset, sendAsset } from './assets.ts'
+export { type CaptchaField, captchaField } from './captcha.ts'
 export type { PageClient } from './client.ts'
 export { type ConsentPage, consentPage, type PageScope } from './consent.ts'
 export { type ErrorPage, errorPage, type PageProblem } from './error.ts'

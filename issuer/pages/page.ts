@@ -30,8 +30,10 @@ export interface PageParts {
   /** `leaving`: there is one, and the step after it may leave this host. */
   form: keyof typeof formActions
   isError?: boolean | undefined
-  /** The one inline script of a page: its source of CSP, `'sha256-…'`. */
+  /** Where the one script of a page may come from, as CSP says it: `'sha256-…'` of an inline one. */
   scriptSource?: string | undefined
+  /** Whose frames a page may hold: an origin. */
+  frameSource?: string | undefined
   /** Who posts a form to somebody else tells nobody where from. */
   referrerPolicy?: 'no-referrer' | undefined
 }
@@ -45,13 +47,14 @@ export const page = (parts: PageParts): Page => ({
   },
 })
 
-const contentSecurityPolicy = ({ client, form, scriptSource }: PageParts): string => {
+const contentSecurityPolicy = ({ client, form, scriptSource, frameSource }: PageParts): string => {
   const logo = logoOf(client)
   return [
     "default-src 'none'",
     "style-src 'self'",
     `img-src 'self'${logo ? ` ${logo.origin}` : ''}`,
     `script-src ${scriptSource ?? "'none'"}`,
+    frameSource && `frame-src ${frameSource}`,
     "base-uri 'none'",
     formActions[form],
     "frame-ancestors 'none'",

@@ -119,4 +119,9 @@ export const de = translation({
 
   formPost: 'Einen Moment bitte',
   formPostText: 'Ihr Browser macht nicht von selbst weiter. Bitte betätigen Sie die Schaltfläche.',
+
+  captchaWorking: 'Ihr Browser wird geprüft …',
+  captchaWithoutScript:
+    'Ihr Browser führt keine Skripte aus und kann deshalb nicht geprüft werden. Bitte melden Sie sich mit einem Code an, den wir Ihnen per E-Mail senden.',
+  captchaFailed: 'Ihr Browser konnte nicht geprüft werden. Bitte versuchen Sie es noch einmal.',
 })

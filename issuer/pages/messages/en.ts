@@ -113,4 +113,9 @@ export const en = {
 
   formPost: 'One moment, please',
   formPostText: 'Your browser does not go on by itself. Please press the button.',
+
+  captchaWorking: 'Checking your browser…',
+  captchaWithoutScript:
+    'Your browser does not run scripts, so it cannot be checked. Please sign in with a code that we send you by mail.',
+  captchaFailed: 'Your browser could not be checked. Please try again.',
 } as const

@@ -115,4 +115,9 @@ export const es = translation({
 
   formPost: 'Un momento, por favor',
   formPostText: 'Su navegador no continúa por sí solo. Pulse el botón, por favor.',
+
+  captchaWorking: 'Comprobando su navegador…',
+  captchaWithoutScript:
+    'Su navegador no ejecuta scripts y por eso no se puede comprobar. Inicie sesión con un código que le enviamos por correo.',
+  captchaFailed: 'No se pudo comprobar su navegador. Inténtelo de nuevo.',
 })

@@ -116,4 +116,9 @@ export const fr = translation({
 
   formPost: 'Un instant, s’il vous plaît',
   formPostText: 'Votre navigateur ne continue pas de lui-même. Veuillez appuyer sur le bouton.',
+
+  captchaWorking: 'Vérification de votre navigateur…',
+  captchaWithoutScript:
+    'Votre navigateur n’exécute pas de scripts et ne peut donc pas être vérifié. Connectez-vous avec un code que nous vous envoyons par e-mail.',
+  captchaFailed: 'Votre navigateur n’a pas pu être vérifié. Veuillez réessayer.',
 })

@@ -112,4 +112,9 @@ export const ja = translation({
 
   formPost: '少しお待ちください',
   formPostText: 'ブラウザーが自動で移動しません。ボタンを押してください。',
+
+  captchaWorking: 'ブラウザを確認しています…',
+  captchaWithoutScript:
+    'このブラウザではスクリプトが実行されないため、確認できません。メールでお送りするコードでサインインしてください。',
+  captchaFailed: 'ブラウザを確認できませんでした。もう一度お試しください。',
 })

@@ -158,6 +158,7 @@ const notSealed = [
   'interactions.redirect',
   'refresh_tokens.successor',
   // Digests by another name.
+  'failing_identifiers.key',
   'interactions.browser',
   'message_counts.key',
   'opaque_tokens.personal_access_token',
