@@ -9,7 +9,7 @@ import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
-import type { Interaction } from './interaction-store.ts'
+import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
 import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
@@ -174,7 +174,7 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
-      return attempts.attempt(
+      const attempt = await attempts.attempt(
         {
           interaction,
           visitor,
@@ -206,6 +206,8 @@ export const createCodeProofs = ({
           }
         },
       )
+      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
+      return attempt
     },
 
     async waiting(interaction, type, purpose) {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { proofKindNames } from './proofs.ts'
 
 /** What the person decided so far; each decision names what it was about, and counts for nothing else. */
 export const interactionState = z.object({
@@ -12,6 +13,8 @@ export const interactionState = z.object({
   terms: z.boolean().optional(),
   /** A second factor, where that is the person's choice, is not wanted now. */
   skipsMfa: z.boolean().optional(),
+  /** The second factor that the person wants to use, or to add, where there are several. */
+  factor: z.enum(proofKindNames).optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
 })
