@@ -23,6 +23,6 @@ export const openSignIn = async (
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings }),
-    signInEndpoint: createSignInEndpoint({ query, hmac, operations, visitorOf, baseUrl, logger, metrics }),
+    signInEndpoint: createSignInEndpoint({ query, hmac, operations, visitorOf, settings, baseUrl, logger, metrics }),
   }
 }

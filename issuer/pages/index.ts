@@ -2,14 +2,24 @@
 export type { PageAccount } from './account.ts'
 export { type Asset, findAsset, sendAsset } from './assets.ts'
 export { type CaptchaField, captchaField } from './captcha.ts'
+export { type CaptchaError, type CaptchaPage, captchaPage } from './captcha-step.ts'
 export type { PageClient } from './client.ts'
 export { type ConsentPage, consentPage, type PageScope } from './consent.ts'
+export { type EnrolError, type EnrolPage, enrolPage, type NewFactor, type QrPicture } from './enrol.ts'
 export { type ErrorPage, errorPage, type PageProblem } from './error.ts'
+export type { PageFactor } from './factors.ts'
 export { type FinishedPage, finishedPage } from './finished.ts'
 export { type FormPostPage, formPostPage } from './form-post.ts'
 export { type Locale, locales, pickLocale } from './locale.ts'
 export { type LogoutPage, logoutPage, type SignedOutPage, signedOutPage } from './logout.ts'
 export type { Page } from './page.ts'
+export {
+  type AskedFactor,
+  type FactorError,
+  type SecondFactorPage,
+  secondFactorPage,
+} from './second-factor.ts'
 export { type SelectAccountPage, selectAccountPage } from './select-account.ts'
 export { type SendPageOptions, sendPage } from './send-page.ts'
 export { type SignInError, type SignInPage, signInPage } from './sign-in.ts'
+export { type TermsPage, termsPage } from './terms.ts'

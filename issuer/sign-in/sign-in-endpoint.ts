@@ -9,6 +9,7 @@ import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
@@ -40,6 +41,7 @@ export interface SignInEndpointDependencies {
   hmac: Hmac
   operations: InteractionOperations
   visitorOf: VisitorOf
+  settings: () => SignInExperience
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
@@ -80,13 +82,13 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, settings, baseUrl, logger, metrics } = dependencies
   const counter = metrics.counter(
     'surrogate_sign_ins_total',
     'Attempts to sign in by how they were proven and came out.',
     ['proof', 'outcome'],
   )
-  const { origin: ownOrigin, protocol } = new URL(baseUrl)
+  const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
   const visitOf = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<Visit> => {
@@ -121,7 +123,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const tokenFor = (subject: string) => formTokenOf(hmac, placeOf(interaction), { page: step.step, subject })
     const page = await showStep(
       {
-        ...{ query, operations, interaction, visitor, situation, step, locale },
+        ...{ query, operations, interaction, visitor, situation, step, hostname, locale },
+        settings: settings(),
         action: interactionPath(interaction.id),
         csrf: (subject = '') => tokenFor(subject),
       },
@@ -132,8 +135,12 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     send(visit, status, page)
   }
 
-  /** It is over: finished, or its time is. */
-  const showEnd = ({ response, requestId, interaction, locale }: Visit, status?: number) => {
+  /** It is over: finished, or its time is, or something ended it. */
+  const showEnd = (
+    { response, requestId, interaction, locale }: Visit,
+    status?: number,
+    problem: PageProblem = 'expired',
+  ) => {
     const { client, request, isFinished } = interaction
     const told = { name: client.name, logoUri: client.logoUri }
     if (isFinished) {
@@ -142,7 +149,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const [again, home] = [startAgainLink(request), applicationLink(request)]
     const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
     const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
-    send({ response }, status ?? 400, errorPage({ locale, problem: 'expired', requestId, client: told, wayOn }))
+    send({ response }, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
   }
 
   const answer: Readonly<Record<Proceeded['kind'], (visit: Visit, proceeded: Proceeded) => Promise<void> | void>> = {
@@ -175,6 +182,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const { interaction, visitor, locale, request, response } = visit
     return stepOf(token.page).submit({
       ...{ query, operations, interaction, visitor, locale, form, token },
+      settings: settings(),
       request: eventRequestOf(visit, request),
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
@@ -183,6 +191,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
         const now = await findInteraction(query, interaction.id)
         await show({ ...visit, interaction: now ?? interaction }, { status, entered })
       },
+      end: async (problem) => showEnd(visit, 403, problem),
       reload: () => redirectBrowser(response, interactionPath(interaction.id)),
       refuse() {
         throw new Refusal('invalid_form', 400)

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { renderSVG } from 'uqr'
+import { encode, renderSVG } from 'uqr'
 import { fromBase32, toBase32 } from './base32.ts'
 
 /** RFC 6238, with what all authenticator apps know: SHA-1, six digits, a code every 30 s. */
@@ -63,6 +63,13 @@ export const totpUri = ({ issuer, account, secret }: { issuer: string; account: 
 
 /** An `<svg>` element: no script, no style, nothing that is loaded. */
 export const qrSvg = (text: string): string => renderSVG(text, { ecc: 'M', border: 4 })
+
+/** The same as an outline: `path` draws the dark ones of `size` times `size` modules. */
+export const qrPicture = (text: string): { size: number; path: string } => {
+  const { size, data } = encode(text, { ecc: 'M', border: 4 })
+  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
+  return { size, path: dark.join('') }
+}
 
 /** The same for `<img src>`. */
 export const qrDataUrl = (text: string): string =>

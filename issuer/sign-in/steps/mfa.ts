@@ -1,0 +1,120 @@
+import { authenticationCredential } from '../../directory/users/factors/index.ts'
+import type { AttemptOutcome } from '../../interaction/attempts.ts'
+import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
+import { findAccount, personAddress } from '../../interaction/person-store.ts'
+import type { ProofKindName } from '../../interaction/proofs.ts'
+import { type AskedFactor, type FactorError, type PageFactor, secondFactorPage } from '../../pages/index.ts'
+import { onlyValue } from '../read-form.ts'
+import { passkeyAnswer } from './passkey-answer.ts'
+import { addressTypes, sendCode } from './send-code.ts'
+import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
+
+interface Entered {
+  kind: PageFactor
+  error: FactorError
+}
+
+/** That it is the person, by one more factor. */
+export const mfa: SignInStep<Entered> = {
+  async show(view, entered) {
+    const { query, situation, step, locale, action, csrf } = view
+    const userId = situation.person?.id
+    const account = userId === undefined ? undefined : await findAccount(query, userId)
+    if (userId === undefined || !account) return undefined
+    const offered = inOrder(step.options.proofs)
+    const chosen = offered.find((kind) => kind === (entered?.kind ?? situation.state.factor)) ?? offered[0]
+    const asked = chosen && (await askFor[chosen](view, userId, chosen as never))
+    if (!asked) return undefined
+    return secondFactorPage({
+      ...{ locale, action, account, asked },
+      client: clientOf(view),
+      csrf: csrf(userId),
+      others: offered.filter((kind) => kind !== chosen),
+      error: entered?.error,
+    })
+  },
+
+  async submit(answer) {
+    const { query, operations, interaction, visitor, form, token, goOn, reload, refuse } = answer
+    const choice = onlyValue(form, 'choice')
+    if (choice === 'another') return goOn({ account: false })
+    if (choice === 'cancel') return goOn({ isCancelled: true })
+    const { step } = await operations.standingOf(query, interaction, visitor)
+    // The page was about somebody else, or a moment ago.
+    if (step.step !== 'mfa' || token.subject !== interaction.person?.id) return reload()
+    const offered = inOrder(step.options.proofs)
+    const named = (field: string) => offered.find((kind) => kind === onlyValue(form, field))
+    const wanted = named('factor')
+    if (wanted) return goOn({ factor: wanted })
+    const kind = choice === 'passkey' ? offered.find((one) => one === 'passkey') : named('kind')
+    return kind ? await submitFactor(answer, kind, choice) : refuse()
+  },
+}
+
+/** The better first. */
+const inOrder = (kinds: readonly ProofKindName[] = []): PageFactor[] =>
+  secondFactorNames.map((name) => secondFactors[name].proof).filter((kind) => kinds.includes(kind))
+
+const askForCode = async (
+  { query, operations, interaction }: StepView,
+  userId: string,
+  kind: 'email_code' | 'phone_code',
+): Promise<AskedFactor | undefined> => {
+  const type = addressTypes[kind]
+  const waiting = await operations.codes.waiting(interaction, type, 'mfa')
+  const address = await personAddress(query, userId, type)
+  return address === undefined ? undefined : { kind, address, isSent: waiting !== undefined }
+}
+
+type AskFor<Kind> = (view: StepView, userId: string, kind: Kind) => Promise<AskedFactor | undefined>
+
+const askFor: { [Kind in PageFactor]: AskFor<Kind> } = {
+  totp: async (_view, _userId, kind) => ({ kind }),
+  backup_code: async (_view, _userId, kind) => ({ kind }),
+  email_code: askForCode,
+  phone_code: askForCode,
+  async passkey({ operations, interaction, visitor }, _userId, kind) {
+    const request = await operations.passkeys.authentication(interaction, 'mfa', visitor)
+    return request && { kind, ...request }
+  },
+}
+
+const submitFactor = async (answer: StepAnswer<Entered>, kind: PageFactor, choice: string | undefined) => {
+  const { again, reload, count, goOn, end, refuse } = answer
+  if ((kind === 'email_code' || kind === 'phone_code') && choice === 'send') {
+    const error = await sendCode(answer, 'mfa', { type: addressTypes[kind] })
+    if (error === undefined) return reload()
+    return again({ kind, error: error === 'address_invalid' ? 'no_connector' : error }, error === 'limited' ? 429 : 503)
+  }
+  const isMissing = kind !== 'passkey' && (onlyValue(answer.form, 'code') ?? '').trim() === ''
+  if (isMissing) return again({ kind, error: 'missing' })
+  const attempt = await prove(answer, kind)
+  if (!attempt) return refuse()
+  count(kind, attempt.outcome)
+  const wrong = (error: FactorError, status?: number) => again({ kind, error }, status)
+  const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
+    verified: () => goOn(),
+    over: () => goOn(),
+    invalid_credentials: () => wrong(kind === 'passkey' ? 'passkey' : 'wrong'),
+    locked: () => (kind === 'passkey' ? wrong('too_many_requests', 429) : end('factor_locked')),
+    too_many_requests: () => wrong('too_many_requests', 429),
+  }
+  return outcomes[attempt.outcome]()
+}
+
+/** Undefined for what no page of ours sends. */
+const prove = async (answer: StepAnswer<Entered>, kind: PageFactor): Promise<AttemptOutcome | undefined> => {
+  const { operations, interaction, visitor, form } = answer
+  const request = { ...answer.request, status: 400 }
+  const code = onlyValue(form, 'code') ?? ''
+  if (kind === 'passkey') {
+    const shown = passkeyAnswer(answer, authenticationCredential)
+    return shown && operations.passkeys.prove(interaction, visitor, shown, request)
+  }
+  if (kind === 'totp' || kind === 'backup_code')
+    return operations.secondFactors.prove(interaction, visitor, { kind, code }, request)
+  const waiting = await operations.codes.waiting(interaction, addressTypes[kind], 'mfa')
+  // None waits any more: its time, or its tries, are over.
+  if (!waiting) return { outcome: 'invalid_credentials' }
+  return operations.codes.verify(interaction, visitor, { proofId: waiting.proofId, code }, request)
+}
