@@ -75,6 +75,11 @@ const commands: Record<string, Command> = {
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',
     load: async () => (await import('./commands/keys.ts')).keysCommand,
   },
+  passwords: {
+    usage: 'passwords build-filter <list> --out <file> [--false-positives <rate>]',
+    summary: 'makes the file of breached passwords that BREACHED_PASSWORDS_FILE names',
+    load: async () => (await import('./commands/passwords.ts')).passwordsCommand,
+  },
   describe: {
     usage: 'describe events | asyncapi',
     summary: 'prints the JSON Schema or the AsyncAPI 3 document of all webhook events',

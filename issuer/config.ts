@@ -8,6 +8,7 @@ import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
 import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
 
@@ -42,6 +43,8 @@ export interface IssuerConfig {
   rateLimits?: RateLimits | undefined
   /** Default: `captchaDefaults`. */
   captcha?: CaptchaSettings | undefined
+  /** Lists of passwords that were in a breach. Default: none. */
+  breachedPasswords?: BreachedPasswordsOptions | undefined
   /** How scripts of custom claims are run. */
   claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
   /** What sends to people besides connectors; relays hold the same. Default: nothing. */
@@ -88,6 +91,11 @@ const ownSettings = z.object({
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
   ...captchaEnvironment,
+  BREACHED_PASSWORDS_FILE: setting.text().optional(),
+  BREACHED_PASSWORDS_URL: setting
+    .url('https:', 'http:')
+    .refine((url) => !/[?#]|\/$/.test(url), 'must have no query, no fragment and no slash at its end')
+    .optional(),
   CLAIMS_WORKERS: setting.integer(1, 64).optional(),
   ...claimsFetchSettings,
   ...messageSettings,
@@ -144,6 +152,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       tokensPerAddress: settings.RATE_LIMIT_TOKENS_PER_ADDRESS,
       management: settings.RATE_LIMIT_MANAGEMENT,
     },
+    breachedPasswords: { file: settings.BREACHED_PASSWORDS_FILE, url: settings.BREACHED_PASSWORDS_URL },
     claims: {
       workers: settings.CLAIMS_WORKERS,
       fetch: {

@@ -22,6 +22,8 @@ import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
+import { createCaptcha } from './captcha/captcha.ts'
+import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import { claimsFetchDefaults, createClaimsFetch } from './claims/sandbox/outbound-fetch.ts'
@@ -33,6 +35,8 @@ import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
+import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
@@ -195,7 +199,12 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
-  const signInPolicy = await createSignInPolicy({ policies: options.policies, logger, metrics })
+  const signInPolicy = await createSignInPolicy({
+    policies: options.policies,
+    shadow: options.signInShadow,
+    logger,
+    metrics,
+  })
   const claimsScripts = createClaimsScriptStore(envelope)
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
@@ -212,6 +221,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   })
   const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
+  const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
+  onStop('breached passwords', () => breached.close())
+  const passwordRules = createPasswordRules({ experience: settings.experience, breached })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -226,6 +238,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
+  const captchaSettings = config.captcha ?? captchaDefaults
+  const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
+  onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
   const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
   const replayJob = startReplayJob({ database, logger })
@@ -317,8 +332,10 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     hmac,
     messages,
     signInPolicy,
+    captcha,
     keys,
     passwords,
+    passwordRules,
     events,
     audit,
     settings,

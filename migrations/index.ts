@@ -59,9 +59,9 @@ export const migrations: readonly Migration[] = [
   signIn,
   idTokenKeys,
   interactions,
-  registration,
-  signInExperience,
-  factors,
   messages,
+  factors,
+  signInExperience,
+  registration,
   captcha,
 ]

@@ -76,8 +76,12 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const agent = createOutboundAgent({ policy, connections: perHook, maxBodyBytes: maxResponseBytes })
   const targets = createTargets({ query: database.query, secrets: hookSecrets(envelope), logger, freshMs })
   const heartbeat = startHeartbeat({ database, logger, aliveMs, onFreeLanes: () => lanes.wake() })
-  const recorder = createRecorder({ database, logger, giveUpMs: leaseMs, timing: { probeSchedule, random }, onChange })
   const stopping = new AbortController()
+  const timing = { probeSchedule, random }
+  const recorder = createRecorder({
+    ...{ database, logger, giveUpMs: leaseMs, timing, onChange },
+    stopping: stopping.signal,
+  })
   const runner = createLaneRunner({
     query: database.query,
     targets,

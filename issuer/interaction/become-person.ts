@@ -54,7 +54,13 @@ export type BecomePerson = (
 ) => Promise<Became>
 
 export const createBecomePerson =
-  ({ bindings }: { bindings: Bindings }): BecomePerson =>
+  ({
+    bindings,
+    isUsernameCaseSensitive,
+  }: {
+    bindings: Bindings
+    isUsernameCaseSensitive: () => boolean
+  }): BecomePerson =>
   async (trx, { interaction, proofs, userId, recording }) => {
     const { staged, state } = interaction
     const email = provenAddress(proofs, 'email')
@@ -66,6 +72,7 @@ export const createBecomePerson =
         const { username, password, profile } = staged
         const created = await createPerson(recording, {
           ...{ id, username, primaryEmail: email, phone, password },
+          isUsernameCaseSensitive: isUsernameCaseSensitive(),
           ...profileOf(profile),
         })
         if (created.outcome !== 'created') throw new TakenError([takenFields[created.outcome]])

@@ -7,6 +7,7 @@ import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
+import type { CaptchaGate } from './captcha-gate.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
 import { endInteraction, type Interaction } from './interaction-store.ts'
@@ -19,7 +20,9 @@ import type { Visitor } from './visitor.ts'
 export type CodePurpose = ProofPurpose
 export type CodeSent =
   /** Or would have been, if there were somebody to send it to: nobody is told. */
-  { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> } | { outcome: Refusal } | { outcome: 'over' }
+  | { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> }
+  /** `captcha_required`: the test for machines comes first. `over`: the interaction has finished or expired. */
+  | { outcome: Refusal | 'captcha_required' | 'over' }
 
 export interface CodeRequest {
   purpose: CodePurpose
@@ -52,6 +55,7 @@ export interface CodeProofDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   attempts: Attempts
   accountKey: AccountKey
+  captchas: CaptchaGate
   hmac: Hmac
   messages: Messages
   lockout: () => LockoutPolicy
@@ -87,6 +91,7 @@ export const createCodeProofs = ({
   database,
   attempts,
   accountKey,
+  captchas,
   hmac,
   messages,
   lockout,
@@ -122,6 +127,9 @@ export const createCodeProofs = ({
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
       const isDeviceKnown = person?.isDeviceKnown === true
+      // Whoever is known here has been tested already.
+      const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
+      if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
         channel: type === 'email' ? ('email' as const) : ('sms' as const),
         to: canonical,

@@ -1,6 +1,7 @@
 import type { EventRequest } from '../../events/outbox.ts'
 import type { Database, Query } from '../../platform/database/database.ts'
 import { randomToken, uuidv7 } from '../../platform/ids.ts'
+import type { SignInDecision } from '../../policies/sign-in.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
@@ -199,7 +200,7 @@ interface SignedIn {
 const signIn = async (
   finishing: Finishing,
   interaction: Interaction,
-  { session: current, proofs, state }: Situation,
+  { session: current, proofs, state, decision }: Situation,
 ): Promise<SignedIn | undefined> => {
   const { trx, limits, cookies, visitor, request, becomePerson } = finishing
   const known = proofs.find(identifies)?.userId ?? undefined
@@ -218,7 +219,7 @@ const signIn = async (
     userId,
     proofs: authenticating(proofs),
     keep: state.keep === true,
-    limits,
+    limits: shortened(limits, decision?.session),
     visitor,
   })
   if (became.isPasswordNew) await forgetDevices(trx, userId)
@@ -247,6 +248,12 @@ const signIn = async (
     became,
   }
 }
+
+/** The rules may end a session earlier than the settings. */
+const shortened = (
+  { ttl, idleTtl }: SessionLimits,
+  { absolute = ttl, idle = idleTtl }: SignInDecision['session'] = {},
+): SessionLimits => ({ ttl: Math.min(ttl, absolute), idleTtl: Math.min(idleTtl, idle) })
 
 /** It leads to a new password and back to signing in: nobody is signed in by it. */
 const resetPassword = async (finishing: Finishing, interaction: Interaction): Promise<Finished> => {

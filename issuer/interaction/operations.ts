@@ -2,14 +2,18 @@ import type { Database } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { Captcha } from '../captcha/captcha.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
+import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
+import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
 import type { Messages } from '../messages/messages.ts'
 import { createAccountKey } from './account-key.ts'
 import { createAttempts } from './attempts.ts'
 import { createBecomePerson } from './become-person.ts'
 import { createBindings } from './bindings.ts'
+import { type CaptchaGate, createCaptchaGate } from './captcha-gate.ts'
 import { type CodeProofs, createCodeProofs } from './code-proof.ts'
 import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
@@ -35,6 +39,7 @@ export interface InteractionOperations {
   oneTimeTokens: OneTimeTokenProofs
   enrolment: Enrolment
   staging: Staging
+  captchas: CaptchaGate
   finish: Finish
 }
 
@@ -47,6 +52,8 @@ export interface InteractionOperationsDependencies
   messages: Messages
   audit: TokenAudit
   policy: SignInPolicy
+  captcha: Captcha
+  passwordRules: PasswordRules
   settings: () => SignInExperience
   /** Where browsers reach the issuer. */
   baseUrl: string
@@ -61,22 +68,28 @@ export const createInteractionOperations = async ({
   messages,
   audit,
   policy,
+  captcha,
+  passwordRules,
   settings,
   baseUrl,
   now,
   ...finishing
 }: InteractionOperationsDependencies): Promise<InteractionOperations> => {
   const { query } = database
-  const attempts = createAttempts({ database, events: finishing.events, hmac, audit })
+  const captchas = createCaptchaGate({ query, captcha, policy, settings, now })
+  const attempts = createAttempts({ database, events: finishing.events, hmac, audit, captchas })
   const accountKey = createAccountKey({ query, hmac })
   const factors = createFactors({ envelope, hmac })
   const lockout = (): LockoutPolicy => lockoutOf(settings())
   const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
-  const becomePerson = createBecomePerson({ bindings: createBindings({ envelope, factors }) })
+  const becomePerson = createBecomePerson({
+    bindings: createBindings({ envelope, factors }),
+    isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
+  })
   return {
     standingOf,
-    passwords: await createPasswordProofs({ database, attempts, accountKey, passwords, lockout }),
-    codes: createCodeProofs({ database, attempts, accountKey, hmac, messages, lockout, settings }),
+    passwords: await createPasswordProofs({ database, attempts, accountKey, captchas, passwords, lockout }),
+    codes: createCodeProofs({ database, attempts, accountKey, captchas, hmac, messages, lockout, settings }),
     secondFactors: createSecondFactorProofs({ query, attempts, factors, hmac, now }),
     passkeys: createPasskeyProofs({
       ...{ query, attempts, accountKey, factors, envelope, hmac },
@@ -84,7 +97,8 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
-    staging: createStaging({ database, passwords, settings }),
+    staging: createStaging({ database, passwords, passwordRules, settings }),
+    captchas,
     finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
   }
 }

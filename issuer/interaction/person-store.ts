@@ -119,6 +119,10 @@ const account = statement(
 export interface Account {
   name: string
   identifier: string
+  fullName: string | null
+  username: string | null
+  primaryEmail: string | null
+  primaryPhone: string | null
 }
 
 export const findAccount = async (query: Query, userId: string): Promise<Account | undefined> => {
@@ -127,7 +131,7 @@ export const findAccount = async (query: Query, userId: string): Promise<Account
   ])
   if (!row) return undefined
   const identifier = row.primaryEmail ?? row.username ?? (row.primaryPhone === null ? '' : `+${row.primaryPhone}`)
-  return { name: row.name ?? identifier, identifier }
+  return { ...row, name: row.name ?? identifier, identifier, fullName: row.name }
 }
 
 const address = statement(

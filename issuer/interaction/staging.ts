@@ -3,12 +3,17 @@ import { findTaken } from '../directory/people/person-store.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
+import type { PasswordIssue } from '../directory/users/password-policy/check-password.ts'
+import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
+import {
+  checkUsername,
+  readUsernamePolicy,
+  type UsernameViolation,
+} from '../directory/users/registration-rules/username-policy.ts'
 import type { InteractionEventName, Staged } from './interaction-state.ts'
 import { beginEvent, type Interaction, keepStaged } from './interaction-store.ts'
-import { findPassword } from './person-store.ts'
-
-/** Why a password is not taken; see `password-policy`. */
-export type PasswordIssue = { code: string; interpolation?: Record<string, unknown> | undefined }
+import { findAccount, findPassword } from './person-store.ts'
+import { provenAddress } from './required-profile.ts'
 
 export type PasswordStaged =
   | { outcome: 'staged' }
@@ -17,9 +22,13 @@ export type PasswordStaged =
   | { outcome: 'same' }
   | { outcome: 'over' }
 
-export type UsernameStaged = { outcome: 'staged' | 'taken' | 'invalid' | 'over' }
+export type UsernameStaged =
+  | { outcome: 'staged' | 'taken' | 'over' }
+  | { outcome: 'invalid'; violation: UsernameViolation }
 
-/** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it. */
+/**
+ * What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it.
+ */
 export interface Staging {
   username(interaction: Interaction, username: string): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
@@ -32,9 +41,12 @@ export interface Staging {
 export const createStaging = ({
   database: { query },
   passwords,
+  passwordRules,
+  settings,
 }: {
   database: Pick<Database, 'query'>
   passwords: PasswordHasher
+  passwordRules: PasswordRules
   settings: () => SignInExperience
 }): Staging => {
   const keep = async (interaction: Interaction, staged: Staged) =>
@@ -47,13 +59,23 @@ export const createStaging = ({
 
   return {
     async username(interaction, username) {
-      if (!/^[A-Z_a-z]\w{0,127}$/.test(username)) return { outcome: 'invalid' }
-      const taken = await findTaken(query, { username })
+      const policy = readUsernamePolicy(settings().usernamePolicy)
+      const violation = checkUsername(username, policy)
+      if (violation) return { outcome: 'invalid', violation }
+      const taken = await findTaken(query, { username, isUsernameCaseSensitive: policy.caseSensitive })
       return { outcome: taken.username ? 'taken' : await keep(interaction, { username }) }
     },
 
     async password(interaction, password) {
-      const { person } = interaction
+      const { person, staged, proofs } = interaction
+      const account = person && (await findAccount(query, person.id))
+      const issues = await passwordRules.issues(password, {
+        username: staged.username ?? account?.username,
+        email: provenAddress(proofs, 'email') ?? account?.primaryEmail,
+        phone: provenAddress(proofs, 'phone') ?? account?.primaryPhone,
+        name: account?.fullName,
+      })
+      if (issues.length > 0) return { outcome: 'rejected', issues }
       if (person?.hasPassword && (await isSame(person.id, password))) return { outcome: 'same' }
       const { digest } = await passwords.hash(password)
       return { outcome: await keep(interaction, { password: { digest, algorithm: 'Argon2id' } }) }

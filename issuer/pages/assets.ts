@@ -39,16 +39,27 @@ const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset, script].m
 /** By the path of a request, without its query. */
 export const findAsset = (path: string): Asset | undefined => assets.get(path)
 
+export interface SendAssetOptions {
+  /** The address may lead to something else later. */
+  isMutable?: boolean | undefined
+  /** Pages of other origins may show it. */
+  isShared?: boolean | undefined
+}
+
 /** Answers GET and HEAD. */
-export const sendAsset = (response: ServerResponse, { type, content }: Asset): void => {
+export const sendAsset = (
+  response: ServerResponse,
+  { type, content }: Pick<Asset, 'type' | 'content'>,
+  { isMutable = false, isShared = false }: SendAssetOptions = {},
+): void => {
   response.writeHead(200, {
     'Content-Type': type,
     'Content-Length': content.length,
-    'Cache-Control': 'public, max-age=31536000, immutable',
+    'Cache-Control': isMutable ? 'no-store' : 'public, max-age=31536000, immutable',
     'X-Content-Type-Options': 'nosniff',
-    'Cross-Origin-Resource-Policy': 'same-origin',
-    // Opened by itself, an SVG is a document.
-    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    'Cross-Origin-Resource-Policy': isShared ? 'cross-origin' : 'same-origin',
+    // Opened by itself, an SVG is a document: it runs nothing, loads nothing, and belongs to no origin.
+    'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
   })
   response.end(content)
 }

@@ -58,6 +58,7 @@ export const errorPage = ({ locale, problem, requestId, client, value, wayOn }: 
   const [heading, text] = problems[problem]
   return page({
     locale,
+    name: 'error',
     title: say(heading),
     client,
     form: 'none',

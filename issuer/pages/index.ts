@@ -1,6 +1,8 @@
 /** The pages of signing in: pure functions from what is to be said to a page, in five languages, without JavaScript. */
 export type { PageAccount } from './account.ts'
+export { type AssetEndpoint, createAssetEndpoint } from './asset-endpoint.ts'
 export { type Asset, findAsset, sendAsset } from './assets.ts'
+export { type Branding, type Brandings, brandingFrom, createBrandings } from './branding.ts'
 export { type CaptchaField, captchaField } from './captcha.ts'
 export { type CaptchaError, type CaptchaPage, captchaPage } from './captcha-step.ts'
 export type { PageClient } from './client.ts'

@@ -42,6 +42,7 @@ export const signInPage = (options: SignInPage): Page => {
   const isNamed = identifier !== ''
   return page({
     locale,
+    name: 'sign_in',
     client,
     title: say('signIn'),
     form: 'leaving',

@@ -1,7 +1,5 @@
-/** The one stylesheet. Colours meet WCAG 2.2 AA in both themes: 4.5 to 1 for text, 3 to 1 for what can be used. */
-const source = `
-:root {
-  color-scheme: light dark;
+/** The light theme: also in the dark, for operators who have no other. */
+export const light = `
   --page: #f4f5f8;
   --card: #fff;
   --text: #151823;
@@ -18,7 +16,13 @@ const source = `
   --good: #146c43;
   --good-tint: #e9f6ef;
   --shadow: 0 1px 2px rgb(16 20 40 / 6%), 0 12px 40px -8px rgb(16 20 40 / 12%);
-}
+`
+
+/** The one stylesheet. Colours meet WCAG 2.2 AA in both themes: 4.5 to 1 for text, 3 to 1 for what can be used. */
+const source = `
+:root {
+  color-scheme: light dark;
+${light}}
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #0d0f15;
@@ -79,6 +83,11 @@ h2 { font-size: 16px; }
 .lead { margin-top: 8px; color: var(--soft); }
 .lead bdi { color: var(--text); font-weight: 600; }
 .client { display: flex; align-items: center; gap: 12px; margin-bottom: 28px; font-weight: 600; }
+.brand { display: block; margin-bottom: 28px; }
+.brand img { display: block; max-width: 100%; height: auto; max-height: 56px; object-fit: contain; }
+.note { width: 100%; max-width: 432px; padding: 20px 4px 0; color: var(--soft); font-size: 14px; }
+footer { flex-wrap: wrap; justify-content: center; }
+footer a { color: inherit; }
 .logo { flex: none; width: 44px; height: 44px; border-radius: 12px; object-fit: contain; }
 .letter {
   flex: none;
@@ -122,20 +131,20 @@ input[readonly] { background: var(--page); border-color: var(--line); }
 button, .button {
   min-height: 48px;
   padding: 10px 20px;
-  border: 1px solid transparent;
+  border: 1px solid var(--button-edge, transparent);
   border-radius: 10px;
-  background: var(--main);
-  color: var(--on-main);
+  background: var(--button, var(--main));
+  color: var(--on-button, var(--on-main));
   font: inherit;
   font-weight: 600;
   text-align: center;
   text-decoration: none;
   cursor: pointer;
 }
-button:hover, .button:hover { background: var(--main-over); }
+button:hover, .button:hover { background: var(--button-over, var(--main-over)); }
 .quiet { border-color: var(--edge); background: transparent; color: var(--text); }
 .quiet:hover { background: var(--page); }
-.link { min-height: 44px; margin-inline-start: auto; padding: 0 8px; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
+.link { min-height: 44px; margin-inline-start: auto; padding: 0 8px; border-color: transparent; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
 .link:hover { background: var(--tint); }
 :focus-visible { outline: 3px solid var(--main); outline-offset: 2px; }
 .problem:focus { outline: none; }
@@ -169,6 +178,7 @@ code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
   main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }
+  .note { padding-inline: 20px; }
   .client + .sign { top: 26px; inset-inline-end: 20px; }
 }
 `

@@ -20,6 +20,7 @@ import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
+  type Brandings,
   errorPage,
   finishedPage,
   type Locale,
@@ -29,8 +30,8 @@ import {
   sendPage,
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
-import { type FormToken, formTokenOf, readFormToken } from './form-token.ts'
-import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
+import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
+import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 
@@ -42,6 +43,7 @@ export interface SignInEndpointDependencies {
   operations: InteractionOperations
   visitorOf: VisitorOf
   settings: () => SignInExperience
+  brandings: Brandings
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
@@ -82,7 +84,7 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, settings, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics } = dependencies
   const counter = metrics.counter(
     'surrogate_sign_ins_total',
     'Attempts to sign in by how they were proven and came out.',
@@ -110,8 +112,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     return { request, response, requestId, visitor: { ...visitor, browser }, interaction, locale }
   }
 
-  const send = ({ response }: Pick<Visit, 'response'>, status: number, page: Page, headers?: Record<string, string>) =>
-    sendPage(response, status, page, { secure, headers })
+  const send = async ({ response, interaction }: Visit, status: number, page: Page) =>
+    sendPage(response, status, page, { secure, branding: await brandings.of(interaction.client.id) })
 
   /** What is due, or, where nothing is, the way back to the client. */
   const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: unknown } = {}) => {
@@ -132,24 +134,21 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     )
     // The person was deleted between the two reads: whoever looks again sees it.
     if (!page) return redirectBrowser(visit.response, interactionPath(interaction.id))
-    send(visit, status, page)
+    await send(visit, status, page)
   }
 
   /** It is over: finished, or its time is, or something ended it. */
-  const showEnd = (
-    { response, requestId, interaction, locale }: Visit,
-    status?: number,
-    problem: PageProblem = 'expired',
-  ) => {
+  const showEnd = async (visit: Visit, status?: number, problem: PageProblem = 'expired') => {
+    const { requestId, interaction, locale } = visit
     const { client, request, isFinished } = interaction
     const told = { name: client.name, logoUri: client.logoUri }
     if (isFinished) {
-      return send({ response }, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
+      return send(visit, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
     }
     const [again, home] = [startAgainLink(request), applicationLink(request)]
     const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
     const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
-    send({ response }, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
+    await send(visit, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
   }
 
   const answer: Readonly<Record<Proceeded['kind'], (visit: Visit, proceeded: Proceeded) => Promise<void> | void>> = {
@@ -165,7 +164,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     async over(visit) {
       const now = await findInteraction(query, visit.interaction.id)
       if (!now) throw new Refusal('other_browser', 400)
-      showEnd({ ...visit, interaction: now }, now.isFinished ? 403 : 400)
+      await showEnd({ ...visit, interaction: now }, now.isFinished ? 403 : 400)
     },
     client_gone() {
       throw new Refusal('application_unavailable', 400)
@@ -215,7 +214,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (pathOf(request.url) === '/sign-in') throw new Refusal('no_sign_in', 400)
     const visit = await visitOf(request, response, requestId)
     if (visit.interaction.isOpen) await show(visit)
-    else showEnd(visit)
+    else await showEnd(visit)
   }
 
   const methods = new Map([
@@ -235,7 +234,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       if (refusal.status >= 500) logFault(logger, refusal, { requestId }, 'a page could not be shown')
       if (response.headersSent || response.destroyed) return void response.destroy()
       const { problem, status, headers } = refusal
-      sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure })
+      const branding = await brandings.of(undefined)
+      sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure, branding })
     }
   }
 }

@@ -6,8 +6,12 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { signInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
@@ -16,6 +20,7 @@ import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
+import { createBrandings } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -71,8 +76,6 @@ export interface TestSignIn extends Factories {
   close(): Promise<void>
 }
 
-const experience = signInExperience.schema.parse({})
-
 export const startTestSignIn = async ({
   instances = 1,
   interactionsPerAddress = 0,
@@ -119,10 +122,15 @@ export const startTestSignIn = async ({
     })
     const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
+    const settings = await createSettings({ database, logger })
+    closings.push(() => settings.close())
     const metrics = createMetrics()
     const config = noMessages
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const policy = await createSignInPolicy({ logger, metrics })
+    const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
+    const breached = await openBreachedPasswords({}, { audit })
+    const passwordRules = createPasswordRules({ experience: settings.experience, breached })
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -132,7 +140,9 @@ export const startTestSignIn = async ({
         hmac,
         messages,
         policy,
-        settings: () => experience,
+        captcha,
+        passwordRules,
+        settings: settings.experience,
         now: systemClock,
         passwords,
         audit,
@@ -140,6 +150,7 @@ export const startTestSignIn = async ({
         issuer,
         baseUrl,
         interactionsPerAddress,
+        brandings: createBrandings({ settings, logger }),
         logger,
         metrics,
       },

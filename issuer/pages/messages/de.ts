@@ -55,6 +55,10 @@ export const de = translation({
   scopeCustomData: 'Weitere Daten sehen, die zu Ihrem Konto gespeichert sind',
   scopeIdentities: 'Sehen, welche Konten bei anderen Diensten mit Ihrem verknüpft sind',
 
+  terms: 'Nutzungsbedingungen',
+  privacy: 'Datenschutz',
+  support: 'Hilfe',
+
   signOutTitle: 'Abmelden',
   signOutQuestion: 'Möchten Sie sich abmelden?',
   signOutAskedBy: '{application} möchte Sie abmelden.',

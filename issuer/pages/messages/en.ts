@@ -56,6 +56,10 @@ export const en = {
   scopeCustomData: 'See additional data stored with your account',
   scopeIdentities: 'See accounts elsewhere that are linked to yours',
 
+  terms: 'Terms of use',
+  privacy: 'Privacy',
+  support: 'Help',
+
   signOutTitle: 'Sign Out',
   signOutQuestion: 'Do you want to sign out?',
   signOutAskedBy: '{application} asks to sign you out.',

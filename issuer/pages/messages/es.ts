@@ -55,6 +55,10 @@ export const es = translation({
   scopeCustomData: 'Ver datos adicionales guardados con su cuenta',
   scopeIdentities: 'Ver las cuentas externas vinculadas a la suya',
 
+  terms: 'Condiciones de uso',
+  privacy: 'Privacidad',
+  support: 'Ayuda',
+
   signOutTitle: 'Cerrar sesión',
   signOutQuestion: '¿Desea cerrar la sesión?',
   signOutAskedBy: '{application} solicita cerrar su sesión.',

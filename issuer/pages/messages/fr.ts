@@ -55,6 +55,10 @@ export const fr = translation({
   scopeCustomData: 'Voir des données supplémentaires liées à votre compte',
   scopeIdentities: 'Voir les comptes externes associés au vôtre',
 
+  terms: 'Conditions d’utilisation',
+  privacy: 'Confidentialité',
+  support: 'Aide',
+
   signOutTitle: 'Déconnexion',
   signOutQuestion: 'Voulez-vous vous déconnecter\u00a0?',
   signOutAskedBy: '{application} demande à vous déconnecter.',

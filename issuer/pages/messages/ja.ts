@@ -54,6 +54,10 @@ export const ja = translation({
   scopeCustomData: 'アカウントに保存されている追加のデータを見る',
   scopeIdentities: '連携している外部のアカウントを見る',
 
+  terms: '利用規約',
+  privacy: 'プライバシー',
+  support: 'ヘルプ',
+
   signOutTitle: 'サインアウト',
   signOutQuestion: 'サインアウトしますか？',
   signOutAskedBy: '{application} がサインアウトを求めています。',

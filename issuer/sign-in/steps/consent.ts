@@ -3,7 +3,7 @@ import { findConsentFacts, findMemberships } from '../../interaction/consent-fac
 import { whoIsIt } from '../../interaction/next-step.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { consentPage } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
 
 /** What a third-party application may do. */

@@ -4,7 +4,7 @@ import { secondFactorNames, secondFactors } from '../../interaction/person-facts
 import { findAccount, personAddress } from '../../interaction/person-store.ts'
 import type { ProofKindName } from '../../interaction/proofs.ts'
 import { type AskedFactor, type FactorError, type PageFactor, secondFactorPage } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { passkeyAnswer } from './passkey-answer.ts'
 import { addressTypes, sendCode } from './send-code.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'

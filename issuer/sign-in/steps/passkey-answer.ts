@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import type { StepAnswer } from './step.ts'
 
 /** What the script wrote into the form. Undefined when it is none. */

@@ -2,7 +2,7 @@ import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { type SignInError, signInPage } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
 
 interface Entered {
@@ -58,6 +58,7 @@ export const signIn: SignInStep<Entered> = {
       invalid_credentials: () => wrong('invalid_credentials'),
       locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
       too_many_requests: () => wrong('too_many_requests', 429),
+      captcha_required: () => wrong('too_many_requests', 429),
     }
     return outcomes[attempt.outcome]()
   },

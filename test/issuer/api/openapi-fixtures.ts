@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { ManagementTest } from '../../support/management.ts'
 
 /**
@@ -61,6 +62,19 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
   await post(`/organizations/${organization}/applications/${application}/roles`, {
     organizationRoleIds: [machineOrganizationRole],
   })
+
+  const jit = `/organizations/${organization}/jit`
+  await post(`${jit}/email-domains`, { emailDomain: 'example.test' })
+  await post(`${jit}/roles`, { organizationRoleIds: [organizationRole] })
+  await post(`${jit}/sso-connectors`, { ssoConnectorIds: ['connector'] })
+  const email = `link-${nonce}@example.test`
+  const oneTimeToken = await post('/one-time-tokens', { email })
+  const expiring = JSON.stringify({ passwordExpiration: { enabled: true, validPeriodDays: 30 } })
+  await api.database
+    .knex('settings')
+    .insert({ name: signInExperience.name, value: expiring })
+    .onConflict('name')
+    .merge()
 
   const hook = await create('/hooks', { events: ['User.Created'], config: { url: 'https://192.88.98.1/hook' } })
   const entity = { entity_kind: 'user', entity_id: user, version: 1 }
@@ -146,6 +160,10 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/organizations/{id}/users/{userId}/roles/{organizationRoleId}': organizationRole,
       '/organizations/{id}/applications/{applicationId}': application,
       '/organizations/{id}/applications/{applicationId}/roles/{organizationRoleId}': machineOrganizationRole,
+      '/organizations/{id}/jit/email-domains/{emailDomain}': 'example.test',
+      '/organizations/{id}/jit/roles/{organizationRoleId}': organizationRole,
+      '/organizations/{id}/jit/sso-connectors/{ssoConnectorId}': 'connector',
+      '/one-time-tokens/{id}': oneTimeToken.id,
       '/organization-roles/{id}': organizationRole,
       '/organization-roles/{id}/scopes/{organizationScopeId}': organizationScope,
       '/organization-roles/{id}/resource-scopes/{scopeId}': scope,
@@ -164,6 +182,23 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'addRoleUsers /roles/{id}': freeRole,
     },
     members: {
+      ...Object.fromEntries(
+        [
+          'termsOfUseUrl',
+          'privacyPolicyUrl',
+          'supportWebsiteUrl',
+          'unknownSessionRedirectUrl',
+          'logoUrl',
+          'darkLogoUrl',
+          'favicon',
+          'darkFavicon',
+        ].map((link) => [link, 'https://acme.example/']),
+      ),
+      ...Object.fromEntries(['signInPages', 'customCss'].map((cleared) => [cleared, ''])),
+      supportEmail: 'help@example.test',
+      primaryColor: '#123456',
+      darkPrimaryColor: '#abcdef',
+      content: Buffer.from('GIF89a').toString('base64'),
       userId: user,
       actorId: freeUser,
       clientId: application,
@@ -184,6 +219,11 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'addOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
       'replaceOrganizationApplicationRoles organizationRoleIds': [freeMachineOrganizationRole],
       'replaceOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
+      email,
+      token: oneTimeToken.token,
+      status: 'revoked',
+      emailDomain: 'other.test',
+      emailDomains: ['other.test'],
       resource: indicator,
       scopes: ['read:orders'],
       'createPersonalAccessToken scopes': ['read:orders'],
@@ -192,6 +232,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'updateScope name': `name:${nonce}`,
       'createOrganizationScope name': `name:${nonce}`,
       'updateOrganizationScope name': `name:${nonce}`,
+      experience: {},
+      application: {},
       'createApplicationSecret name': 'Second',
       'deletePersonalAccessToken name': 'laptop',
       'createUserMfaVerification secret': 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',

@@ -143,6 +143,9 @@ const otherwise: Record<string, number> = {
   testHook: 503,
 }
 
+/** They are POSTs for the size of what they ask. */
+const changesNothing = new Set(['previewSignIn'])
+
 const pathOf = (operation: Operation, fixtures: Awaited<ReturnType<typeof createFixtures>>) =>
   operation.operationId === 'deleteSigningKey'
     ? '/configs/oidc/private-keys/unknown'
@@ -166,7 +169,7 @@ test('every operation answers valid requests as documented, and every change is 
       requests.deviation(operation, answer) ??
       (answer.status === expected ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`)
     if (found !== undefined) deviations.push(`${operation.operationId}: ${found}`)
-    if (operation.method === 'GET' || answer.status >= 400) continue
+    if (operation.method === 'GET' || answer.status >= 400 || changesNothing.has(operation.operationId)) continue
     const [row] = await api.expect(200, 'GET', `/logs?page_size=1&logKey=Management.${operation.operationId}`)
     const { method, path: noted } = row?.payload ?? {}
     if (method !== operation.method || noted !== path)
