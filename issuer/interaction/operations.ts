@@ -83,7 +83,7 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
-    staging: createStaging({ database, passwords, settings }),
+    staging: createStaging({ database, hmac, passwords, settings }),
     finish: createFinish({ ...finishing, database, standingOf, becomePerson }),
   }
 }

@@ -1,11 +1,18 @@
-import type { Database } from '../../platform/database/database.ts'
+import type { Database, Transaction } from '../../platform/database/database.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { addressKey } from '../base/rate-limits/address-key.ts'
 import { findTaken } from '../directory/people/person-store.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
+import { countMessage } from '../messages/limit-store.ts'
+import type { TakenField } from './become-person.ts'
 import type { InteractionEventName, Staged } from './interaction-state.ts'
-import { beginEvent, type Interaction, keepStaged } from './interaction-store.ts'
+import { beginEvent, type Interaction, keepStaged, releaseStaged } from './interaction-store.ts'
 import { findPassword } from './person-store.ts'
+import { keepProof } from './proof-store.ts'
+import { type IdentifierType, identifies } from './proofs.ts'
+import type { Visitor } from './visitor.ts'
 
 /** Why a password is not taken; see `password-policy`. */
 export type PasswordIssue = { code: string; interpolation?: Record<string, unknown> | undefined }
@@ -17,23 +24,40 @@ export type PasswordStaged =
   | { outcome: 'same' }
   | { outcome: 'over' }
 
-export type UsernameStaged = { outcome: 'staged' | 'taken' | 'invalid' | 'over' }
+export type UsernameStaged = {
+  outcome:
+    | 'staged'
+    | 'taken'
+    | 'invalid'
+    | 'over'
+    /** The address has asked for too many names: so nobody lists whose there are. */
+    | 'too_many_requests'
+}
 
 /** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it. */
 export interface Staging {
-  username(interaction: Interaction, username: string): Promise<UsernameStaged>
+  username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
   password(interaction: Interaction, password: string): Promise<PasswordStaged>
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
+  /** Goes on with a new account for an address that was proven here, and is nobody's. False when there is none. */
+  beginAccount(interaction: Interaction): Promise<boolean>
+  /** Forgets what somebody else has; the page that asks for it again says so. */
+  release(interaction: Interaction, fields: readonly TakenField[]): Promise<void>
 }
 
+/** Of one address, in an hour. */
+const usernames = { most: 20, seconds: 3_600 } as const
+
 export const createStaging = ({
-  database: { query },
+  database: { query, transaction },
+  hmac,
   passwords,
 }: {
-  database: Pick<Database, 'query'>
+  database: Pick<Database, 'query' | 'transaction'>
+  hmac: Hmac
   passwords: PasswordHasher
   settings: () => SignInExperience
 }): Staging => {
@@ -46,8 +70,11 @@ export const createStaging = ({
   }
 
   return {
-    async username(interaction, username) {
+    async username(interaction, username, { origin: { ip } }) {
       if (!/^[A-Z_a-z]\w{0,127}$/.test(username)) return { outcome: 'invalid' }
+      const { most, seconds } = usernames
+      const asked = await countMessage(query, hmac('message-limits', 'user names', addressKey(ip)), most, seconds)
+      if (asked > most) return { outcome: 'too_many_requests' }
       const taken = await findTaken(query, { username })
       return { outcome: taken.username ? 'taken' : await keep(interaction, { username }) }
     },
@@ -62,5 +89,24 @@ export const createStaging = ({
     profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',
 
     begin: (interaction, event, { isAnew = false } = {}) => beginEvent(query, { id: interaction.id, event, isAnew }),
+
+    async beginAccount({ id, proofs }) {
+      const proven = proofs.find((proof) => identifies(proof) && proof.userId === null && proof.data.identifier)
+      if (!proven) return false
+      const { kind, data } = proven
+      const keepProven = async (trx: Transaction) => {
+        await beginEvent(trx, { id, event: 'Register', isAnew: false })
+        return keepProof(trx, { interactionId: id, userId: null, kind, purpose: 'register', data })
+      }
+      return (await transaction(keepProven)) !== undefined
+    },
+
+    async release({ id }, fields) {
+      const [first] = fields.filter(isIdentifier)
+      if (first) await releaseStaged(query, id, fields.filter(isIdentifier), { notice: `${first}_taken` })
+    },
   }
 }
+
+const isIdentifier = (field: TakenField): field is IdentifierType =>
+  field === 'username' || field === 'email' || field === 'phone'
