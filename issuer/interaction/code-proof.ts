@@ -12,7 +12,7 @@ import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
 import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
-import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
+import { beginProof, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
 import { allows, codeKindOf, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
@@ -44,11 +44,24 @@ export interface CodeProofs {
     request: EventRequest,
   ): Promise<AttemptOutcome>
   /** The code that waits to be entered: where it was sent. */
-  waiting(
-    interaction: Interaction,
-    type: 'email' | 'phone',
-    purpose: CodePurpose,
-  ): Promise<{ proofId: string; address: string } | undefined>
+  waiting(interaction: Interaction, type: AddressType, purpose: CodePurpose): Promise<WaitingCode | undefined>
+  /** Ends what waits, or was proven of nobody, for another address; but for one. */
+  withdraw(interaction: Interaction, purpose: CodePurpose, exceptProofId?: string): Promise<void>
+  /** Where codes can be sent to at all. */
+  channels(): Promise<AddressType[]>
+}
+
+export type AddressType = 'email' | 'phone'
+
+export interface WaitingCode {
+  proofId: string
+  type: AddressType
+  /** In its canonical form; a phone number's digits. */
+  address: string
+  /** Seconds since it was sent. */
+  age: number
+  /** It is not the first one to this address. */
+  isAnother: boolean
 }
 
 export interface CodeProofDependencies {
@@ -83,6 +96,9 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
   bind: 'here',
   mfa: 'here',
 }
+
+const addressTypes = ['email', 'phone'] as const
+const channelOf = { email: 'email', phone: 'sms' } as const
 
 const newCode = () => String(randomInt(1_000_000)).padStart(6, '0')
 
@@ -131,7 +147,7 @@ export const createCodeProofs = ({
       const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
-        channel: type === 'email' ? ('email' as const) : ('sms' as const),
+        channel: channelOf[type],
         to: canonical,
         ip: visitor.origin.ip,
         ...(isDeviceKnown && visitor.device !== undefined && { knownDevice: visitor.device }),
@@ -221,7 +237,18 @@ export const createCodeProofs = ({
     async waiting(interaction, type, purpose) {
       const pending = await findPendingProof(query, interaction.id, codeKindOf(type), purpose)
       const address = pending?.data.identifier?.value
-      return pending && address !== undefined ? { proofId: pending.id, address } : undefined
+      if (!pending || address === undefined) return undefined
+      return { proofId: pending.id, type, address, age: pending.age, isAnother: pending.isAnother }
+    },
+
+    withdraw: (interaction, purpose, except) =>
+      withdrawProofs(query, {
+        ...{ interactionId: interaction.id, kinds: addressTypes.map(codeKindOf), purpose, except },
+      }),
+
+    async channels() {
+      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(query, channelOf[type])))
+      return addressTypes.filter((_, index) => isAvailable[index])
     },
   }
 }

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { proofKindNames } from './proofs.ts'
 
+export const interactionNotices = ['password_changed', 'username_taken', 'email_taken', 'phone_taken'] as const
+export type InteractionNotice = (typeof interactionNotices)[number]
+
 /** What the person decided so far; each decision names what it was about, and counts for nothing else. */
 export const interactionState = z.object({
   /** "Keep me signed in". */
@@ -17,6 +20,8 @@ export const interactionState = z.object({
   factor: z.enum(proofKindNames).optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
+  /** What the next page tells: of a reset that succeeded, or of what somebody else has. */
+  notice: z.enum(interactionNotices).optional(),
 })
 export type InteractionState = z.output<typeof interactionState>
 

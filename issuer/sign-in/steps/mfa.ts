@@ -97,6 +97,7 @@ const submitFactor = async (answer: StepAnswer<Entered>, kind: PageFactor, choic
     over: () => goOn(),
     invalid_credentials: () => wrong(kind === 'passkey' ? 'passkey' : 'wrong'),
     locked: () => (kind === 'passkey' ? wrong('too_many_requests', 429) : end('factor_locked')),
+    captcha_required: async () => reload(),
     too_many_requests: () => wrong('too_many_requests', 429),
   }
   return outcomes[attempt.outcome]()
