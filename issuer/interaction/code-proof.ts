@@ -26,7 +26,7 @@ export type CodeSent =
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -86,6 +86,7 @@ const messageTypes: Readonly<
   reset: 'ForgotPassword',
   bind: 'BindNewIdentifier',
   mfa: 'MfaVerification',
+  captcha: 'MfaVerification',
 }
 
 /** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
@@ -95,6 +96,7 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
   register: undefined,
   bind: 'here',
   mfa: 'here',
+  captcha: 'here',
 }
 
 const addressTypes = ['email', 'phone'] as const
@@ -124,6 +126,7 @@ export const createCodeProofs = ({
         return person ? 'tell_owner' : 'send'
       case 'bind':
       case 'mfa':
+      case 'captcha':
         return 'send'
       case 'sign_in':
         return person || allows(settings(), 'Register') ? 'send' : 'nobody'

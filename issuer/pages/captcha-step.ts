@@ -33,6 +33,7 @@ export const captchaPage = (options: CaptchaPage): Page => {
   const masked = address === undefined ? undefined : html`<b>${foreignName(maskedAddress(address), 100)}</b>`
   const send = html`<button class="quiet" name="choice" value="send">${say(isSent ? 'factorSendAgain' : 'factorSend')}</button>`
   return page({
+    name: 'captcha',
     locale,
     client,
     title: say('captchaHeading'),

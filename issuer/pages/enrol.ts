@@ -54,6 +54,7 @@ export const enrolPage = (options: EnrolPage): Page => {
   const problems = error === undefined ? [] : [enrolProblem(say, error)]
   const [title, lead] = headings[setUp.kind]
   return page({
+    name: 'enrol',
     locale,
     client,
     title: say(title),

@@ -37,6 +37,7 @@ export const secondFactorPage = (options: SecondFactorPage): Page => {
   const say = sayIn(locale)
   const problems = error === undefined ? [] : [factorProblem(say, error)]
   return page({
+    name: 'mfa',
     locale,
     client,
     title: say('reauthenticate'),

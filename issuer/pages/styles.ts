@@ -175,6 +175,28 @@ legend { padding: 0; }
 dl { margin-top: 28px; padding-top: 20px; border-top: 1px solid var(--line); }
 dd { margin-bottom: 8px; }
 code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all; }
+.field > .small { margin: 0 0 8px; }
+.code { max-width: 220px; font-size: 22px !important; letter-spacing: .2em; font-variant-numeric: tabular-nums; }
+form + form { margin-top: 12px; }
+details { margin-top: 24px; border-top: 1px solid var(--line); padding-top: 12px; }
+summary { min-height: 44px; padding: 10px 0; color: var(--main); font-weight: 500; cursor: pointer; }
+details form { margin-top: 8px; }
+.factors { display: grid; gap: 12px; }
+.factors button { padding: 12px 16px; text-align: start; }
+.factors b, .factors span { display: block; }
+.factors b { font-weight: 600; }
+.factors span { color: var(--soft); font-weight: 400; font-size: 14px; }
+.qr { display: block; width: 212px; max-width: 100%; margin: 16px auto; border: 1px solid var(--line); border-radius: 12px; background: #fff; }
+.secret { padding: 10px 14px; border-radius: 10px; background: var(--page); text-align: center; }
+.secret code { font-size: 15px; letter-spacing: .04em; }
+.codes { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 8px 16px; margin: 24px 0 0; padding: 20px; border-radius: 12px; background: var(--page); list-style: none; text-align: center; }
+.codes code { font-size: 16px; }
+.links { margin-top: 20px; padding-inline-start: 20px; }
+.links li { padding: 4px 0; }
+a { color: var(--main); text-underline-offset: 3px; }
+.links a, .small a { display: inline-block; padding: 8px 0; }
+@media (scripting: none) { .scripted { display: none; } }
+@media print { button, .client, footer, .account { display: none !important; } body, main { background: #fff; color: #000; box-shadow: none; } }
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
   main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }

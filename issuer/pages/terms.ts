@@ -18,6 +18,7 @@ export interface TermsPage {
 export const termsPage = ({ locale, client, action, csrf, termsOfUse, privacyPolicy }: TermsPage): Page => {
   const say = sayIn(locale)
   return page({
+    name: 'terms',
     locale,
     client,
     title: say('termsHeading'),

@@ -1,12 +1,20 @@
 import type { StepName } from '../../interaction/next-step.ts'
+import { captcha } from './captcha.ts'
 import { consent } from './consent.ts'
+import { enrol } from './enrol.ts'
+import { mfa } from './mfa.ts'
 import { selectAccount } from './select-account.ts'
 import { signIn } from './sign-in.ts'
 import type { SignInStep } from './step.ts'
+import { terms } from './terms.ts'
 
 /** The steps that have a page, each a file. */
 export const steps = {
   sign_in: signIn,
+  mfa,
+  enrol,
+  terms,
+  captcha,
   select_account: selectAccount,
   consent,
   // biome-ignore lint/suspicious/noExplicitAny: each step knows what it shows again.
