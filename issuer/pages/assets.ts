@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { sha256 } from '../../platform/secret.ts'
+import { passkeyScript } from './passkey-script.ts'
 import { styles } from './styles.ts'
 
 /** A file of the pages. Its address has the digest of its content, so it never changes. */
@@ -20,8 +21,9 @@ const mark =
 
 export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
+export const script = asset('passkeys', 'js', 'text/javascript; charset=utf-8', passkeyScript)
 
-const assets = new Map([stylesheet, icon].map((one) => [one.path, one]))
+const assets = new Map([stylesheet, icon, script].map((one) => [one.path, one]))
 
 /** By the path of a request, without its query. */
 export const findAsset = (path: string): Asset | undefined => assets.get(path)

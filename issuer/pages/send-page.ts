@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Page } from './page.ts'
 
-// Passkeys are asked for by our own pages; nothing else that a browser can do is.
+// Passkeys are asked for and made by our own pages; nothing else that a browser can do is.
 const permissionsPolicy = [
   'publickey-credentials-get=(self)',
+  'publickey-credentials-create=(self)',
   ...[
     'accelerometer',
     'autoplay',
@@ -26,7 +27,6 @@ const permissionsPolicy = [
     'otp-credentials',
     'payment',
     'picture-in-picture',
-    'publickey-credentials-create',
     'screen-wake-lock',
     'serial',
     'storage-access',

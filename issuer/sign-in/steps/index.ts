@@ -1,5 +1,9 @@
 import type { StepName } from '../../interaction/next-step.ts'
+import { blocked } from './blocked.ts'
 import { consent } from './consent.ts'
+import { newPassword } from './new-password.ts'
+import { profile, register } from './register.ts'
+import { reset } from './reset.ts'
 import { selectAccount } from './select-account.ts'
 import { signIn } from './sign-in.ts'
 import type { SignInStep } from './step.ts'
@@ -7,8 +11,13 @@ import type { SignInStep } from './step.ts'
 /** The steps that have a page, each a file. */
 export const steps = {
   sign_in: signIn,
+  register,
+  reset,
+  new_password: newPassword,
+  profile,
   select_account: selectAccount,
   consent,
+  blocked,
   // biome-ignore lint/suspicious/noExplicitAny: each step knows what it shows again.
 } satisfies Partial<Record<StepName, SignInStep<any>>>
 
