@@ -161,10 +161,10 @@ const withdraw = statement(
   'proof-withdraw',
   `UPDATE proofs SET consumed_at = now()
    WHERE interaction_id = $1 AND kind = ANY ($2::text[]) AND purpose = $3 AND consumed_at IS NULL AND id <> $4
-     AND (verified_at IS NULL OR user_id IS NULL)`,
+     AND (verified_at IS NULL OR (purpose = 'sign_in' AND user_id IS NULL))`,
 )
 
-/** Ends those of these kinds that wait, and those that name nobody; but for `except`. */
+/** Ends those of these kinds that wait, and what shows who it is but names nobody; but for `except`. */
 export const withdrawProofs = async (
   query: Query,
   asked: { interactionId: string; kinds: readonly ProofKindName[]; purpose: ProofPurpose; except?: string | undefined },

@@ -23,6 +23,7 @@ const mark =
 
 export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
+export const script = asset('passkeys', 'js', 'text/javascript; charset=utf-8', passkeyScript)
 
 /** With its digest as elements name it (Subresource Integrity). */
 const withIntegrity = (name: string, text: string): Asset & { integrity: string } => {
@@ -31,8 +32,6 @@ const withIntegrity = (name: string, text: string): Asset & { integrity: string 
 }
 
 export const captchaAsset = withIntegrity('captcha', captchaScript)
-/** The one of passkeys. */
-export const script = withIntegrity('passkeys', passkeyScript)
 
 const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset, script].map((one) => [one.path, one]))
 

@@ -11,7 +11,14 @@ import { type Page, page } from './page.ts'
 import { passkeyForm, passkeyScriptSource } from './passkey-form.ts'
 import { type Say, sayIn } from './say.ts'
 
-export type FactorError = 'missing' | 'wrong' | 'too_many_requests' | 'limited' | 'no_connector' | 'passkey'
+export type FactorError =
+  | 'missing'
+  | 'wrong'
+  | 'too_many_requests'
+  | 'code_too_soon'
+  | 'code_limited'
+  | 'code_unavailable'
+  | 'passkey'
 
 /** The factor that is asked for, and what its page needs. */
 export type AskedFactor =
@@ -155,8 +162,9 @@ const messages = {
   missing: ['factorCodeMissing', 'code'],
   wrong: ['factorCodeWrong', 'code'],
   too_many_requests: ['tooManyRequestsForNow', undefined],
-  limited: ['factorSendLimited', undefined],
-  no_connector: ['factorSendUnavailable', undefined],
+  code_too_soon: ['codeTooSoon', undefined],
+  code_limited: ['factorSendLimited', undefined],
+  code_unavailable: ['factorSendUnavailable', undefined],
   passkey: ['factorPasskeyFailed', undefined],
 } as const satisfies Record<FactorError, readonly [message: MessageKey, field: string | undefined]>
 

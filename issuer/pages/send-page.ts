@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Branding } from './branding.ts'
 import type { Page } from './page.ts'
 
-// Passkeys are asked for, and made, by our own pages; nothing else that a browser can do is.
+// Passkeys are asked for and made by our own pages; nothing else that a browser can do is.
 const permissionsPolicy = [
   'publickey-credentials-get=(self)',
   'publickey-credentials-create=(self)',

@@ -14,7 +14,7 @@ import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import type { Step, StepName } from '../interaction/next-step.ts'
+import type { StepName } from '../interaction/next-step.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
@@ -116,25 +116,25 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     sendPage(response, status, page, { secure, branding: await brandings.of(interaction.client.id) })
 
   /** What is due, or, where nothing is, the way back to the client. */
-  const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: unknown } = {}) => {
-    const { interaction, locale, visitor } = visit
+  const show = async (visit: Visit, again?: { status: number; page: StepName; entered: unknown }) => {
+    const { interaction, locale, visitor, requestId } = visit
     const { situation, step } = await operations.standingOf(query, interaction, visitor)
     if (step.step === 'done' || step.step === 'denied') return goOn(visit)
-    if (step.step === 'blocked') throw new Refusal(problemOf(step), 403)
-    const { show: showStep } = stepOf(step.step)
+    const { show: showStep, status = 200 } = stepOf(step.step)
     const tokenFor = (subject: string) => formTokenOf(hmac, placeOf(interaction), { page: step.step, subject })
     const page = await showStep(
       {
-        ...{ query, operations, interaction, visitor, situation, step, hostname, locale },
+        ...{ query, operations, interaction, visitor, situation, step, hostname, locale, requestId },
         settings: settings(),
         action: interactionPath(interaction.id),
         csrf: (subject = '') => tokenFor(subject),
       },
-      entered,
+      // What was entered on another page is of no use on this one.
+      again?.page === step.step ? again.entered : undefined,
     )
     // The person was deleted between the two reads: whoever looks again sees it.
     if (!page) return redirectBrowser(visit.response, interactionPath(interaction.id))
-    await send(visit, status, page)
+    await send(visit, again?.status ?? status, page)
   }
 
   /** It is over: finished, or its time is, or something ended it. */
@@ -160,7 +160,10 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     // Post, redirect, get: reloading the next page sends nothing again.
     page: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
     reset: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
-    taken: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
+    async taken({ response, interaction }, proceeded) {
+      if (proceeded.kind === 'taken') await operations.staging.release(interaction, proceeded.fields)
+      redirectBrowser(response, interactionPath(interaction.id))
+    },
     async over(visit) {
       const now = await findInteraction(query, visit.interaction.id)
       if (!now) throw new Refusal('other_browser', 400)
@@ -183,12 +186,16 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       ...{ query, operations, interaction, visitor, locale, form, token },
       settings: settings(),
       request: eventRequestOf(visit, request),
+      async due() {
+        const standing = await operations.standingOf(query, interaction, visitor)
+        return standing.step.step === token.page ? standing : undefined
+      },
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
       async again(entered, status = 400) {
         // What the answer was about may have changed it.
         const now = await findInteraction(query, interaction.id)
-        await show({ ...visit, interaction: now ?? interaction }, { status, entered })
+        await show({ ...visit, interaction: now ?? interaction }, { status, page: token.page, entered })
       },
       end: async (problem) => showEnd(visit, 403, problem),
       reload: () => redirectBrowser(response, interactionPath(interaction.id)),
@@ -246,9 +253,6 @@ const stepOf = (name: StepName): SignInStep<unknown> => {
   if (!step) throw new Refusal('invalid_form', 400)
   return step
 }
-
-const problemOf = ({ reasons }: Step): PageProblem =>
-  reasons.includes('user_suspended') ? 'user_suspended' : 'access_denied'
 
 const pathOf = (url = '/'): string => url.split('?', 1)[0] ?? url
 

@@ -3,8 +3,8 @@ import { personAddress } from '../../interaction/person-store.ts'
 import { type CaptchaError, captchaPage } from '../../pages/index.ts'
 import { takeCaptcha } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { sendCode } from './send-code.ts'
-import { clientOf, type SignInStep } from './step.ts'
+import { sendCode, statusOf } from './codes.ts'
+import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
 interface Entered {
   error: CaptchaError
@@ -31,9 +31,8 @@ export const captcha: SignInStep<Entered> = {
     const choice = onlyValue(form, 'choice')
     if (choice === 'cancel') return goOn({ isCancelled: true })
     if (choice === 'send') {
-      const error = await sendCode(answer, 'captcha', { type: 'email' })
-      if (error === undefined) return reload()
-      return again({ error: error === 'limited' ? error : 'no_connector' }, error === 'limited' ? 429 : 503)
+      const sent = await sendCode(answer as StepAnswer<never>, 'captcha', { type: 'email' })
+      return sent === 'sent' || sent === 'over' ? reload() : again({ error: sent }, statusOf(sent))
     }
     if (choice === 'solved') {
       const taken = await takeCaptcha(answer)

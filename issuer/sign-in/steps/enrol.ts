@@ -3,9 +3,9 @@ import { readIdentifier } from '../../interaction/identifier.ts'
 import { type SecondFactor, secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { type EnrolError, enrolPage, type PageFactor } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { type Editing, newFactor } from './enrol/new-factor.ts'
-import { passkeyAnswer } from './passkey-answer.ts'
-import { addressTypes, sendCode } from './send-code.ts'
+import { sendCode, statusOf } from './codes.ts'
+import { addressTypes, type Editing, newFactor } from './enrol/new-factor.ts'
+import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
 interface Entered extends Editing {
@@ -36,12 +36,13 @@ export const enrol: SignInStep<Entered> = {
   },
 
   async submit(answer) {
-    const { query, operations, interaction, visitor, form, token, goOn, reload, refuse } = answer
+    const { form, token, goOn, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'cancel') return goOn({ isCancelled: true })
-    const { step, situation } = await operations.standingOf(query, interaction, visitor)
+    const due = await answer.due()
     // The page was about somebody else, or a moment ago: nobody gets a factor before the others are proven.
-    if (step.step !== 'enrol' || token.subject !== subjectOf(situation.person)) return reload()
+    if (!due || token.subject !== subjectOf(due.situation.person)) return reload()
+    const { step } = due
     if (choice === 'skip') return step.options.isSkippable ? goOn({ skipsMfa: true }) : refuse()
     if (choice === 'back') return goOn({ factor: null })
     const offered = inOrder(step.options.factors)
@@ -75,8 +76,8 @@ const submitAddress: Submit<'email_code' | 'phone_code'> = async (answer, choice
     if (entered.trim() === '') return again({ kind, error: 'address_missing' })
     const identifier = readIdentifier(entered)
     if (identifier?.type !== type) return again({ kind, entered, error: 'address_invalid' })
-    const error = await sendCode(answer, 'bind', identifier)
-    return error === undefined ? reload() : again({ kind, entered, error }, error === 'limited' ? 429 : 400)
+    const sent = await sendCode(answer as StepAnswer<never>, 'bind', identifier)
+    return sent === 'sent' || sent === 'over' ? reload() : again({ kind, entered, error: sent }, statusOf(sent))
   }
   if (choice !== 'verify') return refuse()
   const code = onlyValue(form, 'code') ?? ''

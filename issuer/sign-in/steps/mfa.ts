@@ -1,12 +1,11 @@
-import { authenticationCredential } from '../../directory/users/factors/index.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { findAccount, personAddress } from '../../interaction/person-store.ts'
 import type { ProofKindName } from '../../interaction/proofs.ts'
 import { type AskedFactor, type FactorError, type PageFactor, secondFactorPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { passkeyAnswer } from './passkey-answer.ts'
-import { addressTypes, sendCode } from './send-code.ts'
+import { resendSeconds, type Sent, sendCode, statusOf } from './codes.ts'
+import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
 interface Entered {
@@ -35,14 +34,14 @@ export const mfa: SignInStep<Entered> = {
   },
 
   async submit(answer) {
-    const { query, operations, interaction, visitor, form, token, goOn, reload, refuse } = answer
+    const { interaction, form, token, goOn, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'another') return goOn({ account: false })
     if (choice === 'cancel') return goOn({ isCancelled: true })
-    const { step } = await operations.standingOf(query, interaction, visitor)
+    const due = await answer.due()
     // The page was about somebody else, or a moment ago.
-    if (step.step !== 'mfa' || token.subject !== interaction.person?.id) return reload()
-    const offered = inOrder(step.options.proofs)
+    if (!due || token.subject !== interaction.person?.id) return reload()
+    const offered = inOrder(due.step.options.proofs)
     const named = (field: string) => offered.find((kind) => kind === onlyValue(form, field))
     const wanted = named('factor')
     if (wanted) return goOn({ factor: wanted })
@@ -54,6 +53,8 @@ export const mfa: SignInStep<Entered> = {
 /** The better first. */
 const inOrder = (kinds: readonly ProofKindName[] = []): PageFactor[] =>
   secondFactorNames.map((name) => secondFactors[name].proof).filter((kind) => kinds.includes(kind))
+
+const addressTypes = { email_code: 'email', phone_code: 'phone' } as const
 
 const askForCode = async (
   { query, operations, interaction }: StepView,
@@ -79,43 +80,53 @@ const askFor: { [Kind in PageFactor]: AskFor<Kind> } = {
   },
 }
 
+const sendAgain = async (
+  answer: StepAnswer<Entered>,
+  kind: keyof typeof addressTypes,
+): Promise<Sent | 'code_too_soon'> => {
+  const type = addressTypes[kind]
+  const waiting = await answer.operations.codes.waiting(answer.interaction, type, 'mfa')
+  if (waiting && waiting.age < resendSeconds) return 'code_too_soon'
+  return sendCode(answer as StepAnswer<never>, 'mfa', { type })
+}
+
 const submitFactor = async (answer: StepAnswer<Entered>, kind: PageFactor, choice: string | undefined) => {
   const { again, reload, count, goOn, end, refuse } = answer
   if ((kind === 'email_code' || kind === 'phone_code') && choice === 'send') {
-    const error = await sendCode(answer, 'mfa', { type: addressTypes[kind] })
-    if (error === undefined) return reload()
-    return again({ kind, error: error === 'address_invalid' ? 'no_connector' : error }, error === 'limited' ? 429 : 503)
+    const sent = await sendAgain(answer, kind)
+    if (sent === 'sent' || sent === 'over') return reload()
+    return again({ kind, error: sent }, sent === 'code_too_soon' ? 429 : statusOf(sent))
   }
   const isMissing = kind !== 'passkey' && (onlyValue(answer.form, 'code') ?? '').trim() === ''
   if (isMissing) return again({ kind, error: 'missing' })
-  const attempt = await prove(answer, kind)
-  if (!attempt) return refuse()
-  count(kind, attempt.outcome)
+  const outcome = await prove(answer, kind)
+  if (!outcome) return refuse()
+  if (kind !== 'passkey') count(kind, outcome)
   const wrong = (error: FactorError, status?: number) => again({ kind, error }, status)
   const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
     verified: () => goOn(),
     over: () => goOn(),
     invalid_credentials: () => wrong(kind === 'passkey' ? 'passkey' : 'wrong'),
     locked: () => (kind === 'passkey' ? wrong('too_many_requests', 429) : end('factor_locked')),
-    captcha_required: async () => reload(),
     too_many_requests: () => wrong('too_many_requests', 429),
+    captcha_required: async () => reload(),
   }
-  return outcomes[attempt.outcome]()
+  return outcomes[outcome]()
 }
 
 /** Undefined for what no page of ours sends. */
-const prove = async (answer: StepAnswer<Entered>, kind: PageFactor): Promise<AttemptOutcome | undefined> => {
+const prove = async (answer: StepAnswer<Entered>, kind: PageFactor): Promise<AttemptOutcome['outcome'] | undefined> => {
   const { operations, interaction, visitor, form } = answer
+  if (kind === 'passkey') return provePasskey(answer)
   const request = { ...answer.request, status: 400 }
   const code = onlyValue(form, 'code') ?? ''
-  if (kind === 'passkey') {
-    const shown = passkeyAnswer(answer, authenticationCredential)
-    return shown && operations.passkeys.prove(interaction, visitor, shown, request)
+  if (kind === 'totp' || kind === 'backup_code') {
+    const attempt = await operations.secondFactors.prove(interaction, visitor, { kind, code }, request)
+    return attempt.outcome
   }
-  if (kind === 'totp' || kind === 'backup_code')
-    return operations.secondFactors.prove(interaction, visitor, { kind, code }, request)
   const waiting = await operations.codes.waiting(interaction, addressTypes[kind], 'mfa')
   // None waits any more: its time, or its tries, are over.
-  if (!waiting) return { outcome: 'invalid_credentials' }
-  return operations.codes.verify(interaction, visitor, { proofId: waiting.proofId, code }, request)
+  if (!waiting) return 'invalid_credentials'
+  const tried = { proofId: waiting.proofId, code }
+  return (await operations.codes.verify(interaction, visitor, tried, request)).outcome
 }

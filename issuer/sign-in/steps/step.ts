@@ -5,6 +5,7 @@ import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { Situation, Step } from '../../interaction/next-step.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
+import type { Standing } from '../../interaction/standing.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { Locale, Page, PageProblem } from '../../pages/index.ts'
 import type { FormToken } from '../forms/form-token.ts'
@@ -22,6 +23,7 @@ export interface StepView {
   /** Where browsers reach the issuer, without scheme and port. */
   hostname: string
   locale: Locale
+  requestId: string
   /** Where its forms are sent. */
   action: string
   /** The CSRF value of a form of this page. `subject`: whom it is about. */
@@ -40,6 +42,8 @@ export interface StepAnswer<Entered> {
   token: FormToken
   /** What events and the audit tell of this request. */
   request: EventRequest
+  /** What is due, if that is still the page on which the form stood. */
+  due(): Promise<Standing | undefined>
   /** Notes what came of an attempt to prove something. */
   count(proof: string, outcome: string): void
   /** Keeps what was decided, and shows what is due then. */
@@ -59,9 +63,22 @@ export interface SignInStep<Entered> {
   /** Undefined when there is nobody any more whom the page is about. */
   show(view: StepView, entered?: Entered): Promise<Page | undefined>
   submit(answer: StepAnswer<Entered>): Promise<void>
+  /** Of the page, when nothing was wrong with a form. Default 200. */
+  status?: number
 }
 
 export const clientOf = ({ interaction: { client } }: Pick<StepView, 'interaction'>) => ({
   name: client.name,
   logoUri: client.logoUri,
 })
+
+/** What the pages of all steps have. */
+export const pageOf = (view: StepView) => ({
+  locale: view.locale,
+  client: clientOf(view),
+  action: view.action,
+  csrf: view.csrf(),
+})
+
+/** Of a password, in bytes of UTF-8. */
+export const maxPasswordBytes = 1_024

@@ -2,7 +2,6 @@ import { qrPicture } from '../../../directory/users/factors/index.ts'
 import { findAccount } from '../../../interaction/person-store.ts'
 import { provenAddress } from '../../../interaction/required-profile.ts'
 import type { NewFactor, PageFactor } from '../../../pages/index.ts'
-import { addressTypes } from '../send-code.ts'
 import type { StepView } from '../step.ts'
 
 /** What was entered before, to be shown again. */
@@ -19,6 +18,9 @@ export const newFactor = (
   kind: PageFactor,
   editing: Editing | undefined,
 ): Promise<NewFactor | undefined> => begin[kind](view, kind as never, editing)
+
+/** The kind of address that a code goes to. */
+export const addressTypes = { email_code: 'email', phone_code: 'phone' } as const
 
 type Begin<Kind> = (view: StepView, kind: Kind, editing: Editing | undefined) => Promise<NewFactor | undefined>
 
