@@ -171,7 +171,7 @@ ${factors.every((factor) => factor === 'passkey') && html`<noscript><p class="me
       html`<input type="hidden" name="kind" value="totp">
 <input type="hidden" name="proofId" value="${proofId}">
 <p>${say('enrolTotpScan')}</p>
-<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${say('enrolTotpPicture')}" shape-rendering="crispEdges"><path d="${path}"/></svg>
+<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${say('enrolTotpPicture')}" shape-rendering="crispEdges"><path d="${path}" stroke="#000"/></svg>
 <p class="small">${say('enrolTotpSecret')}</p>
 <p class="secret"><code>${inGroups(secret)}</code></p>
 <p class="small"><a href="${uri}">${say('enrolTotpOpen')}</a></p>
@@ -185,6 +185,7 @@ ${codeField({ label: say('enrolTotpConfirm'), problems })}
 ${passkeyForm({
   ...{ action, csrf, proofId, options },
   kind: 'create',
+  isSecond: true,
   label: say('enrolPasskeyMake'),
   failed: say('factorPasskeyFailed'),
 })}`,

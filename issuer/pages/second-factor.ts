@@ -144,6 +144,7 @@ const asking: { [Kind in PageFactor]: Asking<Kind> } = {
 ${passkeyForm({
   ...{ action: around.action, csrf: around.csrf, proofId, options },
   kind: 'get',
+  isSecond: true,
   label: say('factorPasskeyUse'),
   failed: say('factorPasskeyFailed'),
 })}

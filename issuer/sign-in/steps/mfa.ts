@@ -1,8 +1,14 @@
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { findAccount, personAddress } from '../../interaction/person-store.ts'
-import type { ProofKindName } from '../../interaction/proofs.ts'
-import { type AskedFactor, type FactorError, type PageFactor, secondFactorPage } from '../../pages/index.ts'
+import { identifies, type ProofKindName } from '../../interaction/proofs.ts'
+import {
+  type AskedFactor,
+  type FactorError,
+  type PageAccount,
+  type PageFactor,
+  secondFactorPage,
+} from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { resendSeconds, type Sent, sendCode, statusOf } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
@@ -16,10 +22,10 @@ interface Entered {
 /** That it is the person, by one more factor. */
 export const mfa: SignInStep<Entered> = {
   async show(view, entered) {
-    const { query, situation, step, locale, action, csrf } = view
+    const { situation, step, locale, action, csrf } = view
     const userId = situation.person?.id
-    const account = userId === undefined ? undefined : await findAccount(query, userId)
-    if (userId === undefined || !account) return undefined
+    if (userId === undefined) return undefined
+    const account = await enteredBy(view, userId)
     const offered = inOrder(step.options.proofs)
     const chosen = offered.find((kind) => kind === (entered?.kind ?? situation.state.factor)) ?? offered[0]
     const asked = chosen && (await askFor[chosen](view, userId, chosen as never))
@@ -48,6 +54,16 @@ export const mfa: SignInStep<Entered> = {
     const kind = choice === 'passkey' ? offered.find((one) => one === 'passkey') : named('kind')
     return kind ? await submitFactor(answer, kind, choice) : refuse()
   },
+}
+
+/**
+ * By what the person began to sign in: not by name or by an address that was not entered, which are not for somebody
+ * who has the password alone.
+ */
+const enteredBy = async ({ query, situation: { proofs } }: StepView, userId: string): Promise<PageAccount> => {
+  const { type, value } = proofs.find(identifies)?.data.identifier ?? {}
+  if (value === undefined) return { name: '', identifier: (await findAccount(query, userId))?.name ?? '' }
+  return { name: '', identifier: type === 'phone' ? `+${value}` : value }
 }
 
 /** The better first. */

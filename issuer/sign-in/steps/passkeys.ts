@@ -34,7 +34,8 @@ export const provePasskey = async ({
 > => {
   const shown = passkeyAnswer({ form }, authenticationCredential)
   if (!shown) return undefined
-  const answer = { ...shown, keep: onlyValue(form, 'keep') === 'yes' }
+  const keep = onlyValue(form, 'keep')
+  const answer = { ...shown, ...(keep !== undefined && { keep: keep === 'yes' }) }
   const { outcome } = await operations.passkeys.prove(interaction, visitor, answer, { ...request, status: 400 })
   count('passkey', outcome)
   return outcome

@@ -64,11 +64,14 @@ export const totpUri = ({ issuer, account, secret }: { issuer: string; account: 
 /** An `<svg>` element: no script, no style, nothing that is loaded. */
 export const qrSvg = (text: string): string => renderSVG(text, { ecc: 'M', border: 4 })
 
-/** The same as an outline: `path` draws the dark ones of `size` times `size` modules. */
+/** The same as lines of width 1: `path` draws the dark ones of `size` times `size` modules. */
 export const qrPicture = (text: string): { size: number; path: string } => {
   const { size, data } = encode(text, { ecc: 'M', border: 4 })
-  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
-  return { size, path: dark.join('') }
+  const lines = data.flatMap((row, y) => {
+    const modules = row.map((isDark) => (isDark ? '#' : ' ')).join('')
+    return [...modules.matchAll(/#+/g)].map(({ index, 0: dark }) => `M${index} ${y}.5h${dark.length}`)
+  })
+  return { size, path: lines.join('') }
 }
 
 /** The same for `<img src>`. */
