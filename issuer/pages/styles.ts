@@ -186,6 +186,9 @@ dl { margin-top: 28px; padding-top: 20px; border-top: 1px solid var(--line); }
 dd { margin-bottom: 8px; }
 code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all; }
 form + form { margin-top: 12px; }
+.whose + p { margin-top: 20px; }
+noscript + .passkey { margin-top: 20px; }
+.small + .secret { margin-top: 6px; }
 details { margin-top: 24px; border-top: 1px solid var(--line); padding-top: 12px; }
 summary { min-height: 44px; padding: 10px 0; color: var(--main); font-weight: 500; cursor: pointer; }
 details form { margin-top: 8px; }

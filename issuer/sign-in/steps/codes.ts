@@ -29,6 +29,17 @@ export const sendableTypes = async (
   return wanted.filter((type) => channels.includes(type))
 }
 
+/** Without those by message that nothing sends, unless there are no others. */
+export const reachable = async <Kind extends ProofKindName>(
+  { operations }: Pick<StepView, 'operations'>,
+  kinds: readonly Kind[],
+): Promise<readonly Kind[]> => {
+  const sendable: ProofKindName[] = (await operations.codes.channels()).map(codeKindOf)
+  const byMessage: ProofKindName[] = addressTypes.map(codeKindOf)
+  const usable = kinds.filter((kind) => !byMessage.includes(kind) || sendable.includes(kind))
+  return usable.length > 0 ? usable : kinds
+}
+
 export const waitingCode = async (
   { operations, interaction }: Pick<StepView, 'operations' | 'interaction'>,
   purpose: ProofPurpose,

@@ -3,7 +3,7 @@ import { readIdentifier } from '../../interaction/identifier.ts'
 import { type SecondFactor, secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { type EnrolError, enrolPage, type PageFactor } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { sendCode, statusOf } from './codes.ts'
+import { reachable, sendCode, statusOf } from './codes.ts'
 import { addressTypes, type Editing, newFactor } from './enrol/new-factor.ts'
 import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
@@ -18,7 +18,7 @@ export const enrol: SignInStep<Entered> = {
   async show(view, entered) {
     const { situation, step, locale, action, csrf } = view
     const { isSkippable = false, factors } = step.options
-    const offered = inOrder(factors)
+    const offered = await reachable(view, inOrder(factors))
     const only = offered.length === 1 ? offered[0] : undefined
     const chosen = offered.find((kind) => kind === (entered?.kind ?? situation.state.factor)) ?? only
     const setUp = chosen ? await newFactor(view, chosen, entered) : { kind: 'choice' as const, factors: offered }

@@ -10,7 +10,7 @@ import {
   secondFactorPage,
 } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { resendSeconds, type Sent, sendCode, statusOf } from './codes.ts'
+import { reachable, resendSeconds, type Sent, sendCode, statusOf } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
@@ -26,7 +26,7 @@ export const mfa: SignInStep<Entered> = {
     const userId = situation.person?.id
     if (userId === undefined) return undefined
     const account = await enteredBy(view, userId)
-    const offered = inOrder(step.options.proofs)
+    const offered = await reachable(view, inOrder(step.options.proofs))
     const chosen = offered.find((kind) => kind === (entered?.kind ?? situation.state.factor)) ?? offered[0]
     const asked = chosen && (await askFor[chosen](view, userId, chosen as never))
     if (!asked) return undefined
