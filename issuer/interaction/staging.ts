@@ -34,7 +34,7 @@ export type UsernameStaged = {
     | 'too_many_requests'
 }
 
-/** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it. */
+/** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time. */
 export interface Staging {
   username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */

@@ -17,9 +17,9 @@ export interface Standing {
 }
 
 /**
- * Where an interaction stands, of everything that `nextStep` asks for. In a transaction that holds the interaction's row
- * it stays so until its end; `hold` keeps the person's row too, so that nobody adds to a consent meanwhile. Throws 503
- * when the rules give no decision.
+ * Where an interaction stands, of everything that `nextStep` asks for. In a transaction that holds the interaction's
+ * row it stays so until its end; `hold` keeps the person's row too, so that nobody adds to a consent meanwhile. Throws
+ * 503 when the rules give no decision.
  */
 export type StandingOf = (
   query: Query,

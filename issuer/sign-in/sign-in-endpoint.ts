@@ -28,8 +28,8 @@ import {
   sendPage,
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
-import { type FormToken, formTokenOf, readFormToken } from './form-token.ts'
-import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
+import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
+import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 

@@ -3,7 +3,7 @@ import type { InteractionNotice } from '../../interaction/interaction-state.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
 import { allows } from '../../interaction/settings.ts'
 import { type AddressError, type AddressPurpose, addressPage, type Page } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { type CodeEntered, readAddress, sendCode, showCode, statusOf, submitCode, waitingCode } from './codes.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
 

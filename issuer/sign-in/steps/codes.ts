@@ -5,7 +5,7 @@ import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { ProofKindName, ProofPurpose } from '../../interaction/proofs.ts'
 import { allows, codeKindOf } from '../../interaction/settings.ts'
 import { type CodeError, codePage, type Page, type SendError } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
 
 /** The page for a code, which several steps have: what waits in the database says whether it is due. */

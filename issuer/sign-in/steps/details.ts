@@ -7,7 +7,7 @@ import {
   type PasswordError,
   type UsernameError,
 } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import { maxPasswordBytes, pageOf, type StepAnswer, type StepView } from './step.ts'
 
 /** A user name and a password: a page of the steps that ask for them. */

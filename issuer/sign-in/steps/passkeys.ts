@@ -1,6 +1,6 @@
 import { authenticationCredential } from '../../directory/users/factors/index.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import type { StepAnswer } from './step.ts'
 
 const parsed = (text: string): unknown => {

@@ -5,7 +5,7 @@ import { findAccount } from '../../interaction/person-store.ts'
 import { identifies } from '../../interaction/proofs.ts'
 import { allows, recoveryFactors } from '../../interaction/settings.ts'
 import { noAccountPage, type SignInError, signInPage } from '../../pages/index.ts'
-import { onlyValue } from '../read-form.ts'
+import { onlyValue } from '../forms/read-form.ts'
 import {
   type CodeEntered,
   readAddress,

@@ -7,8 +7,8 @@ import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { Standing } from '../../interaction/standing.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { Locale, Page } from '../../pages/index.ts'
-import type { FormToken } from '../form-token.ts'
-import type { Form } from '../read-form.ts'
+import type { FormToken } from '../forms/form-token.ts'
+import type { Form } from '../forms/read-form.ts'
 
 /** A step as it is shown: what its page is about. */
 export interface StepView {

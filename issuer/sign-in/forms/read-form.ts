@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { readWhole } from '../../platform/http/read-whole.ts'
+import { readWhole } from '../../../platform/http/read-whole.ts'
 
 /** Of a form of ours, in bytes. */
 const maxFormBytes = 16_384
