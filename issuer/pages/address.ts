@@ -10,7 +10,7 @@ import type { SendError } from './sign-in.ts'
 
 export type AddressError = SendError | 'code_over' | 'email_taken' | 'phone_taken'
 
-/** `register`: of a new account · `reset`: of the account whose password is lost · `profile`: one more for an account. */
+/** `register`: of a new account · `reset`: where the password is lost · `profile`: one more of an account. */
 export type AddressPurpose = 'register' | 'reset' | 'profile'
 
 export interface AddressPage {

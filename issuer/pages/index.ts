@@ -1,4 +1,4 @@
-/** The pages of signing in: pure functions from what is to be said to a page, in five languages. They need no script. */
+/** The pages of signing in: pure functions from what is to be said to a page, in five languages, without a script. */
 export type { PageAccount } from './account.ts'
 export { type AddressError, type AddressPage, type AddressPurpose, addressPage } from './address.ts'
 export type { AddressName, IdentifierName } from './address-words.ts'

@@ -75,6 +75,8 @@ export interface TestSignIn extends Factories {
   }): Promise<TestClient>
   createPerson(options?: { username?: string; email?: string; phone?: string }): Promise<TestPerson>
   browser(instance?: number): Browser
+  /** A request of this client, checked. */
+  request(client: TestClient): AuthorizationRequest
   /** Begins a request in a browser: the answer, redirects within the issuer followed. */
   authorize(browser: Browser, client: TestClient, request?: Partial<AuthorizationRequest>): Promise<Visit>
   /** The same, and signs in on the page. */
@@ -220,22 +222,23 @@ export const startTestSignIn = async ({
     return { id, username: name, email: address, password }
   }
 
+  const requestOf: TestSignIn['request'] = (client) => ({
+    clientId: client.id,
+    redirectUri: client.redirectUri,
+    responseMode: 'query',
+    state: 'the state',
+    codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    scopes: ['openid', 'profile'],
+    resourceScopes: {},
+    resources: [],
+    prompts: [],
+    uiLocales: [],
+    acrValues: [],
+    wantsOfflineAccess: false,
+  })
+
   const authorize: TestSignIn['authorize'] = (browser, client, request = {}) => {
-    const asked: AuthorizationRequest = {
-      clientId: client.id,
-      redirectUri: client.redirectUri,
-      responseMode: 'query',
-      state: 'the state',
-      codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-      scopes: ['openid', 'profile'],
-      resourceScopes: {},
-      resources: [],
-      prompts: [],
-      uiLocales: [],
-      acrValues: [],
-      wantsOfflineAccess: false,
-      ...request,
-    }
+    const asked: AuthorizationRequest = { ...requestOf(client), ...request }
     return browser.get(`/oidc/auth?request=${encodeURIComponent(JSON.stringify(asked))}`)
   }
 
@@ -275,6 +278,7 @@ export const startTestSignIn = async ({
       return { id, redirectUri: redirectUris[0]! }
     },
     createPerson,
+    request: requestOf,
     browser: (instance = 0) => createBrowser(urls[instance]!),
     authorize,
     async signIn(browser, client, person, request) {
