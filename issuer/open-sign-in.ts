@@ -26,6 +26,8 @@ export const openSignIn = async (
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings }),
-    signInEndpoint: createSignInEndpoint({ query, hmac, operations, visitorOf, brandings, baseUrl, logger, metrics }),
+    signInEndpoint: createSignInEndpoint({
+      ...{ query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics },
+    }),
   }
 }

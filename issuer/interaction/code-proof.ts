@@ -10,9 +10,9 @@ import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { CaptchaGate } from './captcha-gate.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
-import type { Interaction } from './interaction-store.ts'
+import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
-import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
+import { beginProof, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
 import { allows, codeKindOf, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
@@ -26,7 +26,7 @@ export type CodeSent =
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -44,11 +44,24 @@ export interface CodeProofs {
     request: EventRequest,
   ): Promise<AttemptOutcome>
   /** The code that waits to be entered: where it was sent. */
-  waiting(
-    interaction: Interaction,
-    type: 'email' | 'phone',
-    purpose: CodePurpose,
-  ): Promise<{ proofId: string; address: string } | undefined>
+  waiting(interaction: Interaction, type: AddressType, purpose: CodePurpose): Promise<WaitingCode | undefined>
+  /** Ends what waits, or was proven of nobody, for another address; but for one. */
+  withdraw(interaction: Interaction, purpose: CodePurpose, exceptProofId?: string): Promise<void>
+  /** Where codes can be sent to at all. */
+  channels(): Promise<AddressType[]>
+}
+
+export type AddressType = 'email' | 'phone'
+
+export interface WaitingCode {
+  proofId: string
+  type: AddressType
+  /** In its canonical form; a phone number's digits. */
+  address: string
+  /** Seconds since it was sent. */
+  age: number
+  /** It is not the first one to this address. */
+  isAnother: boolean
 }
 
 export interface CodeProofDependencies {
@@ -73,6 +86,7 @@ const messageTypes: Readonly<
   reset: 'ForgotPassword',
   bind: 'BindNewIdentifier',
   mfa: 'MfaVerification',
+  captcha: 'MfaVerification',
 }
 
 /** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
@@ -82,7 +96,11 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
   register: undefined,
   bind: 'here',
   mfa: 'here',
+  captcha: 'here',
 }
+
+const addressTypes = ['email', 'phone'] as const
+const channelOf = { email: 'email', phone: 'sms' } as const
 
 const newCode = () => String(randomInt(1_000_000)).padStart(6, '0')
 
@@ -108,6 +126,7 @@ export const createCodeProofs = ({
         return person ? 'tell_owner' : 'send'
       case 'bind':
       case 'mfa':
+      case 'captcha':
         return 'send'
       case 'sign_in':
         return person || allows(settings(), 'Register') ? 'send' : 'nobody'
@@ -131,7 +150,7 @@ export const createCodeProofs = ({
       const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
-        channel: type === 'email' ? ('email' as const) : ('sms' as const),
+        channel: channelOf[type],
         to: canonical,
         ip: visitor.origin.ip,
         ...(isDeviceKnown && visitor.device !== undefined && { knownDevice: visitor.device }),
@@ -182,7 +201,7 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
-      return attempts.attempt(
+      const attempt = await attempts.attempt(
         {
           interaction,
           visitor,
@@ -214,12 +233,25 @@ export const createCodeProofs = ({
           }
         },
       )
+      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
+      return attempt
     },
 
     async waiting(interaction, type, purpose) {
       const pending = await findPendingProof(query, interaction.id, codeKindOf(type), purpose)
       const address = pending?.data.identifier?.value
-      return pending && address !== undefined ? { proofId: pending.id, address } : undefined
+      if (!pending || address === undefined) return undefined
+      return { proofId: pending.id, type, address, age: pending.age, isAnother: pending.isAnother }
+    },
+
+    withdraw: (interaction, purpose, except) =>
+      withdrawProofs(query, {
+        ...{ interactionId: interaction.id, kinds: addressTypes.map(codeKindOf), purpose, except },
+      }),
+
+    async channels() {
+      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(query, channelOf[type])))
+      return addressTypes.filter((_, index) => isAvailable[index])
     },
   }
 }

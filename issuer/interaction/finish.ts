@@ -113,6 +113,9 @@ export const createFinish = (dependencies: FinishDependencies): Finish => {
   }
 }
 
+/** Who it is, not merely that an address is theirs. */
+const isOfSomebody = (proof: Proof): boolean => identifies(proof) && proof.userId !== null
+
 type FinishingVisitor = Visitor & { browser: string }
 type Finished = Proceeded & { hasEvent: boolean }
 
@@ -147,7 +150,7 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   if (interaction.event === 'ForgotPassword' && next.step === 'done') return resetPassword(finishing, interaction)
 
   // Refusing what an application asks for does not undo the sign-in; a sign-in that was broken off is none.
-  const isProven = interaction.event === 'Register' || situation.proofs.some(identifies)
+  const isProven = interaction.event === 'Register' || situation.proofs.some(isOfSomebody)
   const isRefusal = next.step === 'denied' && next.reasons.includes('consent')
   const isSigningIn = isProven && (next.step === 'done' || (isRefusal && interaction.event === 'SignIn'))
   const signedIn = isSigningIn ? await signIn(finishing, interaction, situation) : undefined
@@ -278,6 +281,7 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
     return { kind: 'page', hasEvent: false }
   }
   await beginEvent(trx, { id, event: 'SignIn', isAnew: false })
+  await keepDecision(trx, id, { notice: 'password_changed' })
   const recording = recordingOf(trx, interaction, request)
   await changePassword(
     {

@@ -9,9 +9,10 @@ import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
+import type { InteractionEventName } from './interaction-state.ts'
 import { insertInteraction } from './interaction-store.ts'
 import { nextStep, type RefusalWithoutPages, refusalWithoutPages } from './next-step.ts'
-import type { SignInSettings } from './settings.ts'
+import { allows, recoveryFactors, type SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -44,6 +45,24 @@ const untouched = {
   state: {},
 } as const
 
+/** Of first pages that existing SDKs ask for; all others sign in. */
+const eventByScreen: ReadonlyMap<string, InteractionEventName> = new Map([
+  ['register', 'Register'],
+  ['identifier:register', 'Register'],
+  ['reset_password', 'ForgotPassword'],
+])
+
+/** What a request begins with, as far as the settings let people. */
+const firstEvent = (
+  { firstScreen = '', prompts }: AuthorizationRequest,
+  settings: SignInSettings,
+): InteractionEventName => {
+  if (!allows(settings, 'SignIn')) return 'Register'
+  const wanted = prompts.includes('create') ? 'Register' : eventByScreen.get(firstScreen)
+  if (wanted === 'ForgotPassword') return recoveryFactors(settings).length > 0 ? wanted : 'SignIn'
+  return wanted !== undefined && allows(settings, wanted) ? wanted : 'SignIn'
+}
+
 export const interactionPath = (id: string): string => `/sign-in/${id}`
 
 /**
@@ -67,6 +86,7 @@ export const createInteractions = ({
     const made = await insertInteraction(query, {
       id,
       request,
+      event: firstEvent(request, settings()),
       browser: {
         known: browser === undefined ? undefined : tokenDigest('browser', browser),
         fresh: tokenDigest('browser', fresh),

@@ -134,7 +134,8 @@ export const nextStep = (situation: Situation): Step => {
 
 type Ask = (situation: Situation) => Step | undefined
 
-const isProven = ({ proofs }: Situation): boolean => proofs.some(identifies)
+// An address that is nobody's may have been proven: that is a beginning of an account, and no sign-in.
+const isProven = ({ proofs }: Situation): boolean => proofs.some((proof) => identifies(proof) && proof.userId !== null)
 
 const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
@@ -142,7 +143,9 @@ const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
 const signIn: Ask = (situation) => {
   if (isProven(situation)) return undefined
   const reasons = reasonsToSignIn(situation)
-  return reasons.length > 0 ? step('sign_in', reasons, { proofs: firstFactors(situation.settings) }) : undefined
+  if (reasons.length === 0) return undefined
+  if (!allows(situation.settings, 'SignIn')) return step('blocked', [...reasons, 'out_of_reach'])
+  return step('sign_in', reasons, { proofs: firstFactors(situation.settings) })
 }
 
 const selectAccount: Ask = (situation) =>
@@ -164,8 +167,11 @@ const rules: Ask = ({ decision }) =>
     ? step('blocked', ['denied_by_rules'], decision.reason === undefined ? {} : { description: decision.reason })
     : undefined
 
-const captcha: Ask = ({ decision, state }) =>
-  decision?.require.includes('captcha') && state.captcha !== true ? step('captcha', ['captcha']) : undefined
+const captcha: Ask = ({ decision, state, proofs }) => {
+  if (!decision?.require.includes('captcha') || state.captcha === true) return undefined
+  // For browsers without scripts: whoever reads a mailbox is no program of many.
+  return proofs.some(({ kind }) => kind === 'email_code') ? undefined : step('captcha', ['captcha'])
+}
 
 const [, multiFactor, strongest] = acrs
 

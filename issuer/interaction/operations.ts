@@ -97,7 +97,7 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
-    staging: createStaging({ database, passwords, passwordRules, settings }),
+    staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,
     finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
   }

@@ -128,10 +128,19 @@ export const takeTry = async (
 
 const findPending = statement(
   'proof-find-pending',
-  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries FROM proofs
+  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries,
+     extract(epoch FROM now() - created_at)::float8 AS age,
+     EXISTS (
+       SELECT FROM proofs before
+       WHERE before.interaction_id = $1 AND before.kind = $2 AND before.purpose = $3 AND before.id <> p.id
+         AND before.data->'identifier' = p.data->'identifier') AS "isAnother"
+   FROM proofs p
    WHERE interaction_id = $1 AND kind = $2 AND purpose = $3 AND verified_at IS NULL AND consumed_at IS NULL
      AND expires_at > now() ORDER BY created_at DESC LIMIT 1`,
 )
+
+/** `age`: seconds since it was begun. `isAnother`: it is not the first one about the same thing. */
+export type WaitingProof = PendingProof & { age: number; isAnother: boolean }
 
 /** The one of a kind that waits for its answer, without using up a try. */
 export const findPendingProof = async (
@@ -139,9 +148,29 @@ export const findPendingProof = async (
   interactionId: string,
   kind: ProofKindName,
   purpose: ProofPurpose,
-): Promise<PendingProof | undefined> => {
-  const [row] = await query<PendingRow>(findPending, [interactionId, kind, purpose])
+): Promise<WaitingProof | undefined> => {
+  const [row] = await query<PendingRow & Pick<WaitingProof, 'age' | 'isAnother'>>(findPending, [
+    interactionId,
+    kind,
+    purpose,
+  ])
   return row && { ...row, data: proofData.parse(row.data) }
+}
+
+const withdraw = statement(
+  'proof-withdraw',
+  `UPDATE proofs SET consumed_at = now()
+   WHERE interaction_id = $1 AND kind = ANY ($2::text[]) AND purpose = $3 AND consumed_at IS NULL AND id <> $4
+     AND (verified_at IS NULL OR (purpose = 'sign_in' AND user_id IS NULL))`,
+)
+
+/** Ends those of these kinds that wait, and what shows who it is but names nobody; but for `except`. */
+export const withdrawProofs = async (
+  query: Query,
+  asked: { interactionId: string; kinds: readonly ProofKindName[]; purpose: ProofPurpose; except?: string | undefined },
+): Promise<void> => {
+  const { interactionId, kinds, purpose, except = '' } = asked
+  await query(withdraw, [interactionId, kinds, purpose, except])
 }
 
 const findById = statement(

@@ -17,6 +17,8 @@ export type SignInSettings = Pick<
   | 'forgotPasswordMethods'
   | 'agreeToTermsPolicy'
   | 'termsOfUseUrl'
+  | 'passwordPolicy'
+  | 'verificationCodePolicy'
 >
 
 /** Whether people may begin this at all. */

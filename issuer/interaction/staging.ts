@@ -1,4 +1,6 @@
-import type { Database } from '../../platform/database/database.ts'
+import type { Database, Transaction } from '../../platform/database/database.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { addressKey } from '../base/rate-limits/address-key.ts'
 import { findTaken } from '../directory/people/person-store.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
@@ -10,10 +12,15 @@ import {
   readUsernamePolicy,
   type UsernameViolation,
 } from '../directory/users/registration-rules/username-policy.ts'
+import { countMessage } from '../messages/limit-store.ts'
+import type { TakenField } from './become-person.ts'
 import type { InteractionEventName, Staged } from './interaction-state.ts'
-import { beginEvent, type Interaction, keepStaged } from './interaction-store.ts'
+import { beginEvent, type Interaction, keepStaged, releaseStaged } from './interaction-store.ts'
 import { findAccount, findPassword } from './person-store.ts'
+import { keepProof } from './proof-store.ts'
+import { type IdentifierType, identifies } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
+import type { Visitor } from './visitor.ts'
 
 export type PasswordStaged =
   | { outcome: 'staged' }
@@ -23,28 +30,37 @@ export type PasswordStaged =
   | { outcome: 'over' }
 
 export type UsernameStaged =
-  | { outcome: 'staged' | 'taken' | 'over' }
+  | { outcome: 'staged' | 'taken' | 'over' | 'too_many_requests' }
   | { outcome: 'invalid'; violation: UsernameViolation }
 
 /**
  * What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it.
  */
 export interface Staging {
-  username(interaction: Interaction, username: string): Promise<UsernameStaged>
+  username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
   password(interaction: Interaction, password: string): Promise<PasswordStaged>
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
+  /** Goes on with a new account for an address that was proven here, and is nobody's. False when there is none. */
+  beginAccount(interaction: Interaction): Promise<boolean>
+  /** Forgets what somebody else has; the page that asks for it again says so. */
+  release(interaction: Interaction, fields: readonly TakenField[]): Promise<void>
 }
 
+/** Of one address, in an hour. */
+const usernames = { most: 20, seconds: 3_600 } as const
+
 export const createStaging = ({
-  database: { query },
+  database: { query, transaction },
+  hmac,
   passwords,
   passwordRules,
   settings,
 }: {
-  database: Pick<Database, 'query'>
+  database: Pick<Database, 'query' | 'transaction'>
+  hmac: Hmac
   passwords: PasswordHasher
   passwordRules: PasswordRules
   settings: () => SignInExperience
@@ -58,10 +74,13 @@ export const createStaging = ({
   }
 
   return {
-    async username(interaction, username) {
+    async username(interaction, username, { origin: { ip } }) {
       const policy = readUsernamePolicy(settings().usernamePolicy)
       const violation = checkUsername(username, policy)
       if (violation) return { outcome: 'invalid', violation }
+      const { most, seconds } = usernames
+      const asked = await countMessage(query, hmac('message-limits', 'user names', addressKey(ip)), most, seconds)
+      if (asked > most) return { outcome: 'too_many_requests' }
       const taken = await findTaken(query, { username, isUsernameCaseSensitive: policy.caseSensitive })
       return { outcome: taken.username ? 'taken' : await keep(interaction, { username }) }
     },
@@ -84,5 +103,24 @@ export const createStaging = ({
     profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',
 
     begin: (interaction, event, { isAnew = false } = {}) => beginEvent(query, { id: interaction.id, event, isAnew }),
+
+    async beginAccount({ id, proofs }) {
+      const proven = proofs.find((proof) => identifies(proof) && proof.userId === null && proof.data.identifier)
+      if (!proven) return false
+      const { kind, data } = proven
+      const keepProven = async (trx: Transaction) => {
+        await beginEvent(trx, { id, event: 'Register', isAnew: false })
+        return keepProof(trx, { interactionId: id, userId: null, kind, purpose: 'register', data })
+      }
+      return (await transaction(keepProven)) !== undefined
+    },
+
+    async release({ id }, fields) {
+      const [first] = fields.filter(isIdentifier)
+      if (first) await releaseStaged(query, id, fields.filter(isIdentifier), { notice: `${first}_taken` })
+    },
   }
 }
+
+const isIdentifier = (field: TakenField): field is IdentifierType =>
+  field === 'username' || field === 'email' || field === 'phone'

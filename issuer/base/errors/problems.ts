@@ -106,6 +106,12 @@ export const problems = {
   'user.totp_secret_invalid': [422, 'This is not a secret for an authenticator app.'],
   'user.backup_code_already_in_use': [422, 'The user has backup codes already.'],
   'user.passkey_already_in_use': [409, 'This passkey is registered already.'],
+  // Messages
+  'connector.not_found': [501, 'No connector sends messages on this channel.'],
+  'connector.invalid_config': [400, 'The configuration of the connector is not valid.'],
+  'connector.target_not_allowed': [422, 'The connector may not lead there.'],
+  'connector.send_failed': [422, 'The message could not be sent.'],
+  'request.message_rate_limited': [429, 'Too many messages were asked for.'],
   // The settings of signing in
   'sign_in_experiences.backup_code_cannot_be_enabled_alone': [400, 'Backup codes cannot be the only factor.'],
   'sign_in_experiences.duplicated_mfa_factors': [400, 'A factor is named twice.'],
@@ -121,12 +127,6 @@ export const problems = {
   'sign_in_experiences.asset_not_found': [422, 'There is no such picture.'],
   'asset.type_not_supported': [422, 'This is no picture that pages can show.'],
   'asset.too_large': [413, 'The picture is too large.'],
-  // Messages
-  'connector.not_found': [501, 'No connector sends messages on this channel.'],
-  'connector.invalid_config': [400, 'The configuration of the connector is not valid.'],
-  'connector.target_not_allowed': [422, 'The connector may not lead there.'],
-  'connector.send_failed': [422, 'The message could not be sent.'],
-  'request.message_rate_limited': [429, 'Too many messages were asked for.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
