@@ -12,6 +12,8 @@ export const interactionState = z.object({
   terms: z.boolean().optional(),
   /** A second factor, where that is the person's choice, is not wanted now. */
   skipsMfa: z.boolean().optional(),
+  /** Whom the Experience API was told that it is about; `newPerson` for somebody new. */
+  identified: z.string().optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
 })
@@ -25,6 +27,8 @@ export type InteractionEventName = (typeof interactionEvents)[number]
 export const staged = z.object({
   username: z.string().optional(),
   password: z.object({ digest: z.string(), algorithm: z.literal('Argon2id') }).optional(),
+  /** By which the Experience API names the user name and password of somebody new. */
+  identityId: z.string().optional(),
   /** Columns of the user. */
   profile: z.record(z.string(), z.unknown()).optional(),
 })

@@ -140,7 +140,7 @@ const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
-  if (isProven(situation)) return undefined
+  if (isProven(situation)) return allows(situation.settings, 'SignIn') ? undefined : step('blocked', ['out_of_reach'])
   const reasons = reasonsToSignIn(situation)
   return reasons.length > 0 ? step('sign_in', reasons, { proofs: firstFactors(situation.settings) }) : undefined
 }
