@@ -4,6 +4,7 @@ import { OAuthError } from './base/errors/problems.ts'
 import { findAsset, sendAsset } from './pages/index.ts'
 import { type Endpoint, requestIdHeader, sendError } from './protocol/answers.ts'
 import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
+import { resumedId } from './sign-in/experience/resume-endpoint.ts'
 import { newTokenId } from './tokens/access-token.ts'
 
 export interface IssuerEndpoints {
@@ -15,6 +16,10 @@ export interface IssuerEndpoints {
   userinfo: Endpoint
   /** The pages of signing in: `/sign-in` and all below it. */
   signIn: Endpoint
+  /** For pages of signing in that are not ours: `/api/experience` and all below it. */
+  experience: Endpoint
+  /** `/oidc/auth/<id>`: where those lead. */
+  resume: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -81,6 +86,8 @@ export const createIssuerApp = (
     if (methods) {
       const endpoint = methods.get(method) ?? refuseMethod(methods, logger)
       void endpoint(request, response, requestId)
+    } else if (method === 'GET' && resumedId(path) !== undefined) {
+      void endpoints.resume(request, response, requestId)
     } else if (path === '/oidc' || path.startsWith('/oidc/')) {
       sendError(
         response,
@@ -90,6 +97,8 @@ export const createIssuerApp = (
       )
     } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
       void endpoints.signIn(request, response, requestId)
+    } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {
+      void endpoints.experience(request, response, requestId)
     } else {
       const asset = method === 'GET' || method === 'HEAD' ? findAsset(path) : undefined
       if (asset) sendAsset(response, asset)

@@ -60,6 +60,10 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** For pages of signing in that are not ours. */
+  experience: Endpoint
+  /** Where those lead. */
+  resume: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -77,11 +81,13 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
     settings: settings.experience,
+    signInPagesOf: async (clientId) =>
+      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
   })
@@ -109,6 +115,8 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    experience: experienceEndpoint,
+    resume: resumeEndpoint,
     ...createEndSessionEndpoints({
       database,
       verifyIdTokenHint,

@@ -30,6 +30,7 @@ import {
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './read-form.ts'
+import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 
@@ -81,11 +82,7 @@ interface Visit {
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
   const { query, hmac, operations, visitorOf, baseUrl, logger, metrics } = dependencies
-  const counter = metrics.counter(
-    'surrogate_sign_ins_total',
-    'Attempts to sign in by how they were proven and came out.',
-    ['proof', 'outcome'],
-  )
+  const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
