@@ -22,7 +22,7 @@ export type CodeSent =
   { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> } | { outcome: Refusal } | { outcome: 'over' }
 
 /** Why a code did not do; for whoever has the interaction. */
-export type CodeRefusal = 'not_found' | 'expired' | 'exceeded' | 'wrong_code' | 'wrong_address'
+export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong_code' | 'wrong_address'
 
 export interface CodeRequest {
   purpose: CodePurpose
@@ -119,7 +119,8 @@ export const createCodeProofs = ({
 
   const whyNot = async (interactionId: string, proofId: string): Promise<CodeRefusal> => {
     const fate = await findFate(query, interactionId, proofId)
-    if (!fate || fate.isVerified) return 'not_found'
+    if (!fate) return 'not_found'
+    if (fate.isVerified) return 'used'
     if (fate.tries > settings().verificationCodePolicy.maxRetryAttempts) return 'exceeded'
     return fate.isExpired ? 'expired' : 'not_found'
   }

@@ -6,6 +6,12 @@ import {
   type SignInExperience,
   signInExperience,
 } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import {
+  createFactors,
+  registrationCredential,
+  relyingPartyOf,
+  verifyRegistration,
+} from '../../issuer/directory/users/factors/index.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
@@ -54,6 +60,8 @@ export interface TestExperience {
   /** Base32, of a new authenticator app of the person. */
   addTotp(person: { id: string }): Promise<string>
   addBackupCodes(person: { id: string }): Promise<string[]>
+  /** An authenticator with a passkey of the person. */
+  addPasskey(person: { id: string }): Promise<Authenticator>
   /** Of this moment; `steps` of 30 s later. */
   totp(secret: string, steps?: number): string
   /** What was sent to an address, the newest last. */
@@ -180,6 +188,19 @@ export const startExperience = async ({
     async addBackupCodes({ id }) {
       const { body } = await issuer.api('POST', `/users/${id}/mfa-verifications`, { type: 'BackupCode' })
       return body.codes
+    },
+    async addPasskey({ id }) {
+      const device = createAuthenticator({ origin })
+      const [challenge, userHandle] = [randomBytes(32).toString('base64url'), randomBytes(32)]
+      const relyingParty = relyingPartyOf(issuer.baseUrl)
+      const user = { id: userHandle.toString('base64url') }
+      const made = device.create({ rp: relyingParty, user, challenge, pubKeyCredParams: [{ alg: -7 }] })
+      const { verified } = verifyRegistration(registrationCredential.parse(made), { challenge, relyingParty })
+      const factors = createFactors({ envelope, hmac: () => randomBytes(32) })
+      await issuer.database.transaction((trx) =>
+        factors.bindPasskey(trx, { userId: id, userHandle, credential: verified! }),
+      )
+      return device
     },
     totp: (secret, steps = 0) => totpOf(secret, Math.floor(clock.now / 30_000) + steps),
     async codeTo(address) {

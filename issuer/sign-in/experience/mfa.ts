@@ -25,7 +25,7 @@ const keepBackupCodes = async (call: Call, id: string): Promise<void> => {
         )),
   )
   if (!hasOther) throw problem('session.mfa.backup_code_can_not_be_alone')
-  if (proofs.some((proof) => proof.id === id)) return
+  if (proofs.some((proof) => proof.id === id && proof.kind === 'backup_code')) return
   if (!(await operations.enrolment.keepBackupCodes(interaction, id))) {
     throw problem('session.verification_session_not_found')
   }

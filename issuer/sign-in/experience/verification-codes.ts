@@ -58,6 +58,7 @@ const send = async (call: Call, asked: Omit<CodeRequest, 'locale' | 'tellsOwner'
 
 const refusals: Readonly<Record<CodeRefusal, (type: 'email' | 'phone') => AppError>> = {
   not_found: () => problem('verification_code.not_found'),
+  used: () => problem('session.verification_failed'),
   expired: () => problem('verification_code.expired'),
   exceeded: () => problem('verification_code.exceed_max_try'),
   wrong_code: () => problem('verification_code.code_mismatch'),

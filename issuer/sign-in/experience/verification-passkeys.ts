@@ -29,6 +29,7 @@ const optionsFor = async (call: Call, purpose: 'sign_in' | 'mfa', identifier?: I
 /** A challenge that was made for the one does not do for the other. */
 const requireChallenge = async ({ query, interaction }: Call, id: string, purpose: ProofPurpose): Promise<void> => {
   const waiting = await findWaiting(query, interaction.id, id)
+  if (interaction.proofs.some((proof) => proof.id === id)) throw problem('session.verification_failed')
   if (waiting?.kind !== 'passkey' || waiting.purpose !== purpose) {
     throw problem('session.verification_session_not_found')
   }

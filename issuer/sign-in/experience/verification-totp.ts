@@ -37,6 +37,8 @@ export const totpRoutes = [
       requireFactor(call, 'Totp')
       if (body.verificationId !== undefined) {
         await requireEnrolment(call)
+        if (interaction.proofs.some(({ id }) => id === body.verificationId))
+          throw problem('session.verification_failed')
         const answer = { proofId: body.verificationId, code: body.code }
         if (!(await operations.enrolment.confirmTotp(interaction, answer))) throw wrong()
         return { body: { verificationId: body.verificationId } }

@@ -112,7 +112,10 @@ describe('codes', () => {
     const code = await experience.codeTo(email)
     expect(await verify(pages, email, old, oldCode)).toMatchObject(refused('not_found'))
     expect((await verify(pages, email, id, code)).status).toBe(200)
-    expect(await verify(pages, email, id, code)).toMatchObject(refused('not_found'))
+    expect(await verify(pages, email, id, code)).toMatchObject({
+      status: 400,
+      body: { code: 'session.verification_failed' },
+    })
   })
 
   test('one expires by the clock of the database', async () => {

@@ -237,7 +237,7 @@ describe('passkeys', () => {
     const payload = device.create(made.body.registrationOptions)
     const verify = () => pages.post('/verification/web-authn/registration/verify', { verificationId, payload })
     expect(await verify()).toMatchObject({ status: 200, body: { verificationId } })
-    expect((await verify()).status).toBe(404)
+    expect(await verify()).toMatchObject({ status: 400, body: { code: 'session.verification_failed' } })
     expect((await pages.post('/profile/mfa', { type: 'Totp', verificationId })).status).toBe(400)
     expect((await pages.post('/profile/mfa', { type: 'WebAuthn', verificationId })).status).toBe(204)
     await pages.finish()
@@ -248,7 +248,7 @@ describe('passkeys', () => {
     const path = '/verification/sign-in-passkey/authentication/verify'
     const proven = await preflight.post(path, answer)
     expect(proven).toMatchObject({ status: 200, body: { verificationId: asked.body.verificationId } })
-    expect((await preflight.post(path, answer)).status).toBe(404)
+    expect((await preflight.post(path, answer)).status).toBe(400)
     await preflight.post('/identification', proven.body)
     const tokens = await experience.flow.redeem(experience.client, (await preflight.finish())['code']!)
     expect((await claimsOf(tokens.body.id_token))['acr']).toBe('urn:surrogate:acr:phr')
