@@ -15,7 +15,7 @@ import {
  * shortest calls that still fail.
  */
 
-const sequences = Number(process.env['EXPERIENCE_SEQUENCES'] ?? 12)
+const sequences = Number(process.env['EXPERIENCE_SEQUENCES'] ?? 60)
 const callsEach = 24
 const firstSeed = Number(process.env['EXPERIENCE_SEED'] ?? 1)
 
@@ -359,7 +359,7 @@ const moves = {
   async oneTimeToken(turn: Turn) {
     const { world, facts, person, choice } = turn
     const made = await world.experience.issuer.api('POST', '/one-time-tokens', { email: person.email })
-    const other = at(world.people, choice)
+    const other = choice % 3 === 0 ? at(world.people, choice) : person
     const identifier = { type: 'email', value: other.email }
     const { token } = made.body
     const { status, body } = await say(turn, 'POST', '/verification/one-time-token/verify', { identifier, token })
@@ -468,17 +468,39 @@ const randomOf = (seed: number) => () => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
 }
 
+/** Ways that lead somewhere: [call, choice]. Chance alone would find none of the longer ones. */
+const ways: (readonly [keyof typeof moves, number?][])[] = [
+  [['begin', 0], ['password'], ['identify'], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['totp'], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['backupCode'], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['mailedFactor'], ['skip'], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['newTotp', 1], ['newBackupCodes'], ['submit']],
+  [['begin', 0], ['sendCode', 1], ['verifyCode', 1], ['identify'], ['totp'], ['submit']],
+  [['begin', 0], ['oneTimeToken'], ['identify'], ['totp'], ['submit']],
+  [['begin', 0], ['passkey', 1], ['identify'], ['newBackupCodes'], ['submit']],
+  [['begin', 2], ['newIdentity'], ['identify', 1], ['newTotp', 1], ['newBackupCodes'], ['skip'], ['submit']],
+  [['begin', 3], ['sendCode', 1], ['verifyCode', 1], ['identify', 1], ['resetPassword'], ['submit']],
+]
+
+/** A few ways, with other calls between, of which some are about somebody else or in another tab. */
 const sequenceOf = (seed: number): Move[] => {
   const random = randomOf(seed)
   const below = (limit: number) => Math.floor(random() * limit)
-  // Most of a sequence is about one person in one place: otherwise nobody ever gets anywhere.
   const [page, person] = [below(2), below(4)]
-  return Array.from({ length: callsEach }, () => ({
-    call: at(bag, below(bag.length)),
-    page: below(6) === 0 ? below(2) : page,
-    person: below(6) === 0 ? below(4) : person,
-    choice: below(1_000),
-  }))
+  const stray = (call: keyof typeof moves, choice: number | undefined, odds: number): Move => ({
+    call,
+    page: below(odds) === 0 ? below(2) : page,
+    person: below(odds) === 0 ? below(4) : person,
+    choice: choice ?? below(1_000),
+  })
+  const sequence: Move[] = []
+  while (sequence.length < callsEach) {
+    for (const [call, choice] of at(ways, below(ways.length))) {
+      while (below(4) === 0) sequence.push(stray(at(bag, below(bag.length)), undefined, 3))
+      if (below(8) > 0) sequence.push(stray(call, choice, 12))
+    }
+  }
+  return sequence
 }
 
 const createPeople = async (experience: TestExperience): Promise<Subject[]> => {
