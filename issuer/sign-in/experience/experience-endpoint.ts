@@ -58,8 +58,8 @@ const routesByPath: ReadonlyMap<string, ReadonlyMap<string, ExperienceRoute>> = 
 )
 
 /**
- * `/api/experience/…`, for pages of signing in that are not ours. Whatever a page sends or leaves out, nothing comes of
- * it that `nextStep` does not allow: it is asked again in the transaction of `/submit`.
+ * `/api/experience/…`, for pages of signing in that are not ours. Whatever a page sends or leaves out, nothing comes
+ * of it that `nextStep` does not allow: it is asked again in the transaction of `/submit`.
  */
 export const createExperienceEndpoint = (dependencies: ExperienceDependencies): ExperienceEndpoint => {
   const { query, operations, visitorOf, settings, baseUrl, logger } = dependencies

@@ -24,8 +24,8 @@ export interface ResumeDependencies {
 }
 
 /**
- * `GET /oidc/auth/<id>`: where `/submit` sends the browser. Back to the client when nothing is missing, otherwise to the
- * page of ours that asks for it, or says why there is nothing to go on with.
+ * `GET /oidc/auth/<id>`: where `/submit` sends the browser. Back to the client when nothing is missing, otherwise to
+ * the page of ours that asks for it, or says why there is nothing to go on with.
  */
 export const createResumeEndpoint = ({
   query,

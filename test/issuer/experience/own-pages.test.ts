@@ -4,8 +4,8 @@ import { startExperience, type TestExperience } from '../../support/experience.t
 /** `signInPages`: where browsers are sent, and whose pages may call. */
 
 let experience: TestExperience
-const pages = 'http://login.localhost:4000/welcome?brand=blue'
-const others = 'http://other.localhost:4000/'
+const pages = 'http://localhost:4000/welcome?brand=blue'
+const others = 'http://127.0.0.1:4000/'
 
 beforeAll(async () => {
   experience = await startExperience({ settings: { signInPages: pages } })
@@ -16,7 +16,7 @@ test('a browser is sent there, and told what it is about', async () => {
   const { begun } = await experience.pages({ parameters: { first_screen: 'register' } })
   expect(begun.status).toBe(303)
   const { origin, pathname, searchParams } = new URL(begun.location!)
-  expect(origin + pathname).toBe('http://login.localhost:4000/welcome')
+  expect(origin + pathname).toBe('http://localhost:4000/welcome')
   expect(Object.fromEntries(searchParams)).toEqual({
     brand: 'blue',
     interaction: expect.stringMatching(/^[0-9a-z]{21}$/),
@@ -38,15 +38,15 @@ test('its page may call, with cookies, for its application alone; the pages of a
       method,
       headers: { origin, 'surrogate-interaction': interaction, 'sec-fetch-site': 'same-site' },
     })
-  const allowed = await call('http://login.localhost:4000')
+  const allowed = await call('http://localhost:4000')
   expect(allowed.status).toBe(200)
-  expect(allowed.headers.get('access-control-allow-origin')).toBe('http://login.localhost:4000')
+  expect(allowed.headers.get('access-control-allow-origin')).toBe('http://localhost:4000')
   expect(allowed.headers.get('access-control-allow-credentials')).toBe('true')
-  const refused = await call('http://other.localhost:4000')
+  const refused = await call('http://127.0.0.1:4000')
   expect(refused.status).toBe(403)
   expect(refused.headers.get('access-control-allow-origin')).toBe(null)
 
-  const preflight = await call('http://login.localhost:4000', 'OPTIONS')
+  const preflight = await call('http://localhost:4000', 'OPTIONS')
   expect(preflight.status).toBe(204)
   expect(preflight.headers.get('access-control-allow-headers')).toBe(
     'content-type, surrogate-interaction, logto-app-id',
@@ -72,8 +72,8 @@ test('what is ours to ask is asked by us: consent of somebody with a session', a
 
 test('without an interaction it is an answer that the page can read', async () => {
   const answer = await fetch(`${experience.issuer.url}/api/experience/interaction`, {
-    headers: { origin: 'http://login.localhost:4000' },
+    headers: { origin: 'http://localhost:4000' },
   })
   expect(answer.status).toBe(404)
-  expect(answer.headers.get('access-control-allow-origin')).toBe('http://login.localhost:4000')
+  expect(answer.headers.get('access-control-allow-origin')).toBe('http://localhost:4000')
 })
