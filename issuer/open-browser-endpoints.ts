@@ -68,6 +68,10 @@ export interface BrowserEndpoints {
   signIn: Endpoint
   /** Files of the pages. */
   assets: Endpoint
+  /** For pages of signing in that are not ours. */
+  experience: Endpoint
+  /** Where those lead. */
+  resume: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -86,12 +90,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   })
   const brandings = createBrandings({ settings, logger })
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
     settings: settings.experience,
     brandings,
+    signInPagesOf: async (clientId) =>
+      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
   })
@@ -121,6 +127,8 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     }),
     signIn: signInEndpoint,
     assets: createAssetEndpoint({ query, brandings, logger }),
+    experience: experienceEndpoint,
+    resume: resumeEndpoint,
     ...createEndSessionEndpoints({
       database,
       verifyIdTokenHint,

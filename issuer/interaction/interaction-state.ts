@@ -18,6 +18,8 @@ export const interactionState = z.object({
   skipsMfa: z.boolean().optional(),
   /** The second factor that the person wants to use, or to add, where there are several; null: to choose again. */
   factor: z.enum(proofKindNames).nullable().optional(),
+  /** Whom the Experience API was told that it is about; `newPerson` for somebody new. */
+  identified: z.string().optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
   /** What the next page tells: of a reset that succeeded, or of what somebody else has. */
@@ -33,6 +35,8 @@ export type InteractionEventName = (typeof interactionEvents)[number]
 export const staged = z.object({
   username: z.string().optional(),
   password: z.object({ digest: z.string(), algorithm: z.literal('Argon2id') }).optional(),
+  /** By which the Experience API names the user name and password of somebody new. */
+  identityId: z.string().optional(),
   /** Columns of the user. */
   profile: z.record(z.string(), z.unknown()).optional(),
 })

@@ -141,7 +141,7 @@ const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
-  if (isProven(situation)) return undefined
+  if (isProven(situation)) return allows(situation.settings, 'SignIn') ? undefined : step('blocked', ['out_of_reach'])
   const reasons = reasonsToSignIn(situation)
   if (reasons.length === 0) return undefined
   if (!allows(situation.settings, 'SignIn')) return step('blocked', [...reasons, 'out_of_reach'])

@@ -7,11 +7,15 @@ import { type Proof, type ProofData, type ProofKindName, type ProofPurpose, proo
 /** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
 const proofLife = `interval '10 minutes'`
 
-// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here. A deletion
+// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here, and so does
+// what somebody else was to become: the next at this browser must not get a password of theirs. A deletion
 // of the person that is under way is waited for; then nothing is kept. One that waited for an answer keeps its id.
 export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
    interaction AS (
-     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
+     UPDATE interactions SET user_id = $2,
+       staged = CASE WHEN user_id IS DISTINCT FROM $2 THEN '{}' ELSE staged END,
+       state = (CASE WHEN user_id IS DISTINCT FROM $2 THEN state - 'skipsMfa' - 'terms' ELSE state END - 'busyUntil')
+         || $3::jsonb
      WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person)) RETURNING id),
    void AS (
      UPDATE proofs SET consumed_at = now()
@@ -94,9 +98,10 @@ export const beginProof = async (
   return (await queryOf(transaction)(begin, values)).length > 0 ? id : undefined
 }
 
+// A challenge that is answered twice at once is good for the first answer, which is still being looked at.
 const take = statement(
   'proof-take-try',
-  `UPDATE proofs SET tries = tries + 1, consumed_at = CASE WHEN tries + 1 > $5 THEN now() END
+  `UPDATE proofs SET tries = least(tries + 1, 100), consumed_at = CASE WHEN tries + 1 > $5 AND kind <> 'passkey' THEN now() END
    WHERE id = $1 AND interaction_id = $2 AND kind = ANY ($3::text[]) AND purpose = ANY ($4::text[])
      AND verified_at IS NULL AND consumed_at IS NULL AND expires_at > now()
    RETURNING id, kind, purpose, user_id AS "userId", data, secret, tries`,
@@ -188,3 +193,17 @@ export const findWaiting = async (
   const [row] = await query<PendingRow>(findById, [interactionId, id])
   return row && { ...row, data: proofData.parse(row.data) }
 }
+
+const fate = statement(
+  'proof-find-fate',
+  `SELECT verified_at IS NOT NULL AS "isVerified", expires_at <= now() AS "isExpired", tries FROM proofs
+   WHERE id = $2 AND interaction_id = $1 AND kind IN ('email_code', 'phone_code')`,
+)
+
+/** What became of a code that was sent; undefined when it belongs elsewhere. */
+export const findFate = async (
+  query: Query,
+  interactionId: string,
+  id: string,
+): Promise<{ isVerified: boolean; isExpired: boolean; tries: number } | undefined> =>
+  (await query<{ isVerified: boolean; isExpired: boolean; tries: number }>(fate, [interactionId, id]))[0]

@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
 import { findTaken } from '../directory/people/person-store.ts'
@@ -22,9 +23,14 @@ import { type IdentifierType, identifies } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 import type { Visitor } from './visitor.ts'
 
+interface Rejected {
+  outcome: 'rejected'
+  issues: readonly PasswordIssue[]
+}
+
 export type PasswordStaged =
   | { outcome: 'staged' }
-  | { outcome: 'rejected'; issues: readonly PasswordIssue[] }
+  | Rejected
   /** It is the one that there is. */
   | { outcome: 'same' }
   | { outcome: 'over' }
@@ -40,6 +46,14 @@ export interface Staging {
   username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
   password(interaction: Interaction, password: string): Promise<PasswordStaged>
+  /** User name and password of somebody new. Answers the id by which the Experience API names them. */
+  identity(
+    interaction: Interaction,
+    identity: { username: string; password: string },
+    visitor: Visitor,
+  ): Promise<
+    { outcome: 'staged'; id: string } | { outcome: 'taken' | 'invalid' | 'over' | 'too_many_requests' } | Rejected
+  >
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
@@ -66,7 +80,7 @@ export const createStaging = ({
   settings: () => SignInExperience
 }): Staging => {
   const keep = async (interaction: Interaction, staged: Staged) =>
-    (await keepStaged(query, interaction.id, staged)) ? ('staged' as const) : ('over' as const)
+    (await keepStaged(query, interaction, staged)) ? ('staged' as const) : ('over' as const)
 
   const isSame = async (userId: string, password: string): Promise<boolean> => {
     const stored: PasswordDigest | undefined = await findPassword(query, userId)
@@ -98,6 +112,18 @@ export const createStaging = ({
       if (person?.hasPassword && (await isSame(person.id, password))) return { outcome: 'same' }
       const { digest } = await passwords.hash(password)
       return { outcome: await keep(interaction, { password: { digest, algorithm: 'Argon2id' } }) }
+    },
+
+    async identity(interaction, { username, password }, visitor) {
+      const id = newId()
+      const named = await this.username(interaction, username, visitor)
+      if (named.outcome !== 'staged') return { outcome: named.outcome }
+      const kept = await this.password(interaction, password)
+      if (kept.outcome === 'rejected') return kept
+      if (kept.outcome !== 'staged' || (await keep(interaction, { identityId: id })) !== 'staged') {
+        return { outcome: 'over' }
+      }
+      return { outcome: 'staged', id }
     },
 
     profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',

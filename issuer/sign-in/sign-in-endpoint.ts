@@ -32,6 +32,7 @@ import {
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
+import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 
@@ -85,11 +86,7 @@ interface Visit {
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
   const { query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics } = dependencies
-  const counter = metrics.counter(
-    'surrogate_sign_ins_total',
-    'Attempts to sign in by how they were proven and came out.',
-    ['proof', 'outcome'],
-  )
+  const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
