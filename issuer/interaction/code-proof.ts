@@ -10,7 +10,7 @@ import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { CaptchaGate } from './captcha-gate.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
-import type { Interaction } from './interaction-store.ts'
+import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
 import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
@@ -36,7 +36,10 @@ export interface CodeRequest {
 export interface CodeProofs {
   /** Sends a code; the one before is void. */
   send(interaction: Interaction, visitor: Visitor, asked: CodeRequest, request: EventRequest): Promise<CodeSent>
-  /** One attempt. `identifier`, where it is given, must be the one that the code was sent to. */
+  /**
+   * One attempt. `identifier`, where it is given, must be the one that the code was sent to. Locked second factors end
+   * the interaction.
+   */
   verify(
     interaction: Interaction,
     visitor: Visitor,
@@ -182,7 +185,7 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
-      return attempts.attempt(
+      const attempt = await attempts.attempt(
         {
           interaction,
           visitor,
@@ -214,6 +217,8 @@ export const createCodeProofs = ({
           }
         },
       )
+      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
+      return attempt
     },
 
     async waiting(interaction, type, purpose) {

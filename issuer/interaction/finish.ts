@@ -28,7 +28,7 @@ import {
 import { newPerson, type Situation } from './next-step.ts'
 import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, identifies } from './proofs.ts'
+import { authenticating, identifies, type Proof } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -112,6 +112,9 @@ export const createFinish = (dependencies: FinishDependencies): Finish => {
   }
 }
 
+/** Who it is, not merely that an address is theirs. */
+const isOfSomebody = (proof: Proof): boolean => identifies(proof) && proof.userId !== null
+
 type FinishingVisitor = Visitor & { browser: string }
 type Finished = Proceeded & { hasEvent: boolean }
 
@@ -146,7 +149,7 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   if (interaction.event === 'ForgotPassword' && next.step === 'done') return resetPassword(finishing, interaction)
 
   // Refusing what an application asks for does not undo the sign-in; a sign-in that was broken off is none.
-  const isProven = interaction.event === 'Register' || situation.proofs.some(identifies)
+  const isProven = interaction.event === 'Register' || situation.proofs.some(isOfSomebody)
   const isRefusal = next.step === 'denied' && next.reasons.includes('consent')
   const isSigningIn = isProven && (next.step === 'done' || (isRefusal && interaction.event === 'SignIn'))
   const signedIn = isSigningIn ? await signIn(finishing, interaction, situation) : undefined

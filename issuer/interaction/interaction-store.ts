@@ -205,12 +205,20 @@ export const beginEvent = async (
 
 const stage = statement(
   'interaction-stage',
-  `UPDATE interactions SET staged = staged || $2::jsonb WHERE id = $1 AND ${isOpen} RETURNING id`,
+  `UPDATE interactions SET staged = staged || $2::jsonb
+   WHERE id = $1 AND event = $3 AND user_id IS NOT DISTINCT FROM $4 AND ${isOpen} RETURNING id`,
 )
 
-/** Keeps what the person is to become, beside what is kept already. False when the interaction is over. */
-export const keepStaged = async (transaction: Transaction, id: string, added: Staged): Promise<boolean> =>
-  (await queryOf(transaction)(stage, [id, JSON.stringify(added)])).length > 0
+/**
+ * Keeps what the person is to become, beside what is kept already. False when the interaction is over, or is for
+ * something or somebody else by now.
+ */
+export const keepStaged = async (
+  transaction: Transaction,
+  { id, event, person }: Pick<Interaction, 'id' | 'event' | 'person'>,
+  added: Staged,
+): Promise<boolean> =>
+  (await queryOf(transaction)(stage, [id, JSON.stringify(added), event, person?.id ?? null])).length > 0
 
 const end = statement('interaction-end', `UPDATE interactions SET expires_at = now() WHERE id = $1 AND ${isOpen}`)
 

@@ -134,15 +134,19 @@ export const nextStep = (situation: Situation): Step => {
 
 type Ask = (situation: Situation) => Step | undefined
 
-const isProven = ({ proofs }: Situation): boolean => proofs.some(identifies)
+// An address that is nobody's may have been proven: that is a beginning of an account, and no sign-in.
+const isProven = ({ proofs }: Situation): boolean => proofs.some((proof) => identifies(proof) && proof.userId !== null)
 
 const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
-  if (isProven(situation)) return undefined
+  const isAllowed = allows(situation.settings, 'SignIn')
+  if (isProven(situation)) return isAllowed ? undefined : step('blocked', ['out_of_reach'])
   const reasons = reasonsToSignIn(situation)
-  return reasons.length > 0 ? step('sign_in', reasons, { proofs: firstFactors(situation.settings) }) : undefined
+  if (reasons.length === 0) return undefined
+  if (!isAllowed) return step('blocked', [...reasons, 'out_of_reach'])
+  return step('sign_in', reasons, { proofs: firstFactors(situation.settings) })
 }
 
 const selectAccount: Ask = (situation) =>

@@ -7,11 +7,15 @@ import { type Proof, type ProofData, type ProofKindName, type ProofPurpose, proo
 /** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
 const proofLife = `interval '10 minutes'`
 
-// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here. A deletion
+// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here, and so does
+// what somebody else was to become: the next at this browser must not get a password of theirs. A deletion
 // of the person that is under way is waited for; then nothing is kept. One that waited for an answer keeps its id.
 export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
    interaction AS (
-     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
+     UPDATE interactions SET user_id = $2,
+       staged = CASE WHEN user_id IS DISTINCT FROM $2 THEN '{}' ELSE staged END,
+       state = (CASE WHEN user_id IS DISTINCT FROM $2 THEN state - 'skipsMfa' - 'terms' ELSE state END - 'busyUntil')
+         || $3::jsonb
      WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person)) RETURNING id),
    void AS (
      UPDATE proofs SET consumed_at = now()

@@ -50,7 +50,7 @@ export const createStaging = ({
   settings: () => SignInExperience
 }): Staging => {
   const keep = async (interaction: Interaction, staged: Staged) =>
-    (await keepStaged(query, interaction.id, staged)) ? ('staged' as const) : ('over' as const)
+    (await keepStaged(query, interaction, staged)) ? ('staged' as const) : ('over' as const)
 
   const isSame = async (userId: string, password: string): Promise<boolean> => {
     const stored: PasswordDigest | undefined = await findPassword(query, userId)
