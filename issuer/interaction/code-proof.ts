@@ -26,7 +26,7 @@ export type CodeSent =
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`: the person's own address is taken, by its type. */
+  /** `mfa`: the person's own address is taken, by its type, whatever else is named. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -119,13 +119,15 @@ export const createCodeProofs = ({
     }
   }
 
+  const ownAddress = async ({ person }: Interaction, type: Identifier['type']): Promise<Identifier | undefined> => {
+    if (!person || type === 'username') return undefined
+    const own = await personAddress(query, person.id, type)
+    return own === undefined ? undefined : readIdentifier(own)
+  }
+
   return {
     async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
-      const own =
-        'canonical' in asked
-          ? undefined
-          : interaction.person && (await personAddress(query, interaction.person.id, asked.type))
-      const identifier = 'canonical' in asked ? asked : own === undefined ? undefined : readIdentifier(own)
+      const identifier = 'canonical' in asked && purpose !== 'mfa' ? asked : await ownAddress(interaction, asked.type)
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
@@ -173,9 +175,10 @@ export const createCodeProofs = ({
 
     async verify(interaction, visitor, { proofId, code, identifier, keep }, request) {
       const pending = await findWaiting(query, interaction.id, proofId)
-      if (!pending) return { outcome: 'invalid_credentials' }
+      // Something else that waits, such as a passkey's challenge, has no address.
+      if (!pending?.data.identifier) return { outcome: 'invalid_credentials' }
       const { kind, purpose } = pending
-      const address = pending.data.identifier!
+      const address = pending.data.identifier
       const known = readIdentifier(address.type === 'phone' ? `+${address.value}` : address.value)
       if (!known) return { outcome: 'invalid_credentials' }
       const { person, account } = await accountKey(known, visitor)

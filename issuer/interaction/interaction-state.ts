@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { userProfile } from '../directory/users/user.ts'
 
 /** What the person decided so far; each decision names what it was about, and counts for nothing else. */
 export const interactionState = z.object({
@@ -21,11 +22,17 @@ export type InteractionState = z.output<typeof interactionState>
 export const interactionEvents = ['SignIn', 'Register', 'ForgotPassword'] as const
 export type InteractionEventName = (typeof interactionEvents)[number]
 
+/** What people may say of themselves. Everything else is left out. */
+export const stagedProfile = z.object({
+  name: z.string().optional(),
+  avatar: z.string().optional(),
+  ...userProfile.shape,
+})
+
 /** What becomes of the person when the interaction finishes, beside the factors and addresses that proofs bind. */
 export const staged = z.object({
   username: z.string().optional(),
   password: z.object({ digest: z.string(), algorithm: z.literal('Argon2id') }).optional(),
-  /** Columns of the user. */
-  profile: z.record(z.string(), z.unknown()).optional(),
+  profile: stagedProfile.optional(),
 })
 export type Staged = z.output<typeof staged>

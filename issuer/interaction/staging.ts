@@ -10,7 +10,7 @@ import {
   readUsernamePolicy,
   type UsernameViolation,
 } from '../directory/users/registration-rules/username-policy.ts'
-import type { InteractionEventName, Staged } from './interaction-state.ts'
+import { type InteractionEventName, type Staged, stagedProfile } from './interaction-state.ts'
 import { beginEvent, type Interaction, keepStaged } from './interaction-store.ts'
 import { findAccount, findPassword } from './person-store.ts'
 import { provenAddress } from './required-profile.ts'
@@ -33,6 +33,7 @@ export interface Staging {
   username(interaction: Interaction, username: string): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
   password(interaction: Interaction, password: string): Promise<PasswordStaged>
+  /** Leaves out what people may not say of themselves. */
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
@@ -81,7 +82,8 @@ export const createStaging = ({
       return { outcome: await keep(interaction, { password: { digest, algorithm: 'Argon2id' } }) }
     },
 
-    profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',
+    profile: async (interaction, profile) =>
+      (await keep(interaction, { profile: stagedProfile.parse(profile) })) === 'staged',
 
     begin: (interaction, event, { isAnew = false } = {}) => beginEvent(query, { id: interaction.id, event, isAnew }),
   }
