@@ -58,9 +58,9 @@ describe('who registers', () => {
     await home.operations.staging.password(await running.read(), newPassword)
     await home.sql(`UPDATE interactions SET user_id = $2 WHERE id = $1`, [running.id, ada.id])
     await home.sql(
-      `INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, verified_at, expires_at)
-       VALUES ('slipped-in', $1, $2, 'password', 'sign_in', now(), now() + interval '1 minute')`,
-      [running.id, ada.id],
+      `INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
+       VALUES ('slipped-in', $1, $2, 'password', 'sign_in', $3, now(), now() + interval '1 minute')`,
+      [running.id, ada.id, JSON.stringify({ identifier: { type: 'username', value: ada.username } })],
     )
     await running.finish()
     expect(await sessionsOf(ada.id)).toEqual([])
@@ -93,7 +93,8 @@ describe('who registers', () => {
     expect(await home.operations.staging.profile(await running.read(), { ...claimed, ...columns })).toBe(true)
     expect((await running.finish()).kind).toBe('redirect')
     const [eve] = await home.sql(`SELECT * FROM users WHERE username = 'eve'`)
-    expect(eve).toMatchObject({ name: 'Eve', custom_data: {}, profile: { nickname: 'E' }, primary_email: null })
+    expect(eve).toMatchObject({ name: 'Eve', primary_email: null })
+    expect([eve!['custom_data'], eve!['profile']]).toEqual([{}, { nickname: 'E' }])
     expect(eve!['id']).not.toBe('chosen')
   })
 
