@@ -29,7 +29,7 @@ export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`, `captcha`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type, whatever else is named. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -149,13 +149,15 @@ export const createCodeProofs = ({
     return fate.isExpired ? 'expired' : 'not_found'
   }
 
+  const ownAddress = async ({ person }: Interaction, type: Identifier['type']): Promise<Identifier | undefined> => {
+    if (!person || type === 'username') return undefined
+    const own = await personAddress(query, person.id, type)
+    return own === undefined ? undefined : readIdentifier(own)
+  }
+
   return {
     async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
-      const own =
-        'canonical' in asked
-          ? undefined
-          : interaction.person && (await personAddress(query, interaction.person.id, asked.type))
-      const identifier = 'canonical' in asked ? asked : own === undefined ? undefined : readIdentifier(own)
+      const identifier = 'canonical' in asked && purpose !== 'mfa' ? asked : await ownAddress(interaction, asked.type)
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
@@ -203,9 +205,11 @@ export const createCodeProofs = ({
 
     async verify(interaction, visitor, { proofId, code, identifier, keep }, request) {
       const pending = await findWaiting(query, interaction.id, proofId)
-      if (!pending) return { outcome: 'invalid_credentials', refusal: await whyNot(interaction.id, proofId) }
+      // Something else that waits, such as a passkey's challenge, has no address.
+      if (!pending?.data.identifier)
+        return { outcome: 'invalid_credentials', refusal: await whyNot(interaction.id, proofId) }
       const { kind, purpose } = pending
-      const address = pending.data.identifier!
+      const address = pending.data.identifier
       const known = readIdentifier(address.type === 'phone' ? `+${address.value}` : address.value)
       if (!known) return { outcome: 'invalid_credentials', refusal: 'not_found' }
       const { person, account } = await accountKey(known, visitor)

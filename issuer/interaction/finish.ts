@@ -17,6 +17,7 @@ import { type Became, type BecomePerson, recordingOf, TakenError, type TakenFiel
 import { extendedConsent } from './consent.ts'
 import { deviceLabel } from './device-label.ts'
 import { grantCode } from './grant-code.ts'
+import { readIdentifier } from './identifier.ts'
 import type { InteractionState } from './interaction-state.ts'
 import {
   beginEvent,
@@ -29,7 +30,7 @@ import {
 import { newPerson, type Situation } from './next-step.ts'
 import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, authenticationBy, identifies, type Proof } from './proofs.ts'
+import { authenticating, authenticationBy, identifies, type Proof, type ProofKindName } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -211,7 +212,8 @@ const signIn = async (
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
   // Held before anything of it changes. Somebody new has no row to hold.
   const before = known === undefined ? undefined : await notePersonSignsIn(trx, known, mark)
-  if (known !== undefined && !before) return undefined
+  if (known !== undefined && !(before && authenticating(proofs).every((proof) => isStillOf(before, proof))))
+    return undefined
   const recording = recordingOf(trx, interaction, request)
   const became = await becomePerson(trx, { interaction, proofs, userId: known, recording })
   const { userId } = became
@@ -264,6 +266,17 @@ const authenticationOf = ({ event, staged: { password } }: Interaction, proofs: 
 
 const byPassword = { kind: 'password' } as const
 
+const addressProofs: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
+
+/** An address says who somebody is only as long as it is theirs: one that was taken from them opens nothing. */
+const isStillOf = (user: UserRow, { kind, data: { identifier } }: Proof): boolean => {
+  if (!identifier || !addressProofs.includes(kind)) return true
+  if (identifier.type === 'email') {
+    return user.primary_email?.normalize('NFKC').toLowerCase() === identifier.value.toLowerCase()
+  }
+  return readIdentifier(`+${identifier.value}`)?.spellings.includes(user.primary_phone ?? '') === true
+}
+
 /** The rules may end a session earlier than the settings. */
 const shortened = (
   { ttl, idleTtl }: SessionLimits,
@@ -276,7 +289,7 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
   const { person, staged } = interaction
   if (!person || !staged.password) throw overtaken
   const held = await holdPerson(trx, person.id)
-  if (!held) {
+  if (!held || !interaction.proofs.every((proof) => isStillOf(held, proof))) {
     await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
     return { kind: 'page', hasEvent: false }
   }

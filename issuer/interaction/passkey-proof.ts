@@ -28,7 +28,8 @@ import { openFactor, pendingPasskey, sealFactor, toPendingCredential } from './b
 import { lockoutDefaults } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
-import { beginProof, findWaiting, keepProof, takeTry } from './proof-store.ts'
+import { beginProof, keepProof, takeTry } from './proof-store.ts'
+import type { ProofPurpose } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
 export type PasskeyPurpose = 'sign_in' | 'mfa'
@@ -88,14 +89,12 @@ export const createPasskeyProofs = ({
   const challengeOf = (proofId: string) => hmac('verification-codes', 'challenge', proofId).toString('base64url')
 
   /** A challenge is used up by the first answer, whatever it is. */
-  const takeChallenge = async (interaction: Interaction, proofId: string) => {
-    const waiting = await findWaiting(query, interaction.id, proofId)
-    if (waiting?.kind !== 'passkey') return undefined
+  const takeChallenge = async (interaction: Interaction, proofId: string, purposes: readonly ProofPurpose[]) => {
     const taken = await takeTry(query, {
       id: proofId,
       interactionId: interaction.id,
       kinds: ['passkey'],
-      purposes: [waiting.purpose],
+      purposes,
       most: 1,
     })
     return taken && { ...taken, challenge: challengeOf(proofId) }
@@ -118,7 +117,7 @@ export const createPasskeyProofs = ({
     },
 
     async prove(interaction, visitor, { proofId, credential, keep }, request) {
-      const challenge = await takeChallenge(interaction, proofId)
+      const challenge = await takeChallenge(interaction, proofId, ['sign_in', 'mfa'])
       const passkey = challenge && (await findPasskey(query, presentedCredentialId(credential)))
       const purpose = challenge?.purpose === 'mfa' ? 'mfa' : 'sign_in'
       const person = passkey ? { id: passkey.userId } : undefined
@@ -165,8 +164,8 @@ export const createPasskeyProofs = ({
     },
 
     async bind(interaction, visitor, { proofId, credential }) {
-      const challenge = await takeChallenge(interaction, proofId)
-      if (challenge?.purpose !== 'bind') return false
+      const challenge = await takeChallenge(interaction, proofId, ['bind'])
+      if (!challenge) return false
       const { verified } = verifyRegistration(credential, { challenge: challenge.challenge, relyingParty })
       if (!verified) return false
       const { userHandle } = openFactor(envelope, pendingPasskey, challenge)

@@ -15,7 +15,7 @@ import {
 } from '../directory/users/registration-rules/username-policy.ts'
 import { countMessage } from '../messages/limit-store.ts'
 import type { TakenField } from './become-person.ts'
-import type { InteractionEventName, Staged } from './interaction-state.ts'
+import { type InteractionEventName, type Staged, stagedProfile } from './interaction-state.ts'
 import { beginEvent, type Interaction, keepStaged, releaseStaged } from './interaction-store.ts'
 import { findAccount, findPassword } from './person-store.ts'
 import { keepProof } from './proof-store.ts'
@@ -54,6 +54,7 @@ export interface Staging {
   ): Promise<
     { outcome: 'staged'; id: string } | { outcome: 'taken' | 'invalid' | 'over' | 'too_many_requests' } | Rejected
   >
+  /** Leaves out what people may not say of themselves. */
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
@@ -126,7 +127,8 @@ export const createStaging = ({
       return { outcome: 'staged', id }
     },
 
-    profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',
+    profile: async (interaction, profile) =>
+      (await keep(interaction, { profile: stagedProfile.parse(profile) })) === 'staged',
 
     begin: (interaction, event, { isAnew = false } = {}) => beginEvent(query, { id: interaction.id, event, isAnew }),
 
