@@ -3,7 +3,7 @@ import type { Metrics } from '../platform/metrics.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
-import type { Brandings } from './pages/index.ts'
+import type { Brandings, LocaleOf } from './pages/index.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
 
 export interface SignInDependencies extends InteractionOperationsDependencies {
@@ -12,6 +12,7 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
   interactionsPerAddress: number
   /** What operators put on pages. */
   brandings: Brandings
+  localeOf: LocaleOf
   logger: Logger
   metrics: Metrics
 }
@@ -20,12 +21,26 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
 export const openSignIn = async (
   dependencies: SignInDependencies,
 ): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
-  const { database, cookies, hmac, settings, visitorOf, brandings, baseUrl, interactionsPerAddress, logger, metrics } =
-    dependencies
+  const {
+    database,
+    cookies,
+    hmac,
+    settings,
+    visitorOf,
+    brandings,
+    localeOf,
+    baseUrl,
+    interactionsPerAddress,
+    logger,
+    metrics,
+  } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings }),
-    signInEndpoint: createSignInEndpoint({ query, hmac, operations, visitorOf, brandings, baseUrl, logger, metrics }),
+    signInEndpoint: createSignInEndpoint({
+      ...{ query, hmac, operations, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
+      unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
+    }),
   }
 }

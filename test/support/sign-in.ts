@@ -19,8 +19,9 @@ import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interac
 import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
-import { createBrandings } from '../../issuer/pages/index.ts'
+import { createBrandings, createLocaleOf } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -127,6 +128,8 @@ export const startTestSignIn = async ({
     const metrics = createMetrics()
     const config = noMessages
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
+    const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
+    const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
     const policy = await createSignInPolicy({ logger, metrics })
     const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
@@ -139,6 +142,8 @@ export const startTestSignIn = async ({
         cookies,
         hmac,
         messages,
+        notifyOwner,
+        localeOf: createLocaleOf(settings.experience),
         policy,
         captcha,
         passwordRules,
