@@ -40,6 +40,7 @@ import { createPasswordRules } from './directory/users/password-policy/password-
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
+import { startImpersonationNotices } from './maintenance/impersonation-notices.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
@@ -253,6 +254,11 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
+  const impersonationNotices = startImpersonationNotices({
+    ...{ database, feed: eventFeed, notifyOwner, logger },
+    isOn: () => settings.experience().notifyImpersonation,
+  })
+  onStop('notices of impersonation', () => impersonationNotices.close())
   const management = createManagementApi({
     routes: issuerRoutes({
       database,
