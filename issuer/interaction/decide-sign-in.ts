@@ -1,7 +1,10 @@
 import type { Query } from '../../platform/database/database.ts'
 import type { SignInDecision } from '../../policies/sign-in.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
+import type { LockoutPolicy } from './failure-store.ts'
 import { type PersonFacts, secondFactors } from './person-facts.ts'
 import { authenticating, authenticationBy, type Proof } from './proofs.ts'
 import { findRuleFacts } from './rule-facts-store.ts'
@@ -24,15 +27,36 @@ export interface DecisionQuestion {
 /** Asks the rules. Throws 503 when they give no decision. */
 export type DecideSignIn = (query: Query, question: DecisionQuestion) => Promise<SignInDecision>
 
+/** What is counted of this account, as far as it is about whoever stands here. */
+const failureKeysOf = (hmac: Hmac, userId: string, device: Buffer | null): Buffer[] => {
+  const keys = lockoutKeys(hmac)
+  return [keys.user(userId), keys.secondFactor(userId), ...(device === null ? [] : [keys.device(userId, device)])]
+}
+
 const nothingKnown = { roles: [], organizations: [], isDeviceKnown: false, failures: 0 }
 
 export const createDecideSignIn =
-  ({ policy, now }: { policy: SignInPolicy; now: () => Date }): DecideSignIn =>
+  ({
+    policy,
+    hmac,
+    lockout,
+    now,
+  }: {
+    policy: SignInPolicy
+    hmac: Hmac
+    lockout: () => LockoutPolicy
+    now: () => Date
+  }): DecideSignIn =>
   async (query, { stage, client, settings, person, userId, proofs, visitor }) => {
     // The shipped rules read none of these.
     const isAsked = userId !== undefined && !policy.rules().isShipped
     const device = visitor.device === undefined ? null : tokenDigest('device', visitor.device)
-    const facts = isAsked ? await findRuleFacts(query, userId, device) : nothingKnown
+    const facts = isAsked
+      ? await findRuleFacts(query, {
+          ...{ userId, device, failureKeys: failureKeysOf(hmac, userId, device) },
+          windowSeconds: lockout().windowSeconds,
+        })
+      : nothingKnown
     const { factors, policy: mfaPolicy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
     const counted = authenticating(proofs)
     const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }

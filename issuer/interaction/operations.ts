@@ -86,7 +86,7 @@ export const createInteractionOperations = async ({
   const factors = createFactors({ envelope, hmac })
   const notices = createNotices({ notifyOwner, localeOf: createLocaleOf(settings) })
   const lockout = (): LockoutPolicy => lockoutOf(settings())
-  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
+  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, hmac, lockout, now }), now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
