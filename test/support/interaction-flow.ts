@@ -41,7 +41,10 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
   const keyEncryptionKey = randomBytes(32)
   const envelope = createEnvelope({ current: keyEncryptionKey })
   const events = { wake }
-  const issuer = await startTestIssuer({ config: { keyEncryptionKey }, events })
+  const issuer = await startTestIssuer({
+    config: { keyEncryptionKey, webhookTargets: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true } },
+    events,
+  })
   const { database, baseUrl } = issuer
   const { query } = database
   const hmac = await createHmacs(database, envelope)
