@@ -3,7 +3,7 @@ import type { Metrics } from '../platform/metrics.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
-import type { Brandings } from './pages/index.ts'
+import type { Brandings, LocaleOf } from './pages/index.ts'
 import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
 import type { SignInPagesOf } from './sign-in/experience/origins.ts'
 import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
@@ -17,6 +17,7 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
   interactionsPerAddress: number
   /** What operators put on pages. */
   brandings: Brandings
+  localeOf: LocaleOf
   logger: Logger
   metrics: Metrics
 }
@@ -32,15 +33,16 @@ export interface SignInEndpoints {
 
 /** Everything between an authorization request and its answer. */
 export const openSignIn = async (dependencies: SignInDependencies): Promise<SignInEndpoints> => {
-  const { database, cookies, hmac, settings, visitorOf, brandings, baseUrl, interactionsPerAddress, logger, metrics } =
-    dependencies
+  const { database, cookies, hmac, settings, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const { interactionsPerAddress } = dependencies
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings, signInPagesOf }),
     signInEndpoint: createSignInEndpoint({
-      ...{ query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics },
+      ...{ query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics },
+      unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
     }),
     experienceEndpoint: createExperienceEndpoint({
       ...{ query, operations, visitorOf, settings, signInPagesOf, baseUrl, logger, metrics },

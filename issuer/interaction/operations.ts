@@ -2,6 +2,7 @@ import type { Database } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { Captcha } from '../captcha/captcha.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
@@ -9,6 +10,7 @@ import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
 import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
 import type { Messages } from '../messages/messages.ts'
+import { createLocaleOf } from '../pages/index.ts'
 import { createAccountKey } from './account-key.ts'
 import { createAttempts } from './attempts.ts'
 import { createBecomePerson } from './become-person.ts'
@@ -50,6 +52,7 @@ export interface InteractionOperationsDependencies
   hmac: Hmac
   passwords: PasswordHasher
   messages: Messages
+  notifyOwner: NotifyOwner
   audit: TokenAudit
   policy: SignInPolicy
   captcha: Captcha
@@ -66,6 +69,7 @@ export const createInteractionOperations = async ({
   hmac,
   passwords,
   messages,
+  notifyOwner,
   audit,
   policy,
   captcha,
@@ -80,8 +84,9 @@ export const createInteractionOperations = async ({
   const attempts = createAttempts({ database, events: finishing.events, hmac, audit, captchas })
   const accountKey = createAccountKey({ query, hmac })
   const factors = createFactors({ envelope, hmac })
+  const notices = createNotices({ notifyOwner, localeOf: createLocaleOf(settings) })
   const lockout = (): LockoutPolicy => lockoutOf(settings())
-  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
+  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, hmac, lockout, now }), now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
@@ -90,7 +95,7 @@ export const createInteractionOperations = async ({
     standingOf,
     passwords: await createPasswordProofs({ database, attempts, accountKey, captchas, passwords, lockout }),
     codes: createCodeProofs({ database, attempts, accountKey, captchas, hmac, messages, lockout, settings }),
-    secondFactors: createSecondFactorProofs({ query, attempts, factors, hmac, now }),
+    secondFactors: createSecondFactorProofs({ database, attempts, factors, notices, hmac, now }),
     passkeys: createPasskeyProofs({
       ...{ query, attempts, accountKey, factors, envelope, hmac },
       relyingParty: relyingPartyOf(baseUrl),
@@ -99,7 +104,7 @@ export const createInteractionOperations = async ({
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,
-    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
+    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices }),
   }
 }
 

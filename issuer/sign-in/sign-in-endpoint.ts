@@ -24,9 +24,9 @@ import {
   errorPage,
   finishedPage,
   type Locale,
+  type LocaleOf,
   type Page,
   type PageProblem,
-  pickLocale,
   sendPage,
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
@@ -45,6 +45,9 @@ export interface SignInEndpointDependencies {
   visitorOf: VisitorOf
   settings: () => SignInExperience
   brandings: Brandings
+  localeOf: LocaleOf
+  /** Where they are sent who come without an interaction; null: to a page that says so. */
+  unknownSessionRedirectUrl: () => string | null
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
@@ -85,7 +88,7 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics } = dependencies
   const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
@@ -105,7 +108,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       throw new Refusal('other_browser', 400)
     }
     const { uiLocales } = interaction.request
-    const locale = pickLocale({ uiLocales, acceptLanguage: visitor.acceptLanguage })
+    const locale = localeOf({ uiLocales, acceptLanguage: visitor.acceptLanguage })
     return { request, response, requestId, visitor: { ...visitor, browser }, interaction, locale }
   }
 
@@ -215,7 +218,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
-    if (pathOf(request.url) === '/sign-in') throw new Refusal('no_sign_in', 400)
+    if (pathOf(request.url) === '/sign-in') {
+      const elsewhere = dependencies.unknownSessionRedirectUrl()
+      if (elsewhere === null) throw new Refusal('no_sign_in', 400)
+      return redirectBrowser(response, elsewhere)
+    }
     const visit = await visitOf(request, response, requestId)
     if (visit.interaction.isOpen) await show(visit)
     else await showEnd(visit)
@@ -228,7 +235,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   ])
 
   return async (request, response, requestId) => {
-    const locale = pickLocale({ acceptLanguage: request.headers['accept-language'] })
+    const locale = localeOf({ acceptLanguage: request.headers['accept-language'] })
     try {
       const handle = methods.get(request.method ?? '')
       if (!handle) throw new Refusal('invalid_request', 405, { headers: { Allow: [...methods.keys()].join(', ') } })

@@ -30,6 +30,7 @@ import { createInteractionOperations, type InteractionOperations } from '../../i
 import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import type { Visitor } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -157,9 +158,11 @@ export const startTestInteractions = async ({
     const metrics = createMetrics()
     const events = { wake() {} }
     const config = { ...noMessages, outbox: 'nobody reads it' }
+    const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const operations = await createInteractionOperations({
       ...{ database, envelope, hmac, passwords, audit, events, cookies, baseUrl },
-      messages: createMessages({ query: database.query, envelope, hmac, config, baseUrl, events }),
+      messages,
+      notifyOwner: createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger }),
       policy: await createSignInPolicy({ logger, metrics }),
       captcha: createCaptcha({
         ...{ query: database.query, hmac, logger, metrics },
