@@ -71,8 +71,11 @@ describe.skipIf(!chromium)('in Chromium, with mails', () => {
       await page.getByLabel('6-digit code').fill(await codeFor(address))
       await button(page, 'Continue').click()
       await page.getByLabel('Password').fill('four words make sense')
-      await button(page, 'Continue').click()
+      // Twice makes one account, too.
+      await button(page, 'Continue').dblclick()
       await page.waitForURL(atTheApplication)
+      const query = 'SELECT FROM users WHERE lower(primary_email) = lower($1)'
+      expect(await pages.signIn.sql(query, [address])).toHaveLength(1)
 
       await page.goto(pages.authorizationUrl({ prompts: ['login'] }))
       await page.getByLabel('Email address').fill(address)

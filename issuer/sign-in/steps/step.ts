@@ -46,7 +46,7 @@ export interface StepAnswer<Entered> {
   /** Shows the page of the step that is due again, with what was entered. Default status 400. */
   again(entered: Entered, status?: number): Promise<void>
   /** Back to the page, whatever is due there now. */
-  reload(): void
+  reload(): Promise<void>
   /** A form that no page of ours sends. */
   refuse(): never
 }
