@@ -6,8 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * meet. The rest comes as always from large to small, so that the workers end together.
  */
 const first = [
-  'test/chaos/variants.test.ts',
   'test/e2e/start.test.ts',
+  'test/chaos/variants.test.ts',
   'test/events/jetstream.test.ts',
   'test/e2e/package.test.ts',
   'test/chaos/chaos.test.ts',

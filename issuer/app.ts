@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http'
 import type { Logger } from '../platform/logger.ts'
 import { OAuthError } from './base/errors/problems.ts'
-import { findAsset, sendAsset } from './pages/index.ts'
 import { type Endpoint, requestIdHeader, sendError } from './protocol/answers.ts'
 import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
 import { newTokenId } from './tokens/access-token.ts'
@@ -15,6 +14,8 @@ export interface IssuerEndpoints {
   userinfo: Endpoint
   /** The pages of signing in: `/sign-in` and all below it. */
   signIn: Endpoint
+  /** Files of the pages: all below `/assets/`. */
+  assets: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -90,10 +91,10 @@ export const createIssuerApp = (
       )
     } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
       void endpoints.signIn(request, response, requestId)
+    } else if (path.startsWith('/assets/') && (method === 'GET' || method === 'HEAD')) {
+      void endpoints.assets(request, response, requestId)
     } else {
-      const asset = method === 'GET' || method === 'HEAD' ? findAsset(path) : undefined
-      if (asset) sendAsset(response, asset)
-      else endpoints.management(request, response)
+      endpoints.management(request, response)
     }
   }
 }

@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { type MessageConfig, messageConfigOf, messageSettings } from '../deliveries/messages/settings.ts'
 import { loadConfig, setting } from '../platform/config.ts'
 import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/http/outbound.ts'
+import { isPlainHttp } from '../platform/http/plain-http.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
+import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
 
@@ -38,6 +41,10 @@ export interface IssuerConfig {
   retention?: Retention | undefined
   /** Default: `rateLimitDefaults`. */
   rateLimits?: RateLimits | undefined
+  /** Default: `captchaDefaults`. */
+  captcha?: CaptchaSettings | undefined
+  /** Lists of passwords that were in a breach. Default: none. */
+  breachedPasswords?: BreachedPasswordsOptions | undefined
   /** How scripts of custom claims are run. */
   claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
   /** What sends to people besides connectors; relays hold the same. Default: nothing. */
@@ -59,11 +66,12 @@ const leeway = setting
   .refine((ms) => ms <= 60_000 && ms % 1_000 === 0, 'must be at most 60s, in whole seconds')
   .transform((ms) => ms / 1_000)
 
-/** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
-export const issuerSettings = z.object({
+const ownSettings = z.object({
   HOST: setting.text().default('127.0.0.1'),
   PORT: setting.port().default(3001),
   BASE_URL: baseUrl.optional(),
+  /** Default false: `https`, unless the host is this machine. */
+  BASE_URL_ALLOW_HTTP: setting.flag().default(false),
   TRUSTED_PROXIES: setting.list().default([]),
   KEY_ENCRYPTION_KEY: setting.key(),
   KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
@@ -82,10 +90,28 @@ export const issuerSettings = z.object({
   // It is stored as a plain SHA-256, so it must not be guessable.
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
+  ...captchaEnvironment,
+  BREACHED_PASSWORDS_FILE: setting.text().optional(),
+  BREACHED_PASSWORDS_URL: setting
+    .url('https:', 'http:')
+    .refine((url) => !/[?#]|\/$/.test(url), 'must have no query, no fragment and no slash at its end')
+    .optional(),
   CLAIMS_WORKERS: setting.integer(1, 64).optional(),
   ...claimsFetchSettings,
   ...messageSettings,
 })
+
+/** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
+export const issuerSettings = ownSettings.refine(
+  ({ BASE_URL, BASE_URL_ALLOW_HTTP }) => BASE_URL_ALLOW_HTTP || !isPlainHttp(BASE_URL),
+  {
+    path: ['BASE_URL'],
+    message:
+      'must be https: passwords, cookies and tokens would cross networks in clear (if it is meant: BASE_URL_ALLOW_HTTP=true)',
+    // Also beside other problems, so that all are told at once.
+    when: () => true,
+  },
+)
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
 export const loadIssuerConfig = (environment: Record<string, string | undefined>): IssuerConfig => {
@@ -119,12 +145,14 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       revocations: settings.RETENTION_REVOCATIONS,
       idempotency: settings.RETENTION_IDEMPOTENCY,
     },
+    captcha: captchaSettingsOf(settings),
     rateLimits: {
       failedAuthentications: settings.RATE_LIMIT_FAILED_AUTHENTICATIONS,
       tokens: settings.RATE_LIMIT_TOKENS,
       tokensPerAddress: settings.RATE_LIMIT_TOKENS_PER_ADDRESS,
       management: settings.RATE_LIMIT_MANAGEMENT,
     },
+    breachedPasswords: { file: settings.BREACHED_PASSWORDS_FILE, url: settings.BREACHED_PASSWORDS_URL },
     claims: {
       workers: settings.CLAIMS_WORKERS,
       fetch: {

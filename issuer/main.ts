@@ -7,10 +7,12 @@ import { createEnvelope } from '../platform/envelope.ts'
 import type { Health } from '../platform/health.ts'
 import { listen } from '../platform/http/http-server.ts'
 import { createTargetPolicy } from '../platform/http/outbound.ts'
+import { isPlainHttp } from '../platform/http/plain-http.ts'
 import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { PolicySet } from '../policies/policy-set.ts'
+import type { SignInShadow } from '../policies/shadow.ts'
 import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
@@ -20,6 +22,8 @@ import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
+import { createCaptcha } from './captcha/captcha.ts'
+import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import { claimsFetchDefaults, createClaimsFetch } from './claims/sandbox/outbound-fetch.ts'
@@ -31,6 +35,8 @@ import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
+import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
@@ -72,6 +78,8 @@ export interface IssuerOptions {
   now?: Clock
   /** Absent: impersonation is the integrator's decision alone. */
   policies?: { current(): PolicySet }
+  /** Rules about signing in that are asked beside the live ones, and not obeyed. Stays open when the issuer closes. */
+  signInShadow?: Pick<SignInShadow, 'compare'>
 }
 
 export interface RunningIssuer {
@@ -112,6 +120,8 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
       await database.ping()
       return { ok: true }
     })
+    if (isPlainHttp(baseUrl))
+      logger.warn({ baseUrl }, 'BASE_URL is plain http: passwords, cookies and tokens cross networks in clear')
     logger.info({ url: server.url, issuer: `${baseUrl}/oidc` }, 'issuer ready')
     return {
       url: server.url,
@@ -189,7 +199,12 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const mint = createAccessTokenMint({ keys, issuer })
   const verifier = createAccessTokenVerifier({ keys, issuer, now })
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
-  const signInPolicy = await createSignInPolicy({ policies: options.policies, logger, metrics })
+  const signInPolicy = await createSignInPolicy({
+    policies: options.policies,
+    shadow: options.signInShadow,
+    logger,
+    metrics,
+  })
   const claimsScripts = createClaimsScriptStore(envelope)
   // Now rather than at the first token.
   if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
@@ -206,6 +221,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   })
   const hmac = await createHmacs(database, envelope)
   const passwords = createPasswordHasher()
+  const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
+  onStop('breached passwords', () => breached.close())
+  const passwordRules = createPasswordRules({ experience: settings.experience, breached })
   const mutate = createMutate({ knex: database.knex, events })
   const clientAddress = createClientAddress(config.trustedProxies)
   const originOf = (request: IncomingMessage) => ({
@@ -220,6 +238,9 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     metrics,
   })
 
+  const captchaSettings = config.captcha ?? captchaDefaults
+  const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
+  onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
   const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
   const replayJob = startReplayJob({ database, logger })
@@ -311,8 +332,10 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     hmac,
     messages,
     signInPolicy,
+    captcha,
     keys,
     passwords,
+    passwordRules,
     events,
     audit,
     settings,

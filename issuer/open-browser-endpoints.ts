@@ -8,12 +8,15 @@ import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
+import type { Captcha } from './captcha/captcha.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
+import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
 import type { SignInPolicy } from './interaction/sign-in-policy.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import type { Messages } from './messages/messages.ts'
 import { openSignIn } from './open-sign-in.ts'
+import { createAssetEndpoint, createBrandings } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from './protocol/authorization/checks.ts'
@@ -32,8 +35,11 @@ export interface BrowserDependencies {
   /** To people. */
   messages: Messages
   signInPolicy: SignInPolicy
+  captcha: Captcha
   keys: SigningKeys
   passwords: PasswordHasher
+  /** For people who choose one. */
+  passwordRules: PasswordRules
   /** The publisher of the outbox. */
   events: { wake(): void }
   audit: TokenAudit
@@ -60,6 +66,8 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** Files of the pages. */
+  assets: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -76,12 +84,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     verifyIdTokenHint,
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
+  const brandings = createBrandings({ settings, logger })
   const { authenticateClient, clientAddress } = dependencies
   const { interactions, signInEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
     settings: settings.experience,
+    brandings,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
   })
@@ -92,6 +102,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       interactions,
+      brandings,
       visitorOf,
       cookies,
       limits,
@@ -109,12 +120,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    assets: createAssetEndpoint({ query, brandings, logger }),
     ...createEndSessionEndpoints({
       database,
       verifyIdTokenHint,
       pushedRequests,
       cookies,
       hmac,
+      brandings,
       baseUrl,
       originOf,
       limitStored: limits.storedRequestFrom,

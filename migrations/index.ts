@@ -29,6 +29,7 @@ import { messages } from './0029-messages.ts'
 import { factors } from './0030-factors.ts'
 import { signInExperience } from './0031-sign-in-experience.ts'
 import { registration } from './0032-registration.ts'
+import { captcha } from './0033-captcha.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -58,8 +59,9 @@ export const migrations: readonly Migration[] = [
   signIn,
   idTokenKeys,
   interactions,
-  registration,
-  signInExperience,
-  factors,
   messages,
+  factors,
+  signInExperience,
+  registration,
+  captcha,
 ]

@@ -1,20 +1,25 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { type Decision, decideIsolated } from './decide.ts'
 import { PolicyBusy, PolicyError } from './engine/index.ts'
 import type { PolicyInput } from './input.ts'
 import type { PolicySet, PolicySource } from './policy-set.ts'
+import { readSignInDecision, type SignInDecision, type SignInInput, signInEntrypoint } from './sign-in.ts'
 import { watchPolicies } from './watch.ts'
 
 /**
  * Candidate policies beside the live ones: asked the same in a thread of their own after the live decision was made,
  * compared, counted, and never enforced. Under load comparisons are skipped (and counted) rather than piled up.
  */
-export interface Shadow {
-  compare(asked: ShadowQuestion): void
+export interface ShadowOf<Question> {
+  compare(asked: Question): void
   status(): { revision: string; lastError?: string }
   close(): Promise<void>
 }
+
+export type Shadow = ShadowOf<ShadowQuestion>
+export type SignInShadow = ShadowOf<SignInShadowQuestion>
 
 export interface ShadowQuestion {
   requestId: string
@@ -23,6 +28,19 @@ export interface ShadowQuestion {
   input: PolicyInput
   /** The live one. */
   decision: Decision
+}
+
+export interface SignInShadowQuestion {
+  input: SignInInput
+  /** The live one. */
+  decision: SignInDecision
+}
+
+type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verification'> & {
+  /** Share of the decisions that are compared, 0 to 1. Default 1. */
+  sample?: number | undefined
+  logger: Logger
+  metrics: Metrics
 }
 
 /** Comparisons waiting for the next turn of the event loop; more are skipped. */
@@ -39,25 +57,21 @@ const empty: PolicySet = {
   },
 }
 
-/**
- * Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no error: nothing is
- * compared until they can.
- * @param sample share of the decisions that are compared, 0 to 1. Default 1.
- */
-export const createShadow = async (
-  options: Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verification'> & {
-    sample?: number | undefined
-    logger: Logger
-    metrics: Metrics
-  },
-): Promise<Shadow> => {
-  const { sample = 1, logger, metrics, ...source } = options
-  const policies = await watchPolicies({ ...source, logger, metrics, name: 'shadow', isolation, startWith: empty })
-  const compared = metrics.counter(
-    'surrogate_gateway_shadow_decisions_total',
-    'Decisions of the shadow policies: same, different, error (none given), or skipped',
-    ['route', 'outcome'],
-  )
+type Outcome = 'same' | 'different' | 'error' | 'skipped'
+
+/** How one kind of question is asked and what of the answers is told. */
+interface Comparison<Question> {
+  count(question: Question, outcome: Outcome): void
+  /** `line`: for the log, when the candidate answers something else. Throws `PolicyBusy`. */
+  judge(set: PolicySet, question: Question): Promise<{ outcome: Outcome; line?: object }>
+  message: string
+}
+
+const follow = async <Question>(
+  { sample = 1, logger, metrics, ...source }: ShadowOptions,
+  { count, judge, message, name }: Comparison<Question> & { name: string },
+): Promise<ShadowOf<Question>> => {
+  const policies = await watchPolicies({ ...source, logger, metrics, name, isolation, startWith: empty })
 
   let second = 0
   let lines = 0
@@ -68,27 +82,20 @@ export const createShadow = async (
     return lines++ < linesEachSecond
   }
 
-  const compareNow = async ({ requestId, route, entrypoint, input, decision }: ShadowQuestion): Promise<void> => {
+  const compareNow = async (question: Question): Promise<void> => {
     const set = policies.current()
     if (set === empty) return
-    const count = (outcome: string) => compared.inc({ route, outcome })
     try {
-      const candidate = await decideIsolated(set, entrypoint, input)
-      const differs = differences(decision, candidate)
-      count(differs.length === 0 ? 'same' : gaveNone(candidate) ? 'error' : 'different')
-      if (differs.length === 0 || !mayLog()) return
-      const { revision } = set
-      logger.info(
-        { requestId, route, entrypoint, differs, live: summary(decision), shadow: summary(candidate), revision },
-        'the shadow policies decide otherwise',
-      )
+      const { outcome, line } = await judge(set, question)
+      count(question, outcome)
+      if (line && mayLog()) logger.info({ ...line, revision: set.revision }, message)
     } catch (error) {
       if (!(error instanceof PolicyBusy)) throw error
-      count('skipped')
+      count(question, 'skipped')
     }
   }
 
-  let waiting: ShadowQuestion[] = []
+  let waiting: Question[] = []
   let closed = false
   const flush = (): void => {
     const questions = waiting
@@ -101,7 +108,7 @@ export const createShadow = async (
   return {
     compare(question) {
       if (closed || (sample < 1 && Math.random() >= sample)) return
-      if (waiting.length >= mostWaiting) return void compared.inc({ route: question.route, outcome: 'skipped' })
+      if (waiting.length >= mostWaiting) return count(question, 'skipped')
       // After the request that asks: its answer does not wait for the input to be copied to the other thread.
       if (waiting.push(question) === 1) setImmediate(flush)
     },
@@ -111,6 +118,58 @@ export const createShadow = async (
       await policies.close()
     },
   }
+}
+
+/**
+ * Of a gateway's routes. Follows the candidate's files as `watchPolicies` does. Candidates that cannot be loaded are no
+ * error: nothing is compared until they can.
+ */
+export const createShadow = async (options: ShadowOptions): Promise<Shadow> => {
+  const compared = options.metrics.counter(
+    'surrogate_gateway_shadow_decisions_total',
+    'Decisions of the shadow policies: same, different, error (none given), or skipped',
+    ['route', 'outcome'],
+  )
+  return follow<ShadowQuestion>(options, {
+    name: 'shadow',
+    message: 'the shadow policies decide otherwise',
+    count: ({ route }, outcome) => compared.inc({ route, outcome }),
+    async judge(set, { requestId, route, entrypoint, input, decision }) {
+      const candidate = await decideIsolated(set, entrypoint, input)
+      const differs = differences(decision, candidate)
+      if (differs.length === 0) return { outcome: 'same' }
+      const line = { requestId, route, entrypoint, differs, live: summary(decision), shadow: summary(candidate) }
+      return { outcome: gaveNone(candidate) ? 'error' : 'different', line }
+    },
+  })
+}
+
+/** The same of the rules about signing in. */
+export const createSignInShadow = async (options: ShadowOptions): Promise<SignInShadow> => {
+  const compared = options.metrics.counter(
+    'surrogate_sign_in_shadow_decisions_total',
+    'Decisions of the shadow rules about signing in: same, different, error (none given), or skipped',
+    ['stage', 'outcome'],
+  )
+  return follow<SignInShadowQuestion>(options, {
+    name: 'sign-in-shadow',
+    message: 'the shadow rules about signing in decide otherwise',
+    count: ({ input: { stage } }, outcome) => compared.inc({ stage, outcome }),
+    async judge(set, { input, decision }) {
+      const { stage, client, subject } = input
+      const asked = { stage, clientId: client.id, ...(subject && { userId: subject.id }) }
+      try {
+        const candidate = readSignInDecision(await set.isolated?.evaluate(signInEntrypoint, input))
+        const members = ['allow', 'reason', 'require', 'session'] as const
+        const differs = members.filter((name) => !isDeepStrictEqual(decision[name], candidate[name]))
+        if (differs.length === 0) return { outcome: 'same' }
+        return { outcome: 'different', line: { ...asked, differs, live: decision, shadow: candidate } }
+      } catch (error) {
+        if (!(error instanceof PolicyError)) throw error
+        return { outcome: 'error', line: { ...asked, live: decision, error: error.message } }
+      }
+    },
+  })
 }
 
 const gaveNone = (decision: Decision): boolean => !decision.allow && decision.reason === 'policy_error'

@@ -13,13 +13,7 @@ export type SignInStage = (typeof signInStages)[number]
 export const signInRequirements = ['captcha', 'mfa', 'phr', 'enrol'] as const
 export type SignInRequirement = (typeof signInRequirements)[number]
 
-export const mfaPolicies = [
-  'UserControlled',
-  'Mandatory',
-  'PromptOnlyAtSignIn',
-  'PromptAtSignInAndSignUp',
-  'NoPrompt',
-] as const
+export const mfaPolicies = ['Mandatory', 'PromptOnlyAtSignIn', 'PromptAtSignInAndSignUp', 'NoPrompt'] as const
 
 /** What the sign-in rules are asked with. A member without a value is absent. */
 export const signInInputSchema = z.strictObject({
@@ -35,7 +29,9 @@ export const signInInputSchema = z.strictObject({
     .optional()
     .describe('Absent at the stage prove, and while somebody registers.'),
   factors: z.strictObject({
-    available: z.array(z.string()).describe('Kinds of second factor that the person has and the settings allow.'),
+    available: z
+      .array(z.string())
+      .describe('Kinds of second factor that the person has and the settings allow: passkey, totp, backup_code, …'),
     used: z.array(z.string()).describe('Kinds of proof that the person gave in this sign-in.'),
   }),
   amr: z.array(z.string()).describe('What the proofs so far say (RFC 8176).'),

@@ -25,7 +25,7 @@ test_somebody_without_a_factor_needs_none if {
 }
 
 test_whoever_has_a_factor_is_asked_for_it if {
-	every policy in ["NoPrompt", "PromptOnlyAtSignIn", "PromptAtSignInAndSignUp", "UserControlled", "Mandatory"] {
+	every policy in ["NoPrompt", "PromptOnlyAtSignIn", "PromptAtSignInAndSignUp", "Mandatory"] {
 		every stage in ["mfa", "finish"] {
 			requires(asked(stage, ["totp"], policy), "mfa")
 		}

@@ -70,6 +70,12 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
   const reader = createLaneReader({ query, logger, room: () => maxBytes - heldBytes })
   const send = createSend({ targets, deliver, logger, stopping })
 
+  const nextDue = () => {
+    const now = performance.now()
+    retriesDue = retriesDue.filter((at) => at > now)
+    return Math.min(...retriesDue)
+  }
+
   const room = () => {
     const lanes = heldBytes < maxBytes ? Math.max(maxLanes - running.size, 0) : 0
     if (lanes === 0) isFull = true
@@ -127,7 +133,8 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
       // breaker.
       if (!hook.failing) end()
       const left = await recorder.release(lease, mayGoOn && mayKeep && room() > 0)
-      if (left?.due && !left.kept) onRoom()
+      // A retry that is due soon must not find whoever looks for lanes asleep for longer.
+      if ((left?.due && !left.kept) || nextDue() < Infinity) onRoom()
       return left?.kept ? { ...lease, from: left.from } : undefined
     } finally {
       end()
@@ -190,11 +197,7 @@ export const createLaneRunner = (options: LaneRunnerOptions): LaneRunner => {
       for (const lease of leases)
         run({ ...common, lease, epoch: concurrency.of(lease.hookId).epoch }, open.get(lease.fence) ?? [])
     },
-    nextDue() {
-      const now = performance.now()
-      retriesDue = retriesDue.filter((at) => at > now)
-      return Math.min(...retriesDue)
-    },
+    nextDue,
     async close(graceMs) {
       const timer = setTimeout(() => abandoning.abort(), graceMs)
       await Promise.all(running)

@@ -1,7 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { Logger } from '../platform/logger.ts'
-import { pause } from '../platform/wake-up.ts'
 import { type AttemptRecord, type LaneLeft, type Release, recordAttempts } from './ledger/attempt-store.ts'
 import type { HookChange, ProbeTiming } from './ledger/hook-health-store.ts'
 import type { Lease } from './ledger/lane-store.ts'
@@ -20,6 +20,8 @@ export interface Recorder {
 
 const flushRows = 200
 const flushMs = 10
+/** How long results are tried to be stored while the relay stops. */
+const stoppingMs = 3_000
 /** Of one transaction. */
 const mostRows = 500
 
@@ -30,17 +32,18 @@ export const createRecorder = (options: {
   giveUpMs: number
   timing: ProbeTiming
   onChange(change: HookChange): void
+  /** From then on nobody waits long for a database that is gone: what it does not know is sent again. */
+  stopping: AbortSignal
 }): Recorder => {
-  const { database, logger, giveUpMs, timing, onChange } = options
+  const { database, logger, giveUpMs, timing, onChange, stopping } = options
   let results: AttemptRecord[] = []
   let releases: (Release & { done: (left: LaneLeft | undefined) => void })[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
-  const closing = new AbortController()
 
   const store = async (batch: AttemptRecord[], released: Release[]): Promise<Map<number, LaneLeft>> => {
     const backOff = createBackOff()
-    const until = performance.now() + giveUpMs
+    const from = performance.now()
     for (;;) {
       try {
         const { fenced, changes, left } = await database.transaction((query) =>
@@ -51,8 +54,9 @@ export const createRecorder = (options: {
         return left
       } catch (error) {
         logger.error({ err: error, results: batch.length }, 'results of deliveries could not be stored; trying again')
-        if (performance.now() > until || closing.signal.aborted) return new Map<number, LaneLeft>()
-        await pause(backOff.next(), closing.signal)
+        const patience = stopping.aborted ? Math.min(giveUpMs, stoppingMs) : giveUpMs
+        if (performance.now() - from > patience) return new Map<number, LaneLeft>()
+        await delay(backOff.next())
       }
     }
   }
@@ -95,9 +99,6 @@ export const createRecorder = (options: {
         releases.push({ lease, goOn, done })
         soon()
       }),
-    async close() {
-      await flush()
-      closing.abort()
-    },
+    close: flush,
   }
 }

@@ -19,6 +19,7 @@ import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { startPostgres } from './issuer.ts'
 import { measureEnds } from './sign-in-ends.ts'
 import { measurePage } from './sign-in-page.ts'
+import { measureTiming } from './sign-in-timing.ts'
 import { measureTransactions } from './sign-in-transactions.ts'
 import {
   type Issuer,
@@ -36,7 +37,7 @@ import {
 /**
  * People sign in: refresh tokens that rotate, whole sign-ins by password and by the session of the browser, beside
  * oidc-provider on one PostgreSQL with `fsync` on. And of ours alone: transactions of a sign-in, how long an ended
- * session still works at a gateway, and the size of the page.
+ * session still works at a gateway, the size of the page, and whether the time of a refusal tells its reason.
  */
 export const signIn: Comparison = {
   name: 'sign-in',
@@ -56,14 +57,17 @@ export const signIn: Comparison = {
     const ends = await measureEnds(stage, ours)
     progress('page')
     const page = await measurePage(ours.site)
+    progress('timing of refusals')
+    const timing = await measureTiming(stage, postgres, digest)
     return {
-      tables: [...tablesOf(refreshed), ...flows.tables, ...transactions.tables, ...ends.tables, ...page.tables],
+      tables: [...tablesOf(refreshed), ...[flows, transactions, ends, page, timing].flatMap(({ tables }) => tables)],
       figures: {
         refresh: refreshed,
         flows: flows.figures,
         transactions: transactions.figures,
         ends: ends.figures,
         page: page.figures,
+        timing: timing.figures,
       },
     }
   },

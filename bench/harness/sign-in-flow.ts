@@ -28,9 +28,7 @@ export interface Authorized {
   requests: number
 }
 
-/** From the authorization request to the code; without a person by the session of the browser. */
-export const authorize = async (browser: Browser, site: Site, person?: Person): Promise<Authorized> => {
-  const [verifier, state, nonce] = [randomText(), randomText(), randomText()]
+const authorizationPath = (site: Site, { verifier, state, nonce }: Record<'verifier' | 'state' | 'nonce', string>) => {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: site.client.id,
@@ -42,7 +40,20 @@ export const authorize = async (browser: Browser, site: Site, person?: Person): 
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   })
-  let visit = await browser.get(`${site.paths.authorize}?${query}`)
+  return `${site.paths.authorize}?${query}`
+}
+
+/** The page with the form for user and password, one redirect away. */
+export const openPage = async (browser: Browser, site: Site): Promise<string> => {
+  const sent = { verifier: randomText(), state: randomText(), nonce: randomText() }
+  const { location = '' } = await browser.get(authorizationPath(site, sent))
+  return (await browser.get(pathOf(location, site))).body
+}
+
+/** From the authorization request to the code; without a person by the session of the browser. */
+export const authorize = async (browser: Browser, site: Site, person?: Person): Promise<Authorized> => {
+  const [verifier, state, nonce] = [randomText(), randomText(), randomText()]
+  let visit = await browser.get(authorizationPath(site, { verifier, state, nonce }))
   for (let requests = 1; requests < 10; requests++) {
     const { status, location, body } = visit
     if (location?.startsWith(site.client.redirectUri)) {
@@ -91,7 +102,7 @@ const pathOf = (location: string, { origin }: Site): string => {
 }
 
 /** The form of the page that asks for a password, with its hidden fields and its first button. */
-const submit = (browser: Browser, page: string, site: Site, person: Person) => {
+export const submit = (browser: Browser, page: string, site: Site, person: Person) => {
   const form = /<form\b[^>]*>(?:(?!<\/form>)[\s\S])*?type="?password[\s\S]*?<\/form>/i.exec(page)?.[0]
   if (form === undefined) throw new Error(`a page without a form for a password:\n${page.slice(0, 2_000)}`)
   const hidden = [...form.matchAll(/<input\b[^>]*type="?hidden[^>]*>/gi)].map(([tag]) => tag)

@@ -13,6 +13,10 @@ import { seedSurrogate } from './issuer-seed-store.ts'
  */
 export interface OurSignInWorld extends Omit<SignInWorld, 'issuer'> {
   sessionOf: (number: number) => Promise<{ userId: string; sessionId: string }>
+  /** Two of the people, by their numbers, whose sign-in is refused. */
+  refuse: (people: { withoutPassword: number; suspended: number }) => Promise<void>
+  /** As if nobody had failed to sign in. */
+  forgetFailures: () => Promise<void>
 }
 
 /** Second sessions. */
@@ -85,6 +89,16 @@ export const seedSignIn = async (
         [number],
       )
       return rows[0]!
+    },
+    refuse: async ({ withoutPassword, suspended }) => {
+      await pool.query(
+        `UPDATE users SET password_digest = NULL, password_algorithm = NULL WHERE primary_email = $1 || '@example.test'`,
+        [withoutPassword],
+      )
+      await pool.query(`UPDATE users SET is_suspended = true WHERE primary_email = $1 || '@example.test'`, [suspended])
+    },
+    forgetFailures: async () => {
+      await pool.query('DELETE FROM sign_in_failures')
     },
     close: async () => {
       await pool.end()

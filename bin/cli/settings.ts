@@ -31,13 +31,16 @@ const policies = {
   /** The Rego compiler, when rules have to be compiled. Default: `opa` on the PATH, else the one npm brought. */
   OPA_BIN: setting.text().optional(),
 }
-/** The impersonation policy: a folder of rules or a bundle. Default none: the integrator's decision alone. */
-const impersonationPolicy = { POLICY_PATH: setting.text().optional(), ...policies }
+/** The issuer's rules: a folder or a bundle. Default none: impersonation is the integrator's decision alone. */
+const issuerPolicy = { POLICY_PATH: setting.text().optional(), ...policies }
+/** Rules about signing in that are compared with those in force. */
+const shadowPolicy = { POLICY_SHADOW_PATH: setting.text().optional() }
 
 export const settings = {
   start: z.object({
     ...common,
-    ...impersonationPolicy,
+    ...issuerPolicy,
+    ...shadowPolicy,
     LOG_LEVEL: logLevel.optional(),
     SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
     DATABASE_URL: databaseUrl.optional(),
@@ -53,7 +56,8 @@ export const settings = {
   }),
   issuer: z.object({
     ...common,
-    ...impersonationPolicy,
+    ...issuerPolicy,
+    ...shadowPolicy,
     ...nats,
     DATABASE_URL: databaseUrl,
     ADMIN_PORT: setting.port().default(9301),
@@ -79,6 +83,18 @@ export const settings = {
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
-  login: z.object({ LOGIN_PASSWORD: setting.secret().optional(), LOGIN_CLIENT_SECRET: setting.secret().optional() }),
+  login: z.object({
+    LOGIN_PASSWORD: setting.secret().optional(),
+    LOGIN_CLIENT_SECRET: setting.secret().optional(),
+    /** From here on for `login explain`. What it prints can be read when it logs only what goes wrong. */
+    LOG_LEVEL: logLevel.default('warn'),
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    DATABASE_URL: databaseUrl.optional(),
+    ...issuerPolicy,
+  }),
+  messages: z.object({
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    MESSAGE_OUTBOX: setting.text().optional(),
+  }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

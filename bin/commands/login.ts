@@ -3,14 +3,16 @@ import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
 import { createBrowser, type Hop, hopLine } from '../login/browser.ts'
+import { explainCommand } from '../login/explain.ts'
 import { askPassword, secretFile } from '../login/password.ts'
 import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../login/sign-in.ts'
 
 /**
  * `surrogate login`: signs a person in over the issuer's pages and shows every step and the tokens. 0 done, 1 the
- * sign-in was refused or something is not as it should be.
+ * sign-in was refused or something is not as it should be. `surrogate login explain` says why rules decide as they do.
  */
 export const loginCommand = async (args: readonly string[]): Promise<number> => {
+  if (args[0] === 'explain') return explainCommand(args.slice(1))
   const { values } = parseOptions(args, {
     issuer: { type: 'string', default: 'http://localhost:3001/oidc' },
     client: { type: 'string' },

@@ -1,6 +1,7 @@
 import { StartupError } from '../../platform/startup-error.ts'
 import { watchPolicies } from '../../policies/decide.ts'
 import { impersonationEntrypoint } from '../../policies/impersonation.ts'
+import { createSignInShadow } from '../../policies/shadow.ts'
 import { signInEntrypoint } from '../../policies/sign-in.ts'
 import type { Service } from '../cli/serve.ts'
 import { hearHangups } from './hangup.ts'
@@ -35,4 +36,15 @@ export const openImpersonationPolicies = async (
   // trusted.
   onHangup(() => void policies.reload())
   return policies
+}
+
+/** Rules about signing in that are only compared: those that cannot be used are told in the log, and are no error. */
+export const openSignInShadow = async (
+  { lifecycle, logger, metrics }: Service,
+  path: string,
+  opaBin: string | undefined,
+) => {
+  const shadow = await createSignInShadow({ path, opaBin, logger, metrics })
+  lifecycle.onStop('shadow rules about signing in', shadow.close)
+  return shadow
 }

@@ -4,10 +4,12 @@ import type { IssuerConfig } from '../../issuer/config.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database/database.ts'
 import type { Service } from '../cli/serve.ts'
-import { openImpersonationPolicies } from './impersonation-policies.ts'
+import { openImpersonationPolicies, openSignInShadow } from './impersonation-policies.ts'
 
 export interface PolicySettings {
   path: string | undefined
+  /** Candidates for rules about signing in. */
+  shadowPath: string | undefined
   opaBin: string | undefined
 }
 
@@ -24,6 +26,8 @@ export const openIssuer = async (
   lifecycle.onStop('publisher', () => publisher.close())
   const policies =
     policy.path === undefined ? undefined : await openImpersonationPolicies(service, policy.path, policy.opaBin)
+  const signInShadow =
+    policy.shadowPath === undefined ? undefined : await openSignInShadow(service, policy.shadowPath, policy.opaBin)
   const issuer = await startIssuer({
     ...service,
     config,
@@ -31,6 +35,7 @@ export const openIssuer = async (
     events: publisher,
     onRevocations: bus.hintRevocations,
     ...(policies && { policies }),
+    ...(signInShadow && { signInShadow }),
   })
   lifecycle.onStop('issuer', () => issuer.close())
   return issuer

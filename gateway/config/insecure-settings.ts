@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
+import { isPlainHttp } from '../../platform/http/plain-http.ts'
 import { type GatewayFile, insecureNames } from './settings/file.ts'
-import { isUrl } from './settings/values.ts'
 
 /**
  * Settings that weaken what the gateway promises. Each is refused unless `allowInsecure` names it, so that nobody gets
@@ -118,17 +118,3 @@ const revocationsPath = (issuer: PropertyKey[], revocations: GatewayFile['issuer
 const unique = (paths: PropertyKey[][]): PropertyKey[][] => [
   ...new Map(paths.map((path) => [path.join(' '), path])).values(),
 ]
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-/** Whether an address is plain http and leaves this machine; files are not asked. */
-const isPlainHttp = (url: string | undefined): boolean => {
-  if (url === undefined || !isUrl(url)) return false
-  const { protocol, hostname } = new URL(url)
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const family = isIP(host)
-  const local = family === 0 ? /(?:^|\.)localhost$/.test(host) : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
-  return protocol === 'http:' && !local
-}

@@ -3,6 +3,7 @@ import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
 import { connectorsRoutes } from '../connectors/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
+import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
@@ -18,12 +19,15 @@ import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
+import type { SignInExperienceDependencies } from '../directory/sign-in-experience/operations.ts'
+import { signInExperienceRoutes } from '../directory/sign-in-experience/router.ts'
 import type { MfaVerificationDependencies } from '../directory/users/factors/operations.ts'
 import { mfaVerificationsRoutes } from '../directory/users/factors/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
 import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lockout/router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
+import { previewRoutes } from '../pages/preview-router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
 import { impersonationSessionsRoutes } from '../tokens/impersonations/router.ts'
@@ -43,6 +47,9 @@ export type RouteDependencies = UserDependencies &
   IdTokenConfigDependencies &
   OneTimeTokenDependencies &
   LockoutDependencies &
+  ConnectorDependencies &
+  AssetDependencies &
+  SignInExperienceDependencies &
   ConnectorDependencies
 
 /** The mount table: a new room is a line. */
@@ -71,6 +78,10 @@ const routers = [
   jitRoutes,
   oneTimeTokensRoutes,
   lockoutRoutes,
+  connectorsRoutes,
+  assetsRoutes,
+  signInExperienceRoutes,
+  previewRoutes,
   connectorsRoutes,
 ]
 

@@ -4,6 +4,7 @@ import type { Database } from '../../platform/database/database.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import type { CaptchaGate } from './captcha-gate.ts'
 import {
   addressPolicy,
   type Counted,
@@ -16,7 +17,7 @@ import {
 } from './failure-store.ts'
 import { type Interaction, isInteractionOpen, leaveTurn, turnSeconds } from './interaction-store.ts'
 import type { NewProof } from './proof-store.ts'
-import { type ProofKindName, proofKinds } from './proofs.ts'
+import { identifies, type ProofKindName, proofKinds } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
 export type AttemptOutcome =
@@ -26,6 +27,8 @@ export type AttemptOutcome =
   | { outcome: 'locked'; minutes: number }
   /** From this address. */
   | { outcome: 'too_many_requests' }
+  /** The test for machines comes first. */
+  | { outcome: 'captcha_required' }
   /** The interaction has finished or expired. */
   | { outcome: 'over' }
 
@@ -61,13 +64,14 @@ export interface AttemptDependencies {
   events: { wake(): void }
   hmac: Hmac
   audit: TokenAudit
+  captchas: CaptchaGate
 }
 
 /** In ms. */
 const turnPause = 40
 const turnTries = Math.ceil((turnSeconds * 1_000) / turnPause)
 
-export const createAttempts = ({ database, events, hmac, audit }: AttemptDependencies): Attempts => {
+export const createAttempts = ({ database, events, hmac, audit, captchas }: AttemptDependencies): Attempts => {
   const { query } = database
   const failureKeys = lockoutKeys(hmac)
 
@@ -140,13 +144,16 @@ export const createAttempts = ({ database, events, hmac, audit }: AttemptDepende
         await forgiveAttempt(query, interaction.id, keys, policy)
         throw error
       }
+      const tellsWho = identifies({ kind, purpose: 'sign_in' })
       if (!verified) {
+        if (tellsWho) await captchas.failed(attempt.entered.value)
         if (ofAccount === policy.attempts) await lock(attempt)
         return refuse({ outcome: 'invalid_credentials' })
       }
       const proofId = await succeedAttempt(query, keys, { ...verified, interactionId: interaction.id, kind })
       if (proofId !== undefined) {
         note('Success')
+        if (tellsWho && ofAccount > 1) await captchas.succeeded(attempt.entered.value)
         return { outcome: 'verified', proofId }
       }
       if (!(await isInteractionOpen(query, interaction.id))) return { outcome: 'over' }

@@ -11,6 +11,7 @@ import type { UserProfile } from '../directory/users/user.ts'
 import type { Bindings } from './bindings.ts'
 import type { Interaction } from './interaction-store.ts'
 import { changePerson, isAddressTaken, skipMfa } from './person-change-store.ts'
+import { type SecondFactor, secondFactorNames, secondFactors } from './person-facts.ts'
 import type { Proof } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 
@@ -34,7 +35,13 @@ export interface Became {
   change: 'created' | 'updated' | undefined
   /** There is another password: what the old one opened has to end. */
   isPasswordNew: boolean
+  /** That it got, by the names of the settings. */
+  factors: readonly SecondFactor[]
+  /** The mail address that it got. */
+  address: string | undefined
 }
+
+const unchanged = { change: undefined, isPasswordNew: false, factors: [], address: undefined } as const
 
 /**
  * Makes the person that the interaction is about what it was staged for: a new user, or one with another address, with
@@ -47,7 +54,13 @@ export type BecomePerson = (
 ) => Promise<Became>
 
 export const createBecomePerson =
-  ({ bindings }: { bindings: Bindings }): BecomePerson =>
+  ({
+    bindings,
+    isUsernameCaseSensitive,
+  }: {
+    bindings: Bindings
+    isUsernameCaseSensitive: () => boolean
+  }): BecomePerson =>
   async (trx, { interaction, proofs, userId, recording }) => {
     const { staged, state } = interaction
     const email = provenAddress(proofs, 'email')
@@ -59,22 +72,28 @@ export const createBecomePerson =
         const { username, password, profile } = staged
         const created = await createPerson(recording, {
           ...{ id, username, primaryEmail: email, phone, password },
+          isUsernameCaseSensitive: isUsernameCaseSensitive(),
           ...profileOf(profile),
         })
         if (created.outcome !== 'created') throw new TakenError([takenFields[created.outcome]])
         await bindings.bindAll(trx, id, proofs)
-        return { userId: id, change: 'created', isPasswordNew: false }
+        return { ...unchanged, userId: id, change: 'created' }
       }
       if (state.skipsMfa) await skipMfa(trx, userId)
       const changes = { username: staged.username, email, phone: phone?.number, password: staged.password }
       const isChanged = Object.values(changes).some((value) => value !== undefined)
       const binds = proofs.some(bindings.isFactor)
-      if (!isChanged && !binds) return { userId, change: undefined, isPasswordNew: false }
+      if (!isChanged && !binds) return { ...unchanged, userId }
       if (email !== undefined && (await isAddressTaken(trx, userId, email))) throw new TakenError(['email'])
       await changePerson(trx, userId, changes)
       if (email !== undefined) await joinByEmail(recording, { userId, email })
       await bindings.bindAll(trx, userId, proofs)
-      return { userId, change: 'updated', isPasswordNew: staged.password !== undefined }
+      return {
+        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined, address: email },
+        factors: secondFactorNames.filter((name) =>
+          proofs.some((proof) => bindings.isFactor(proof) && proof.kind === secondFactors[name].proof),
+        ),
+      }
     } catch (error) {
       throw takenBy(error)
     }

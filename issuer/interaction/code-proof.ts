@@ -7,9 +7,10 @@ import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
+import type { CaptchaGate } from './captcha-gate.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
-import type { Interaction } from './interaction-store.ts'
+import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
 import { beginProof, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
@@ -19,11 +20,13 @@ import type { Visitor } from './visitor.ts'
 export type CodePurpose = ProofPurpose
 export type CodeSent =
   /** Or would have been, if there were somebody to send it to: nobody is told. */
-  { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> } | { outcome: Refusal } | { outcome: 'over' }
+  | { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> }
+  /** `captcha_required`: the test for machines comes first. `over`: the interaction has finished or expired. */
+  | { outcome: Refusal | 'captcha_required' | 'over' }
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -65,6 +68,7 @@ export interface CodeProofDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   attempts: Attempts
   accountKey: AccountKey
+  captchas: CaptchaGate
   hmac: Hmac
   messages: Messages
   lockout: () => LockoutPolicy
@@ -82,6 +86,7 @@ const messageTypes: Readonly<
   reset: 'ForgotPassword',
   bind: 'BindNewIdentifier',
   mfa: 'MfaVerification',
+  captcha: 'MfaVerification',
 }
 
 /** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
@@ -91,6 +96,7 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
   register: undefined,
   bind: 'here',
   mfa: 'here',
+  captcha: 'here',
 }
 
 const addressTypes = ['email', 'phone'] as const
@@ -103,6 +109,7 @@ export const createCodeProofs = ({
   database,
   attempts,
   accountKey,
+  captchas,
   hmac,
   messages,
   lockout,
@@ -119,6 +126,7 @@ export const createCodeProofs = ({
         return person ? 'tell_owner' : 'send'
       case 'bind':
       case 'mfa':
+      case 'captcha':
         return 'send'
       case 'sign_in':
         return person || allows(settings(), 'Register') ? 'send' : 'nobody'
@@ -138,6 +146,9 @@ export const createCodeProofs = ({
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
       const isDeviceKnown = person?.isDeviceKnown === true
+      // Whoever is known here has been tested already.
+      const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
+      if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
         channel: channelOf[type],
         to: canonical,
@@ -190,7 +201,7 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
-      return attempts.attempt(
+      const attempt = await attempts.attempt(
         {
           interaction,
           visitor,
@@ -222,6 +233,8 @@ export const createCodeProofs = ({
           }
         },
       )
+      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
+      return attempt
     },
 
     async waiting(interaction, type, purpose) {

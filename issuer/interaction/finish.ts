@@ -1,6 +1,7 @@
 import type { EventRequest } from '../../events/outbox.ts'
 import type { Database, Query } from '../../platform/database/database.ts'
 import { randomToken, uuidv7 } from '../../platform/ids.ts'
+import type { SignInDecision } from '../../policies/sign-in.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
@@ -9,10 +10,12 @@ import { toUser, type User, type UserRow } from '../directory/users/user.ts'
 import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
+import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
+import { deviceLabel } from './device-label.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionState } from './interaction-state.ts'
 import {
@@ -23,9 +26,10 @@ import {
   lockInteraction,
   voidProofs,
 } from './interaction-store.ts'
-import type { Situation } from './next-step.ts'
+import { newPerson, type Situation } from './next-step.ts'
+import type { Notice, Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, identifies, type Proof } from './proofs.ts'
+import { authenticating, authenticationBy, identifies, type Proof } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -68,6 +72,7 @@ export interface FinishDependencies {
   sessionLimits: () => Promise<SessionLimits>
   standingOf: StandingOf
   becomePerson: BecomePerson
+  notices: Notices
 }
 
 /** As long as the browser keeps it, in seconds. */
@@ -199,7 +204,7 @@ interface SignedIn {
 const signIn = async (
   finishing: Finishing,
   interaction: Interaction,
-  { session: current, proofs, state }: Situation,
+  { session: current, proofs, state, decision }: Situation,
 ): Promise<SignedIn | undefined> => {
   const { trx, limits, cookies, visitor, request, becomePerson } = finishing
   const known = proofs.find(identifies)?.userId ?? undefined
@@ -216,18 +221,31 @@ const signIn = async (
     current,
     event: interaction.event,
     userId,
-    proofs: authenticating(proofs),
+    proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
+    authentication: authenticationOf(interaction, proofs),
     keep: state.keep === true,
-    limits,
+    limits: shortened(limits, decision?.session),
     visitor,
   })
   if (became.isPasswordNew) await forgetDevices(trx, userId)
   const device = randomToken()
-  await keepDevice(trx, {
+  const isKnown = await keepDevice(trx, {
     from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
     to: tokenDigest('device', device),
     userId,
   })
+  const notify = (notice: Notice, owner: UserRow = user) =>
+    finishing.notices.notify(trx, interaction, visitor, owner, notice)
+  // Whoever has just come knows of the browser.
+  if (before && !isKnown) {
+    await notify({ type: 'NewDevice', variables: { device: deviceLabel(visitor.origin.userAgent) || '?' } })
+  }
+  if (before && became.isPasswordNew) await notify({ type: 'PasswordChanged', variables: {} })
+  if (before) {
+    for (const factor of became.factors) await notify({ type: 'FactorAdded', variables: { factor } })
+    const left = became.address && before.primary_email !== null && before.primary_email !== became.address
+    if (left) await notify({ type: 'AddressChanged', variables: { address: became.address ?? '' } }, before)
+  }
   return {
     user,
     session: { id, userId },
@@ -236,12 +254,29 @@ const signIn = async (
   }
 }
 
+/** Who registers has proven no more than what the account begins with. */
+const authenticationOf = ({ event, staged: { password } }: Interaction, proofs: readonly Proof[]) => {
+  if (event !== 'Register') return authenticationBy(authenticating(proofs))
+  const registered = [...proofs.filter(({ purpose }) => purpose === 'register'), ...(password ? [byPassword] : [])]
+  const amr = registered.flatMap((proof) => authenticationBy([proof]).amr)
+  return { amr: [...new Set(amr)], acr: acrs[0] }
+}
+
+const byPassword = { kind: 'password' } as const
+
+/** The rules may end a session earlier than the settings. */
+const shortened = (
+  { ttl, idleTtl }: SessionLimits,
+  { absolute = ttl, idle = idleTtl }: SignInDecision['session'] = {},
+): SessionLimits => ({ ttl: Math.min(ttl, absolute), idleTtl: Math.min(idleTtl, idle) })
+
 /** It leads to a new password and back to signing in: nobody is signed in by it. */
 const resetPassword = async (finishing: Finishing, interaction: Interaction): Promise<Finished> => {
   const { trx, id, request } = finishing
   const { person, staged } = interaction
   if (!person || !staged.password) throw overtaken
-  if (!(await holdPerson(trx, person.id))) {
+  const held = await holdPerson(trx, person.id)
+  if (!held) {
     await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
     return { kind: 'page', hasEvent: false }
   }
@@ -261,6 +296,7 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
     },
     { userId: person.id, digest: staged.password, endedBy: person.id },
   )
+  await finishing.notices.notify(trx, interaction, finishing.visitor, held, { type: 'PasswordChanged', variables: {} })
   return { kind: 'reset', hasEvent: true }
 }
 
@@ -270,12 +306,13 @@ const authorize = async (
   { client, request }: Interaction,
   session: { id: string; userId: string } | undefined,
 ): Promise<AuthorizationResult> => {
-  const { consent, state } = situation
+  const { consent, state, event } = situation
   const code = session && (await grantCode(trx, { request, client, consent, session }))
   if (session === undefined || code === undefined) throw overtaken
   const { userId } = session
   if (client.isThirdParty) {
-    if (state.consent !== undefined) {
+    const decidedBy = event === 'Register' ? newPerson : userId
+    if (state.consent?.userId === decidedBy) {
       const extended = extendedConsent(situation, state.consent.organizationIds)
       await saveConsent(trx, { ...extended, userId, clientId: client.id })
     } else await useConsent(trx, userId, client.id)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { proofKindNames } from './proofs.ts'
 
 export const interactionNotices = ['password_changed', 'username_taken', 'email_taken', 'phone_taken'] as const
 export type InteractionNotice = (typeof interactionNotices)[number]
@@ -15,6 +16,8 @@ export const interactionState = z.object({
   terms: z.boolean().optional(),
   /** A second factor, where that is the person's choice, is not wanted now. */
   skipsMfa: z.boolean().optional(),
+  /** The second factor that the person wants to use, or to add, where there are several; null: to choose again. */
+  factor: z.enum(proofKindNames).nullable().optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
   /** What the next page tells: of a reset that succeeded, or of what somebody else has. */

@@ -165,7 +165,16 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
   }
 }
 
-const lock = statement('interaction-lock', 'SELECT id FROM interactions WHERE id = $1 FOR UPDATE')
+// Whoever deletes the client or the person locks that first, and this row after it: so does this.
+const lock = statement(
+  'interaction-lock',
+  `WITH client AS MATERIALIZED (
+     SELECT id FROM applications WHERE id = (SELECT client_id FROM interactions WHERE id = $1) FOR KEY SHARE),
+   person AS MATERIALIZED (
+     SELECT id FROM users WHERE id = (SELECT user_id FROM interactions WHERE id = $1) FOR KEY SHARE)
+   SELECT id FROM interactions
+   WHERE id = $1 AND (SELECT count(*) FROM client) + (SELECT count(*) FROM person) > 0 FOR UPDATE`,
+)
 
 /** As it is when everybody who held it is done; it stays so until the transaction ends. */
 export const lockInteraction = async (trx: Transaction, id: string): Promise<Interaction | undefined> => {

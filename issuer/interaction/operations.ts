@@ -2,14 +2,18 @@ import type { Database } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { Captcha } from '../captcha/captcha.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
+import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
+import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
 import type { Messages } from '../messages/messages.ts'
 import { createAccountKey } from './account-key.ts'
 import { createAttempts } from './attempts.ts'
 import { createBecomePerson } from './become-person.ts'
 import { createBindings } from './bindings.ts'
+import { type CaptchaGate, createCaptchaGate } from './captcha-gate.ts'
 import { type CodeProofs, createCodeProofs } from './code-proof.ts'
 import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
@@ -17,6 +21,7 @@ import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
 import type { Step } from './next-step.ts'
+import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
 import { createPasswordProofs, type PasswordProofs } from './password-proof.ts'
@@ -37,6 +42,7 @@ export interface InteractionOperations {
   oneTimeTokens: OneTimeTokenProofs
   enrolment: Enrolment
   staging: Staging
+  captchas: CaptchaGate
   finish: Finish
   /** Notes for the operator why somebody does not get on; the page tells less. */
   noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
@@ -51,6 +57,8 @@ export interface InteractionOperationsDependencies
   messages: Messages
   audit: TokenAudit
   policy: SignInPolicy
+  captcha: Captcha
+  passwordRules: PasswordRules
   settings: () => SignInExperience
   /** Where browsers reach the issuer. */
   baseUrl: string
@@ -65,22 +73,28 @@ export const createInteractionOperations = async ({
   messages,
   audit,
   policy,
+  captcha,
+  passwordRules,
   settings,
   baseUrl,
   now,
   ...finishing
 }: InteractionOperationsDependencies): Promise<InteractionOperations> => {
   const { query } = database
-  const attempts = createAttempts({ database, events: finishing.events, hmac, audit })
+  const captchas = createCaptchaGate({ query, captcha, policy, settings, now })
+  const attempts = createAttempts({ database, events: finishing.events, hmac, audit, captchas })
   const accountKey = createAccountKey({ query, hmac })
   const factors = createFactors({ envelope, hmac })
   const lockout = (): LockoutPolicy => lockoutOf(settings())
   const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
-  const becomePerson = createBecomePerson({ bindings: createBindings({ envelope, factors }) })
+  const becomePerson = createBecomePerson({
+    bindings: createBindings({ envelope, factors }),
+    isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
+  })
   return {
     standingOf,
-    passwords: await createPasswordProofs({ database, attempts, accountKey, passwords, lockout }),
-    codes: createCodeProofs({ database, attempts, accountKey, hmac, messages, lockout, settings }),
+    passwords: await createPasswordProofs({ database, attempts, accountKey, captchas, passwords, lockout }),
+    codes: createCodeProofs({ database, attempts, accountKey, captchas, hmac, messages, lockout, settings }),
     secondFactors: createSecondFactorProofs({ query, attempts, factors, hmac, now }),
     passkeys: createPasskeyProofs({
       ...{ query, attempts, accountKey, factors, envelope, hmac },
@@ -88,8 +102,9 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
-    staging: createStaging({ database, hmac, passwords, settings }),
-    finish: createFinish({ ...finishing, database, standingOf, becomePerson }),
+    staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
+    captchas,
+    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
     noteBlocked: ({ id, event, client, person }, { origin }, { reasons, options }, requestId) =>
       audit.record({
         key: `Interaction.${event}.Blocked`,

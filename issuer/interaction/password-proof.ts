@@ -7,6 +7,7 @@ import type { PasswordDigest } from '../directory/users/password-digests.ts'
 import { replaceDigest } from '../directory/users/user-store.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
+import type { CaptchaGate } from './captcha-gate.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
@@ -34,6 +35,7 @@ export interface PasswordProofDependencies {
   database: Pick<Database, 'query' | 'knex'>
   attempts: Attempts
   accountKey: AccountKey
+  captchas: CaptchaGate
   passwords: PasswordHasher
   lockout: () => LockoutPolicy
 }
@@ -46,6 +48,7 @@ export const createPasswordProofs = async ({
   database,
   attempts,
   accountKey,
+  captchas,
   passwords,
   lockout,
 }: PasswordProofDependencies): Promise<PasswordProofs> => {
@@ -74,6 +77,8 @@ export const createPasswordProofs = async ({
   return {
     async prove(interaction, visitor, { identifier, password, keep }, request) {
       const { person, account } = await accountKey(identifier, visitor)
+      const isDeviceKnown = person?.isDeviceKnown === true
+      if (await captchas.isDue(interaction, visitor, { isDeviceKnown })) return { outcome: 'captcha_required' }
       const entered = { type: identifier.type, value: identifier.canonical }
       return attempts.attempt(
         { interaction, visitor, request, kind: 'password', account, policy: lockout(), person, entered },

@@ -39,3 +39,4 @@ export const secondFactors = {
 } as const satisfies Record<MfaFactor, SecondFactorRow>
 
 export type SecondFactor = MfaFactor
+export const secondFactorNames = Object.keys(secondFactors) as SecondFactor[]

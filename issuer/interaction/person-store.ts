@@ -83,29 +83,31 @@ export const notePersonSignsIn = async (
   mark: string | undefined,
 ): Promise<UserRow | undefined> => (await queryOf(trx)<UserRow>(signIn, [userId, mark ?? null]))[0]
 
-const hold = statement('person-hold', 'SELECT id FROM users WHERE id = $1 AND NOT is_suspended FOR NO KEY UPDATE')
+const hold = statement('person-hold', 'SELECT * FROM users WHERE id = $1 AND NOT is_suspended FOR NO KEY UPDATE')
 
-/** Holds the row until the transaction ends. False when there is nobody who may sign in. */
-export const holdPerson = async (trx: Transaction, userId: string): Promise<boolean> =>
-  (await queryOf(trx)(hold, [userId])).length > 0
+/** Holds the row until the transaction ends. Undefined when there is nobody who may sign in. */
+export const holdPerson = async (trx: Transaction, userId: string): Promise<UserRow | undefined> =>
+  (await queryOf(trx)<UserRow>(hold, [userId]))[0]
 
 const device = statement(
   'known-device-keep',
   `WITH moved AS (
      UPDATE known_devices SET digest = $2, last_used_at = CASE WHEN user_id = $3 THEN now() ELSE last_used_at END
-     WHERE digest = $1 RETURNING user_id)
-   INSERT INTO known_devices (digest, user_id) SELECT $2, $3 WHERE $3 NOT IN (SELECT user_id FROM moved)`,
+     WHERE digest = $1 RETURNING user_id),
+   added AS (INSERT INTO known_devices (digest, user_id) SELECT $2, $3 WHERE $3 NOT IN (SELECT user_id FROM moved))
+   SELECT $3 IN (SELECT user_id FROM moved) AS "isKnown"`,
 )
 
 /**
  * The browser is one of this person's from now on. It gets another cookie each time, for everybody who uses it: a value
- * that somebody planted, or has read, is worth nothing afterwards.
+ * that somebody planted, or has read, is worth nothing afterwards. Answers whether it was before.
  */
 export const keepDevice = async (
   trx: Transaction,
   { from, to, userId }: { from: Buffer | undefined; to: Buffer; userId: string },
-): Promise<void> => {
-  await queryOf(trx)(device, [from ?? null, to, userId])
+): Promise<boolean> => {
+  const [row] = await queryOf(trx)<{ isKnown: boolean }>(device, [from ?? null, to, userId])
+  return row?.isKnown === true
 }
 
 const account = statement(
@@ -117,6 +119,10 @@ const account = statement(
 export interface Account {
   name: string
   identifier: string
+  fullName: string | null
+  username: string | null
+  primaryEmail: string | null
+  primaryPhone: string | null
 }
 
 export const findAccount = async (query: Query, userId: string): Promise<Account | undefined> => {
@@ -125,7 +131,7 @@ export const findAccount = async (query: Query, userId: string): Promise<Account
   ])
   if (!row) return undefined
   const identifier = row.primaryEmail ?? row.username ?? (row.primaryPhone === null ? '' : `+${row.primaryPhone}`)
-  return { name: row.name ?? identifier, identifier }
+  return { ...row, name: row.name ?? identifier, identifier, fullName: row.name }
 }
 
 const address = statement(

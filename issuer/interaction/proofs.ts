@@ -36,9 +36,9 @@ export const proofKindNames = Object.keys(proofKinds) as [ProofKindName, ...Proo
 /**
  * What a proof is good for; for anything else it is none. `sign_in`: who it is, when signing in · `mfa`: a second
  * factor · `register`: an address of somebody new · `reset`: who it is, to set another password · `bind`: an address or
- * a factor that the person gets.
+ * a factor that the person gets · `captcha`: a code that takes the place of the test for machines.
  */
-export const proofPurposes = ['sign_in', 'mfa', 'register', 'reset', 'bind'] as const
+export const proofPurposes = ['sign_in', 'mfa', 'register', 'reset', 'bind', 'captcha'] as const
 export type ProofPurpose = (typeof proofPurposes)[number]
 
 /** Verified, not used yet. */

@@ -1,6 +1,7 @@
 import { type Logger, throttledLevel } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { loadPolicies, type PolicySet, shippedPolicies } from '../../policies/policy-set.ts'
+import type { SignInShadow } from '../../policies/shadow.ts'
 import { askSignInRules, type SignInDecision, type SignInInput, signInEntrypoint } from '../../policies/sign-in.ts'
 import { problem } from '../base/errors/problems.ts'
 
@@ -17,11 +18,6 @@ export interface SignInPolicy {
   rules(): { revision: string; isShipped: boolean }
 }
 
-/** Beside the live rules: told what was asked and decided, after that. See `policies/shadow.ts`. */
-export interface SignInShadow {
-  compare(asked: { input: SignInInput; decision: SignInDecision }): void
-}
-
 /**
  * `policies` absent, or without rules about signing in: the shipped ones decide, which do what the settings say. They
  * are loaded now, so that a decision never waits.
@@ -33,7 +29,8 @@ export const createSignInPolicy = async ({
   metrics,
 }: {
   policies?: { current(): PolicySet } | undefined
-  shadow?: SignInShadow | undefined
+  /** Told what was asked and decided. */
+  shadow?: Pick<SignInShadow, 'compare'> | undefined
   logger: Logger
   metrics: Metrics
 }): Promise<SignInPolicy> => {

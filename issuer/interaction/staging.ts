@@ -5,17 +5,22 @@ import { findTaken } from '../directory/people/person-store.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
+import type { PasswordIssue } from '../directory/users/password-policy/check-password.ts'
+import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
+import {
+  checkUsername,
+  readUsernamePolicy,
+  type UsernameViolation,
+} from '../directory/users/registration-rules/username-policy.ts'
 import { countMessage } from '../messages/limit-store.ts'
 import type { TakenField } from './become-person.ts'
 import type { InteractionEventName, Staged } from './interaction-state.ts'
 import { beginEvent, type Interaction, keepStaged, releaseStaged } from './interaction-store.ts'
-import { findPassword } from './person-store.ts'
+import { findAccount, findPassword } from './person-store.ts'
 import { keepProof } from './proof-store.ts'
 import { type IdentifierType, identifies } from './proofs.ts'
+import { provenAddress } from './required-profile.ts'
 import type { Visitor } from './visitor.ts'
-
-/** Why a password is not taken; see `password-policy`. */
-export type PasswordIssue = { code: string; interpolation?: Record<string, unknown> | undefined }
 
 export type PasswordStaged =
   | { outcome: 'staged' }
@@ -24,17 +29,13 @@ export type PasswordStaged =
   | { outcome: 'same' }
   | { outcome: 'over' }
 
-export type UsernameStaged = {
-  outcome:
-    | 'staged'
-    | 'taken'
-    | 'invalid'
-    | 'over'
-    /** The address has asked for too many names: so nobody lists whose there are. */
-    | 'too_many_requests'
-}
+export type UsernameStaged =
+  | { outcome: 'staged' | 'taken' | 'over' | 'too_many_requests' }
+  | { outcome: 'invalid'; violation: UsernameViolation }
 
-/** What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time. */
+/**
+ * What somebody is to become, kept until the interaction finishes. Whoever calls has asked whether it is time for it.
+ */
 export interface Staging {
   username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
@@ -55,10 +56,13 @@ export const createStaging = ({
   database: { query, transaction },
   hmac,
   passwords,
+  passwordRules,
+  settings,
 }: {
   database: Pick<Database, 'query' | 'transaction'>
   hmac: Hmac
   passwords: PasswordHasher
+  passwordRules: PasswordRules
   settings: () => SignInExperience
 }): Staging => {
   const keep = async (interaction: Interaction, staged: Staged) =>
@@ -71,16 +75,26 @@ export const createStaging = ({
 
   return {
     async username(interaction, username, { origin: { ip } }) {
-      if (!/^[A-Z_a-z]\w{0,127}$/.test(username)) return { outcome: 'invalid' }
+      const policy = readUsernamePolicy(settings().usernamePolicy)
+      const violation = checkUsername(username, policy)
+      if (violation) return { outcome: 'invalid', violation }
       const { most, seconds } = usernames
       const asked = await countMessage(query, hmac('message-limits', 'user names', addressKey(ip)), most, seconds)
       if (asked > most) return { outcome: 'too_many_requests' }
-      const taken = await findTaken(query, { username })
+      const taken = await findTaken(query, { username, isUsernameCaseSensitive: policy.caseSensitive })
       return { outcome: taken.username ? 'taken' : await keep(interaction, { username }) }
     },
 
     async password(interaction, password) {
-      const { person } = interaction
+      const { person, staged, proofs } = interaction
+      const account = person && (await findAccount(query, person.id))
+      const issues = await passwordRules.issues(password, {
+        username: staged.username ?? account?.username,
+        email: provenAddress(proofs, 'email') ?? account?.primaryEmail,
+        phone: provenAddress(proofs, 'phone') ?? account?.primaryPhone,
+        name: account?.fullName,
+      })
+      if (issues.length > 0) return { outcome: 'rejected', issues }
       if (person?.hasPassword && (await isSame(person.id, password))) return { outcome: 'same' }
       const { digest } = await passwords.hash(password)
       return { outcome: await keep(interaction, { password: { digest, algorithm: 'Argon2id' } }) }

@@ -28,6 +28,8 @@ const removals = {
   pushedRequests: removal('pushed_requests', tooOld('expires_at')),
   knownDevices: removal('known_devices', tooOld('last_used_at')),
   signInFailures: removal('sign_in_failures', tooOld('updated_at')),
+  captchaSolutions: removal('captcha_solutions', tooOld('expires_at')),
+  failingIdentifiers: removal('failing_identifiers', tooOld('failed_at')),
   messageCounts: removal('message_counts', tooOld('updated_at')),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { sha256 } from '../../platform/secret.ts'
+import { captchaScript } from './captcha-script.ts'
 import { passkeyScript } from './passkey-script.ts'
 import { styles } from './styles.ts'
 
@@ -23,21 +25,40 @@ export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', style
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
 export const script = asset('passkeys', 'js', 'text/javascript; charset=utf-8', passkeyScript)
 
-const assets = new Map([stylesheet, icon, script].map((one) => [one.path, one]))
+/** With its digest as elements name it (Subresource Integrity). */
+const withIntegrity = (name: string, text: string): Asset & { integrity: string } => {
+  const made = asset(name, 'js', 'text/javascript; charset=utf-8', text)
+  return { ...made, integrity: `sha256-${createHash('sha256').update(made.content).digest('base64')}` }
+}
+
+export const captchaAsset = withIntegrity('captcha', captchaScript)
+
+const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset, script].map((one) => [one.path, one]))
 
 /** By the path of a request, without its query. */
 export const findAsset = (path: string): Asset | undefined => assets.get(path)
 
+export interface SendAssetOptions {
+  /** The address may lead to something else later. */
+  isMutable?: boolean | undefined
+  /** Pages of other origins may show it. */
+  isShared?: boolean | undefined
+}
+
 /** Answers GET and HEAD. */
-export const sendAsset = (response: ServerResponse, { type, content }: Asset): void => {
+export const sendAsset = (
+  response: ServerResponse,
+  { type, content }: Pick<Asset, 'type' | 'content'>,
+  { isMutable = false, isShared = false }: SendAssetOptions = {},
+): void => {
   response.writeHead(200, {
     'Content-Type': type,
     'Content-Length': content.length,
-    'Cache-Control': 'public, max-age=31536000, immutable',
+    'Cache-Control': isMutable ? 'no-store' : 'public, max-age=31536000, immutable',
     'X-Content-Type-Options': 'nosniff',
-    'Cross-Origin-Resource-Policy': 'same-origin',
-    // Opened by itself, an SVG is a document.
-    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    'Cross-Origin-Resource-Policy': isShared ? 'cross-origin' : 'same-origin',
+    // Opened by itself, an SVG is a document: it runs nothing, loads nothing, and belongs to no origin.
+    'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
   })
   response.end(content)
 }

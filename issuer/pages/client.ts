@@ -10,13 +10,17 @@ export interface PageClient {
 // What may stand in a source list (CSP §2.3.1): a URL allows `;` and `*` in a host.
 const plainHost = /^(\[[\da-f:]+\]|[a-z\d.-]+)(:\d+)?$/
 
-/** Undefined when the logo is not shown: only from https, or from the developer's own machine. */
-export const logoOf = (client: PageClient | undefined): { url: string; origin: string } | undefined => {
-  const url = client?.logoUri === undefined ? null : URL.parse(client.logoUri)
+/** Undefined when a picture is not shown: only from https, or from the developer's own machine. */
+export const pictureOrigin = (address: string | undefined): string | undefined => {
+  const url = address === undefined ? null : URL.parse(address)
   if (url === null || !plainHost.test(url.host) || url.username !== '' || url.password !== '') return undefined
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLocal)) return undefined
-  return { url: url.href, origin: url.origin }
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLocal) ? url.origin : undefined
+}
+
+export const logoOf = (client: PageClient | undefined): { url: string; origin: string } | undefined => {
+  const origin = pictureOrigin(client?.logoUri)
+  return origin === undefined ? undefined : { url: new URL(client?.logoUri ?? '').href, origin }
 }
 
 /** Its logo, or its first letter, and its name: the top of a page. */

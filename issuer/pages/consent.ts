@@ -33,6 +33,7 @@ export const consentPage = (options: ConsentPage): Page => {
   const say = sayIn(locale)
   return page({
     locale,
+    name: 'consent',
     client,
     title: say('consentTitle'),
     form: 'leaving',

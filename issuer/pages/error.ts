@@ -33,6 +33,8 @@ const problems = {
   application_unavailable: ['applicationUnavailable', 'applicationUnavailableText'],
   access_denied: ['accessDenied', 'accessDeniedText'],
   user_suspended: ['userSuspended', 'userSuspendedText'],
+  /** Of second factors: the interaction has ended. */
+  factor_locked: ['factorLocked', 'factorLockedText'],
   server_error: ['serverError', 'serverErrorText'],
   temporarily_unavailable: ['unavailable', 'unavailableText'],
 } as const satisfies Record<string, readonly [heading: MessageKey, text: MessageKey]>
@@ -56,6 +58,7 @@ export const errorPage = ({ locale, problem, requestId, client, value, wayOn }: 
   const [heading, text] = problems[problem]
   return page({
     locale,
+    name: 'error',
     title: say(heading),
     client,
     form: 'none',

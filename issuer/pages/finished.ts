@@ -19,6 +19,7 @@ export const finishedPage = ({ locale, client, wayOn }: FinishedPage): Page => {
   const onwards = client ? say('continueTo', { application: foreignName(client.name) }) : say('continueOn')
   return page({
     locale,
+    name: 'finished',
     title: say('finished'),
     client,
     form: 'none',

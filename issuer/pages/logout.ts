@@ -26,6 +26,7 @@ export const logoutPage = ({ locale, client, account, action, csrf }: LogoutPage
   const say = sayIn(locale)
   return page({
     locale,
+    name: 'logout',
     title: say('signOutTitle'),
     form: 'leaving',
     client,
@@ -57,6 +58,7 @@ export const signedOutPage = ({ locale, client, wayOn }: SignedOutPage): Page =>
   const back = client ? say('backTo', { application: foreignName(client.name) }) : say('backToApplication')
   return page({
     locale,
+    name: 'signed_out',
     title: say('signOutTitle'),
     form: 'none',
     client,

@@ -1,15 +1,32 @@
 import { icon, stylesheet } from './assets.ts'
-import { clientHeader, logoOf, type PageClient } from './client.ts'
-import { foreignNameInTitle } from './foreign-text.ts'
-import { type Html, html, render } from './html.ts'
+import type { Branding, Pictures } from './branding.ts'
+import { clientHeader, logoOf, type PageClient, pictureOrigin } from './client.ts'
+import { foreignName, foreignNameInTitle, tidy } from './foreign-text.ts'
+import { type Html, type HtmlValue, html, render } from './html.ts'
 import { directions, type Locale } from './locale.ts'
 import { sayIn } from './say.ts'
+
+/** Of those that operators may add a text to. */
+export type PageName =
+  | 'sign_in'
+  | 'mfa'
+  | 'enrol'
+  | 'terms'
+  | 'captcha'
+  | 'select_account'
+  | 'consent'
+  | 'error'
+  | 'logout'
+  | 'signed_out'
+  | 'finished'
 
 /** A whole page. `sendPage` sends it. */
 export interface Page {
   readonly content: string
   /** Those that depend on what is on the page. */
   readonly headers: Readonly<Record<'Content-Security-Policy' | 'Referrer-Policy', string>>
+  /** The same page with what an operator puts on it. */
+  branded(branding: Branding): Page
 }
 
 /**
@@ -20,6 +37,8 @@ const formActions = { none: "form-action 'none'", leaving: undefined } as const
 
 export interface PageParts {
   locale: Locale
+  /** What operators call it in `customContent`. */
+  name?: PageName | undefined
   /** What the page is for, without the application's name. */
   title: Html
   /** It is on top, its name in the title. */
@@ -30,28 +49,39 @@ export interface PageParts {
   /** `leaving`: there is one, and the step after it may leave this host. */
   form: keyof typeof formActions
   isError?: boolean | undefined
-  /** The one inline script of a page: its source of CSP, `'sha256-…'`. */
+  /** Where the one script of a page may come from, as CSP says it: `'sha256-…'` of an inline one. */
   scriptSource?: string | undefined
+  /** Whose frames a page may hold: an origin. */
+  frameSource?: string | undefined
   /** Who posts a form to somebody else tells nobody where from. */
   referrerPolicy?: 'no-referrer' | undefined
 }
 
-export const page = (parts: PageParts): Page => ({
-  content: render(document(parts)),
+export const page = (parts: PageParts, branding?: Branding): Page => ({
+  content: render(document(parts, branding)),
   headers: {
-    'Content-Security-Policy': contentSecurityPolicy(parts),
+    'Content-Security-Policy': contentSecurityPolicy(parts, branding),
     // Under `no-referrer` Chromium sends `Origin: null` with our own forms.
     'Referrer-Policy': parts.referrerPolicy ?? (parts.form === 'none' ? 'no-referrer' : 'same-origin'),
   },
+  branded: (another) => page(parts, another),
 })
 
-const contentSecurityPolicy = ({ client, form, scriptSource }: PageParts): string => {
-  const logo = logoOf(client)
+const contentSecurityPolicy = (
+  { client, form, scriptSource, frameSource }: PageParts,
+  branding: Branding | undefined,
+): string => {
+  const pictures = [
+    logoOf(client)?.url,
+    ...[branding?.logo, branding?.favicon].flatMap((both) => both && [both.light, both.dark]),
+  ]
+  const origins = new Set(pictures.flatMap((url) => pictureOrigin(url) ?? []))
   return [
     "default-src 'none'",
     "style-src 'self'",
-    `img-src 'self'${logo ? ` ${logo.origin}` : ''}`,
+    ["img-src 'self'", ...origins].join(' '),
     `script-src ${scriptSource ?? "'none'"}`,
+    frameSource && `frame-src ${frameSource}`,
     "base-uri 'none'",
     formActions[form],
     "frame-ancestors 'none'",
@@ -60,24 +90,67 @@ const contentSecurityPolicy = ({ client, form, scriptSource }: PageParts): strin
     .join('; ')
 }
 
-const document = ({ locale, title, client, namesClientInTitle, body, isError }: PageParts): Html => html`<!doctype html>
+const document = (parts: PageParts, branding: Branding | undefined): Html => {
+  const { locale, title, client, namesClientInTitle, body, isError } = parts
+  return html`<!doctype html>
 <html lang="${locale}" dir="${directions[locale]}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="${branding?.hasDarkTheme === false ? 'light' : 'light dark'}">
 <title>${isError && html`${sayIn(locale)('errorPrefix')} `}${title}${
-  client && namesClientInTitle !== false && ` · ${foreignNameInTitle(client.name)}`
-}</title>
+    client && namesClientInTitle !== false && ` · ${foreignNameInTitle(client.name)}`
+  }</title>
 <link rel="stylesheet" href="${stylesheet.path}">
-<link rel="icon" href="${icon.path}">
+${branding?.stylesheet && html`<link rel="stylesheet" href="${branding.stylesheet.href}">\n`}${faviconLinks(branding)}
 </head>
 <body>
 <main>
+${branding?.logo && brandLogo(branding.logo, branding.name)}
 ${client && clientHeader(client)}
 ${body}
 </main>
-<footer><img src="${icon.path}" alt="" width="16" height="16">Surrogate</footer>
+${noteOf(parts, branding)}
+<footer>${footerOf(locale, branding)}</footer>
 </body>
 </html>
 `
+}
+
+const faviconLinks = (branding: Branding | undefined): Html => {
+  const favicon = branding?.favicon
+  if (favicon === undefined) return html`<link rel="icon" href="${icon.path}">`
+  return html`<link rel="icon" href="${favicon.light}" media="(prefers-color-scheme: light)">
+<link rel="icon" href="${favicon.dark}" media="(prefers-color-scheme: dark)">`
+}
+
+const brandLogo = ({ light, dark }: Pictures, name: string | undefined): Html =>
+  html`<picture class="brand"><source srcset="${dark}" media="(prefers-color-scheme: dark)"><img src="${light}" alt="${
+    name === undefined ? '' : tidy(name, 60)
+  }"></picture>`
+
+/** For this page or for all, in this language or in every. */
+const noteOf = ({ locale, name }: PageParts, branding: Branding | undefined): Html | undefined => {
+  const places = [...(name === undefined ? [] : [`${name}.note`]), 'note']
+  const found = places
+    .flatMap((place) => [`${place}.${locale}`, place])
+    .map((place) => branding?.texts[place])
+    .find((text) => text !== undefined && text !== '')
+  return found === undefined ? undefined : html`<p class="note"><bdi>${tidy(found, 1_000)}</bdi></p>`
+}
+
+const ours = html`<img src="${icon.path}" alt="" width="16" height="16">Surrogate`
+
+const footerOf = (locale: Locale, branding: Branding | undefined): HtmlValue => {
+  if (branding === undefined) return ours
+  const say = sayIn(locale)
+  const { name, hidesOurs, termsOfUseUrl, privacyPolicyUrl, support } = branding
+  const link = (href: string | undefined, text: Html) =>
+    href !== undefined && html`<a href="${href}" rel="noopener noreferrer" target="_blank">${text}</a>`
+  return [
+    name === undefined ? !hidesOurs && ours : foreignName(name),
+    link(termsOfUseUrl, say('terms')),
+    link(privacyPolicyUrl, say('privacy')),
+    link(support, say('support')),
+  ]
+}

@@ -16,6 +16,8 @@ export interface PasskeyForm {
   failed: Html
   isAutofill?: boolean | undefined
   isQuiet?: boolean | undefined
+  /** It adds to a proof that said already whether to stay signed in. */
+  isSecond?: boolean | undefined
 }
 
 /** CSP of a page that has a form with a passkey: `scriptSource` of `page`. */
@@ -26,7 +28,7 @@ export const passkeyScriptSource = "'self'"
  * JSON for `authenticationCredential` or `registrationCredential`. The page says `scriptSource: passkeyScriptSource`.
  */
 export const passkeyForm = (form: PasskeyForm): Html => {
-  const { action, csrf, kind, options, proofId, label, failed, isAutofill, isQuiet } = form
+  const { action, csrf, kind, options, proofId, label, failed, isAutofill, isQuiet, isSecond } = form
   return html`
 <form class="passkey" method="post" action="${action}" data-passkey="${kind}" data-options="${JSON.stringify(options)}"${
     isAutofill && html` data-autofill`
@@ -35,7 +37,7 @@ export const passkeyForm = (form: PasskeyForm): Html => {
 <input type="hidden" name="choice" value="passkey">
 <input type="hidden" name="proofId" value="${proofId}">
 <input type="hidden" name="credential">
-<input type="hidden" name="keep">
+${!isSecond && html`<input type="hidden" name="keep">`}
 ${label && html`<p class="actions"><button type="button"${isQuiet && html` class="quiet"`} hidden>${label}</button></p>`}
 <p class="message" role="status" data-failed hidden>${failed}</p>
 </form>

@@ -19,6 +19,7 @@ export const selectAccountPage = ({ locale, client, action, csrf, account }: Sel
   const say = sayIn(locale)
   return page({
     locale,
+    name: 'select_account',
     client,
     title: say('chooseAccount'),
     form: 'leaving',

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Branding } from './branding.ts'
 import type { Page } from './page.ts'
 
 // Passkeys are asked for and made by our own pages; nothing else that a browser can do is.
@@ -58,15 +59,18 @@ export interface SendPageOptions {
   setCookies?: readonly string[] | undefined
   /** The issuer is reached over https. */
   secure?: boolean | undefined
+  /** What the operator puts on it. */
+  branding?: Branding | undefined
 }
 
 /** Answers with a page; a HEAD request gets its headers only. */
 export const sendPage = (
   response: ServerResponse,
   status: number,
-  { content, headers }: Page,
-  { headers: further = {}, setCookies = [], secure = false }: SendPageOptions = {},
+  page: Page,
+  { headers: further = {}, setCookies = [], secure = false, branding }: SendPageOptions = {},
 ): void => {
+  const { content, headers } = branding ? page.branded(branding) : page
   const all: Readonly<Record<string, string>> = {
     ...further,
     ...headersOfEveryPage,

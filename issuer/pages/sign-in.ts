@@ -61,6 +61,7 @@ export const signInPage = (options: SignInPage): Page => {
   const isReturning = account !== undefined || reasons !== undefined
   return page({
     locale,
+    name: 'sign_in',
     client,
     title: say('signIn'),
     form: 'leaving',

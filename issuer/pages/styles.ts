@@ -1,7 +1,5 @@
-/** The one stylesheet. Colours meet WCAG 2.2 AA in both themes: 4.5 to 1 for text, 3 to 1 for what can be used. */
-const source = `
-:root {
-  color-scheme: light dark;
+/** The light theme: also in the dark, for operators who have no other. */
+export const light = `
   --page: #f4f5f8;
   --card: #fff;
   --text: #151823;
@@ -18,7 +16,13 @@ const source = `
   --good: #146c43;
   --good-tint: #e9f6ef;
   --shadow: 0 1px 2px rgb(16 20 40 / 6%), 0 12px 40px -8px rgb(16 20 40 / 12%);
-}
+`
+
+/** The one stylesheet. Colours meet WCAG 2.2 AA in both themes: 4.5 to 1 for text, 3 to 1 for what can be used. */
+const source = `
+:root {
+  color-scheme: light dark;
+${light}}
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #0d0f15;
@@ -79,6 +83,11 @@ h2 { font-size: 16px; }
 .lead { margin-top: 8px; color: var(--soft); }
 .lead bdi { color: var(--text); font-weight: 600; }
 .client { display: flex; align-items: center; gap: 12px; margin-bottom: 28px; font-weight: 600; }
+.brand { display: block; margin-bottom: 28px; }
+.brand img { display: block; max-width: 100%; height: auto; max-height: 56px; object-fit: contain; }
+.note { width: 100%; max-width: 432px; padding: 20px 4px 0; color: var(--soft); font-size: 14px; }
+footer { flex-wrap: wrap; justify-content: center; }
+footer a { color: inherit; }
 .logo { flex: none; width: 44px; height: 44px; border-radius: 12px; object-fit: contain; }
 .letter {
   flex: none;
@@ -134,20 +143,20 @@ form + .actions { margin-top: 12px; }
 button, .button {
   min-height: 48px;
   padding: 10px 20px;
-  border: 1px solid transparent;
+  border: 1px solid var(--button-edge, transparent);
   border-radius: 10px;
-  background: var(--main);
-  color: var(--on-main);
+  background: var(--button, var(--main));
+  color: var(--on-button, var(--on-main));
   font: inherit;
   font-weight: 600;
   text-align: center;
   text-decoration: none;
   cursor: pointer;
 }
-button:hover, .button:hover { background: var(--main-over); }
+button:hover, .button:hover { background: var(--button-over, var(--main-over)); }
 .quiet { border-color: var(--edge); background: transparent; color: var(--text); }
 .quiet:hover { background: var(--page); }
-.link { min-height: 44px; margin-inline-start: auto; padding: 0 8px; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
+.link { min-height: 44px; margin-inline-start: auto; padding: 0 8px; border-color: transparent; background: none; color: var(--main); font-weight: 500; text-decoration: underline; text-underline-offset: 3px; }
 .link:hover { background: var(--tint); }
 :focus-visible { outline: 3px solid var(--main); outline-offset: 2px; }
 .problem:focus { outline: none; }
@@ -178,9 +187,33 @@ legend { padding: 0; }
 dl { margin-top: 28px; padding-top: 20px; border-top: 1px solid var(--line); }
 dd { margin-bottom: 8px; }
 code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all; }
+form + form { margin-top: 12px; }
+.whose + p { margin-top: 20px; }
+noscript + .passkey { margin-top: 20px; }
+.small + .secret { margin-top: 6px; }
+details { margin-top: 24px; border-top: 1px solid var(--line); padding-top: 12px; }
+summary { min-height: 44px; padding: 10px 0; color: var(--main); font-weight: 500; cursor: pointer; }
+details form { margin-top: 8px; }
+.factors { display: grid; gap: 12px; }
+.factors button { padding: 12px 16px; text-align: start; }
+.factors b, .factors span { display: block; }
+.factors b { font-weight: 600; }
+.factors span { color: var(--soft); font-weight: 400; font-size: 14px; }
+.qr { display: block; width: 212px; max-width: 100%; margin: 16px auto; border: 1px solid var(--line); border-radius: 12px; background: #fff; }
+.secret { padding: 10px 14px; border-radius: 10px; background: var(--page); text-align: center; }
+.secret code { font-size: 15px; letter-spacing: .04em; }
+.codes { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 8px 16px; margin: 24px 0 0; padding: 20px; border-radius: 12px; background: var(--page); list-style: none; text-align: center; }
+.codes code { font-size: 16px; }
+.links { margin-top: 20px; padding-inline-start: 20px; }
+.links li { padding: 4px 0; }
+a { color: var(--main); text-underline-offset: 3px; }
+.links a, .small a { display: inline-block; padding: 8px 0; }
+@media (scripting: none) { .scripted { display: none; } }
+@media print { button, .client, footer, .account { display: none !important; } body, main { background: #fff; color: #000; box-shadow: none; } }
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
   main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }
+  .note { padding-inline: 20px; }
   .client + .sign { top: 26px; inset-inline-end: 20px; }
 }
 `

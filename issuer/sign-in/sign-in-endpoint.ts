@@ -9,6 +9,7 @@ import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
@@ -19,6 +20,7 @@ import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
+  type Brandings,
   errorPage,
   finishedPage,
   type Locale,
@@ -40,6 +42,8 @@ export interface SignInEndpointDependencies {
   hmac: Hmac
   operations: InteractionOperations
   visitorOf: VisitorOf
+  settings: () => SignInExperience
+  brandings: Brandings
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
@@ -80,13 +84,13 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics } = dependencies
   const counter = metrics.counter(
     'surrogate_sign_ins_total',
     'Attempts to sign in by how they were proven and came out.',
     ['proof', 'outcome'],
   )
-  const { origin: ownOrigin, protocol } = new URL(baseUrl)
+  const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
   const visitOf = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<Visit> => {
@@ -108,8 +112,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     return { request, response, requestId, visitor: { ...visitor, browser }, interaction, locale }
   }
 
-  const send = ({ response }: Pick<Visit, 'response'>, status: number, page: Page, headers?: Record<string, string>) =>
-    sendPage(response, status, page, { secure, headers })
+  const send = async ({ response, interaction }: Visit, status: number, page: Page) =>
+    sendPage(response, status, page, { secure, branding: await brandings.of(interaction.client.id) })
 
   /** What is due, or, where nothing is, the way back to the client. */
   const show = async (visit: Visit, again?: { status: number; page: StepName; entered: unknown }) => {
@@ -120,7 +124,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const tokenFor = (subject: string) => formTokenOf(hmac, placeOf(interaction), { page: step.step, subject })
     const page = await showStep(
       {
-        ...{ query, operations, interaction, visitor, situation, step, locale, requestId },
+        ...{ query, operations, interaction, visitor, situation, step, hostname, locale, requestId },
+        settings: settings(),
         action: interactionPath(interaction.id),
         csrf: (subject = '') => tokenFor(subject),
       },
@@ -129,20 +134,21 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     )
     // The person was deleted between the two reads: whoever looks again sees it.
     if (!page) return redirectBrowser(visit.response, interactionPath(interaction.id))
-    send(visit, again?.status ?? status, page)
+    await send(visit, again?.status ?? status, page)
   }
 
-  /** It is over: finished, or its time is. */
-  const showEnd = ({ response, requestId, interaction, locale }: Visit, status?: number) => {
+  /** It is over: finished, or its time is, or something ended it. */
+  const showEnd = async (visit: Visit, status?: number, problem: PageProblem = 'expired') => {
+    const { requestId, interaction, locale } = visit
     const { client, request, isFinished } = interaction
     const told = { name: client.name, logoUri: client.logoUri }
     if (isFinished) {
-      return send({ response }, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
+      return send(visit, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
     }
     const [again, home] = [startAgainLink(request), applicationLink(request)]
     const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
     const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
-    send({ response }, status ?? 400, errorPage({ locale, problem: 'expired', requestId, client: told, wayOn }))
+    await send(visit, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
   }
 
   const answer: Readonly<Record<Proceeded['kind'], (visit: Visit, proceeded: Proceeded) => Promise<void> | void>> = {
@@ -161,7 +167,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     async over(visit) {
       const now = await findInteraction(query, visit.interaction.id)
       if (!now) throw new Refusal('other_browser', 400)
-      showEnd({ ...visit, interaction: now }, now.isFinished ? 403 : 400)
+      await showEnd({ ...visit, interaction: now }, now.isFinished ? 403 : 400)
     },
     client_gone() {
       throw new Refusal('application_unavailable', 400)
@@ -178,6 +184,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const { interaction, visitor, locale, request, response } = visit
     return stepOf(token.page).submit({
       ...{ query, operations, interaction, visitor, locale, form, token },
+      settings: settings(),
       request: eventRequestOf(visit, request),
       async due() {
         const standing = await operations.standingOf(query, interaction, visitor)
@@ -196,6 +203,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
         if (now?.isOpen === false) return goOn(visit)
         redirectBrowser(response, interactionPath(interaction.id))
       },
+      end: async (problem) => showEnd(visit, 403, problem),
       refuse() {
         throw new Refusal('invalid_form', 400)
       },
@@ -218,7 +226,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (pathOf(request.url) === '/sign-in') throw new Refusal('no_sign_in', 400)
     const visit = await visitOf(request, response, requestId)
     if (visit.interaction.isOpen) await show(visit)
-    else showEnd(visit)
+    else await showEnd(visit)
   }
 
   const methods = new Map([
@@ -238,7 +246,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       if (refusal.status >= 500) logFault(logger, refusal, { requestId }, 'a page could not be shown')
       if (response.headersSent || response.destroyed) return void response.destroy()
       const { problem, status, headers } = refusal
-      sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure })
+      const branding = await brandings.of(undefined)
+      sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure, branding })
     }
   }
 }

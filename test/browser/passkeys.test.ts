@@ -1,151 +1,104 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import type { Page } from 'playwright-core'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import {
-  createFactors,
+  type AuthenticationOptions,
+  authenticationCredential,
+  authenticationOptions,
+  newUserHandle,
+  type RegistrationOptions,
+  type RelyingParty,
   registrationCredential,
   registrationOptions,
   relyingPartyOf,
+  verifyAuthentication,
   verifyRegistration,
 } from '../../issuer/directory/users/factors/index.ts'
-import { html, render } from '../../issuer/pages/html.ts'
-import { passkeyForm } from '../../issuer/pages/index.ts'
-import { chromium } from '../support/chromium.ts'
-import { atTheApplication, type PagesInChromium, startPagesInChromium } from '../support/pages-in-chromium.ts'
-import { attachAuthenticator } from '../support/passkeys.ts'
-import { experienceWith, type TestPerson } from '../support/sign-in.ts'
+import { randomToken } from '../../platform/ids.ts'
+import { chromium, startChromium } from '../support/chromium.ts'
 
-/** Passkeys, in Chromium with an authenticator that it plays. */
+/** Options and answers of passkeys as Chromium reads and writes them, with an authenticator of its own. */
 
-describe.skipIf(!chromium)('in Chromium', () => {
-  let pages: PagesInChromium
+describe.skipIf(!chromium)('passkeys, in Chromium', () => {
+  let browser: Browser
+  let server: Server
+  let relyingParty: RelyingParty
   beforeAll(async () => {
-    pages = await startPagesInChromium()
+    server = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<title>x</title>'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    relyingParty = relyingPartyOf(`http://localhost:${(server.address() as AddressInfo).port}`)
+    browser = await startChromium()
   })
-  afterAll(() => pages?.close())
-  beforeEach(() => {
-    pages.signIn.settings = experienceWith({ passkeySignIn: { enabled: true, allowAutofill: false } })
+  afterAll(async () => {
+    await browser?.close()
+    server?.closeAllConnections()
+    await new Promise((resolve) => server?.close(resolve))
   })
 
-  /** The person has a passkey, and the browser of this page holds it. */
-  const giveTo = async (page: Page, person: TestPerson, { isPresent = true } = {}) => {
-    const { database, envelope } = pages.signIn
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const [credentialId, userHandle] = [randomBytes(16), randomBytes(32)]
-    const factors = createFactors({ envelope, hmac: await createHmacs(database, envelope) })
-    await database.transaction((trx) =>
-      factors.bindPasskey(trx, {
-        ...{ userId: person.id, userHandle },
-        credential: {
-          ...{
-            credentialId,
-            publicKey: publicKey.export({ type: 'spki', format: 'der' }),
-            algorithm: -7,
-            signCount: 0,
-          },
-          ...{ transports: ['internal'], isBackupEligible: false, isBackedUp: false },
-        },
-      }),
-    )
-    const { session, authenticatorId } = await attachAuthenticator(page)
-    if (!isPresent) return
-    await session.send('WebAuthn.addCredential', {
-      authenticatorId,
-      credential: {
-        ...{ credentialId: credentialId.toString('base64'), isResidentCredential: true, rpId: 'localhost' },
-        privateKey: privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64'),
-        ...{ userHandle: userHandle.toString('base64'), signCount: 0 },
+  let page: Page
+  beforeEach(async () => {
+    const context = await browser.newContext()
+    page = await context.newPage()
+    await page.goto(relyingParty.origins[0]!)
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('WebAuthn.enable')
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        ctap2Version: 'ctap2_1',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
       },
     })
-  }
-
-  test('a passkey signs in by itself, and the person stays signed in as they asked', async () => {
-    const person = await pages.signIn.createPerson()
-    const { page, context } = await pages.open()
-    await giveTo(page, person)
-    await page.goto(pages.authorizationUrl())
-    await page.getByLabel('Keep me signed in').check()
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.waitForURL(atTheApplication)
-    const [session] = await pages.signIn.sql('SELECT amr, acr FROM sessions WHERE user_id = $1', [person.id])
-    expect(session).toEqual({ amr: ['pop', 'user', 'mfa'], acr: 'urn:surrogate:acr:phr' })
-    const cookie = (await context.cookies()).find(({ name }) => name === 'surrogate_session')
-    expect(cookie!.expires).toBeGreaterThan(Date.now() / 1000 + 86_400)
-    await context.close()
+    return () => context.close()
   })
 
-  test('the field offers passkeys, and one that is chosen there signs in', async () => {
-    pages.signIn.settings = experienceWith({ passkeySignIn: { enabled: true, showPasskeyButton: false } })
-    const person = await pages.signIn.createPerson()
-    const { page, context } = await pages.open()
-    await giveTo(page, person)
-    // The authenticator answers at once what the person would choose in the list under the field.
-    await page.goto(pages.authorizationUrl())
-    await page.waitForURL(atTheApplication)
-    expect(await pages.signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toHaveLength(1)
-    await context.close()
-  })
+  // What runs in the page knows the browser's own functions only.
+  const create = (options: RegistrationOptions) =>
+    page.evaluate(`(async (options) => {
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
+      return (await navigator.credentials.create({ publicKey })).toJSON()
+    })(${JSON.stringify(options)})`)
+  const get = (options: AuthenticationOptions) =>
+    page.evaluate(`(async (options) => {
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+      return (await navigator.credentials.get({ publicKey })).toJSON()
+    })(${JSON.stringify(options)})`)
 
-  test('a browser without a passkey says so, and the password still signs in', async () => {
-    const person = await pages.signIn.createPerson()
-    const { page, context } = await pages.open()
-    await giveTo(page, person, { isPresent: false })
-    await page.goto(pages.authorizationUrl())
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByText('No passkey was accepted.').waitFor()
-    await page.getByLabel('Email').fill(person.username)
-    await page.getByLabel('Password', { exact: true }).fill(person.password)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.waitForURL(atTheApplication)
-    await context.close()
-  })
+  test('are made, asked for by name and without, and made once on a device', async () => {
+    const owner = { handle: newUserHandle(), name: 'ada@example.test', displayName: 'Ada' }
+    const challenge = randomToken()
+    const made = await create(registrationOptions(relyingParty, challenge, owner, []))
+    const { verified, refused } = verifyRegistration(registrationCredential.parse(made), { challenge, relyingParty })
+    expect(refused).toBeUndefined()
+    expect(verified).toMatchObject({ algorithm: -7, transports: ['internal'], isBackupEligible: false })
+    const stored = { ...verified!, userHandle: owner.handle }
 
-  test('a passkey that was removed is refused, with a page that leads on', async () => {
-    const person = await pages.signIn.createPerson()
-    const { page, context } = await pages.open()
-    await giveTo(page, person)
-    await pages.signIn.sql('DELETE FROM passkeys WHERE user_id = $1', [person.id])
-    await page.goto(pages.authorizationUrl())
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByRole('alert').getByText('No passkey was accepted.').waitFor()
-    expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(true)
-    await context.close()
-  })
+    let signCount = stored.signCount
+    for (const allowed of [[], [stored]]) {
+      const asked = randomToken()
+      const answer = await get(authenticationOptions(relyingParty, asked, allowed))
+      const expected = { challenge: asked, relyingParty }
+      const credential = authenticationCredential.parse(answer)
+      const outcome = verifyAuthentication(credential, expected, { ...stored, signCount })
+      expect(outcome.verified).toEqual({
+        signCount: expect.any(Number),
+        isBackedUp: false,
+        isCounterBehind: false,
+      })
+      // The same answer again has a counter that another has passed.
+      signCount = outcome.verified!.signCount
+      expect(verifyAuthentication(credential, expected, { ...stored, signCount })).toEqual({
+        refused: 'counter_not_increased',
+      })
+    }
 
-  test('the same script makes a passkey, and hands over what the issuer verifies', async () => {
-    const { page, context } = await pages.open()
-    await attachAuthenticator(page)
-    const relyingParty = relyingPartyOf(pages.signIn.url)
-    const challenge = randomBytes(32).toString('base64url')
-    const owner = { handle: randomBytes(32), name: 'ada', displayName: 'Ada' }
-    const form = passkeyForm({
-      ...{ action: '/made', csrf: 'csrf-value', kind: 'create', proofId: 'p1' },
-      options: registrationOptions(relyingParty, challenge, owner, []),
-      ...{ label: html`Add a passkey`, failed: html`None` },
-    })
-    await page.route('**/enrol', (route) => route.fulfill({ contentType: 'text/html', body: render(form) }))
-    await page.route('**/made', (route) => route.fulfill({ contentType: 'text/html', body: 'made' }))
-    await page.goto(`${pages.signIn.url}/enrol`)
-    const posted = page.waitForRequest((request) => request.method() === 'POST')
-    await page.getByRole('button', { name: 'Add a passkey' }).click()
-    const sent = new URLSearchParams((await posted).postData() ?? '')
-    expect(Object.fromEntries(sent)).toMatchObject({ csrf: 'csrf-value', choice: 'passkey', proofId: 'p1' })
-    const credential = registrationCredential.parse(JSON.parse(sent.get('credential')!))
-    expect(verifyRegistration(credential, { challenge, relyingParty })).toHaveProperty('verified')
-    await context.close()
-  })
-
-  test('without scripts nothing of it shows, and everything else works', async () => {
-    const person = await pages.signIn.createPerson()
-    const { page, context } = await pages.open({ javaScriptEnabled: false })
-    await page.goto(pages.authorizationUrl())
-    expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0)
-    expect(await page.getByText('No passkey was accepted.').isVisible()).toBe(false)
-    await page.getByLabel('Email').fill(person.username)
-    await page.getByLabel('Password').fill(person.password)
-    await page.keyboard.press('Enter')
-    await page.waitForURL(atTheApplication)
-    await context.close()
+    await expect(create(registrationOptions(relyingParty, challenge, owner, [stored]))).rejects.toThrow(
+      'InvalidStateError',
+    )
   })
 })

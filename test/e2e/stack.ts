@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { createDataFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { isRunning, startProcess, type TestProcess } from '../support/process.ts'
 
@@ -47,7 +48,7 @@ export const createSettings = async (
 ): Promise<Settings> => {
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [gateway, issuer, demo, web, admin] = ports
-  const home = await mkdtemp(join(tmpdir(), 'surrogate-home-'))
+  const home = await createDataFolder('surrogate-home-')
   const dataDir = join(home, 'data folder')
   await mkdir(dataDir)
   await promisify(execFile)('chmod', ['711', home])

@@ -55,6 +55,29 @@ test('every problem is told at once, and no secret with it', () => {
   expect(load).not.toThrow(/too-short/)
 })
 
+test.each([
+  'http://id.example.test',
+  'http://10.0.0.5:3001',
+  'http://localhost.example.test',
+  'http://127.0.0.1.example.test',
+  'http://0.0.0.0:3001',
+])('%s would carry passwords in clear: refused, with everything else, unless it is allowed by name', (BASE_URL) => {
+  const load = (environment: object) => () => loadIssuerConfig({ KEY_ENCRYPTION_KEY, BASE_URL, ...environment })
+  expect(load({})).toThrow(StartupError)
+  expect(load({})).toThrow(/BASE_URL: must be https.*BASE_URL_ALLOW_HTTP=true/)
+  expect(load({ BASE_URL_ALLOW_HTTP: 'false', SUBJECT_TOKEN_TTL: '2h' })).toThrow(
+    /SUBJECT_TOKEN_TTL: [\s\S]*BASE_URL: must be https/,
+  )
+  expect(load({ BASE_URL_ALLOW_HTTP: 'true' })()).toMatchObject({ baseUrl: BASE_URL })
+})
+
+test.each(['http://localhost:3001', 'http://127.0.0.1:3001', 'http://[::1]:3001', 'http://id.localhost'])(
+  '%s stays on this machine',
+  (BASE_URL) => {
+    expect(loadIssuerConfig({ KEY_ENCRYPTION_KEY, BASE_URL })).toMatchObject({ baseUrl: BASE_URL })
+  },
+)
+
 test('a bootstrap secret without its client is refused', () => {
   const load = () => loadIssuerConfig({ KEY_ENCRYPTION_KEY, BOOTSTRAP_CLIENT_SECRET: 'x'.repeat(43) })
   expect(load).toThrow(/BOOTSTRAP_CLIENT_ID/)

@@ -349,3 +349,105 @@ test('an issuer of the older version beside it suspends people, introspects and 
   expect(decodeProtectedHeader(again.body.id_token).kid).toBe(kid)
   expect(await flow.userinfo(again.body.access_token, 1)).toBe(200)
 })
+
+test('an issuer of the older version beside it deletes people and applications, sets addresses and passwords, and takes tokens back', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0026-sign-in')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await migrate(old.database, migrations)
+  const issuer = await startTestIssuer({ test: old, instances: 2 })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const client = await flow.createClient()
+  const signedIn = async (at = client) => {
+    const [person, browser] = [await flow.createPerson(), flow.browser()]
+    const code = await flow.signIn(browser, at, person, { scope: 'openid offline_access email' })
+    const { body } = await flow.redeem(at, code)
+    expect(await flow.userinfo(body.access_token, 1)).toBe(200)
+    return { person, browser, tokens: body }
+  }
+  const silently = async (browser: ReturnType<typeof flow.browser>, at = client) =>
+    parametersOf(await flow.ask(browser, at, { prompt: 'none' }))
+  /** What it revokes of somebody: `sub` or `client`, and the opaque tokens. */
+  const revokeAll = async (kind: 'sub' | 'client', value: string) => {
+    await sql(`DELETE FROM opaque_tokens WHERE ${kind === 'sub' ? 'user_id' : 'client_id'} = $1`, [value])
+    await sql(
+      `INSERT INTO revocations (seq, kind, value, issued_before, expires_at)
+       VALUES (nextval('revocation_numbers'), $1, $2, clock_timestamp(), now() + interval '7 days')`,
+      [kind, value],
+    )
+  }
+
+  // It deletes a person: what signing in has left goes along.
+  const deleted = await signedIn()
+  await sql('DELETE FROM users WHERE id = $1', [deleted.person.id])
+  await revokeAll('sub', deleted.person.id)
+  for (const instance of [0, 1]) {
+    expect(await flow.userinfo(deleted.tokens.access_token, instance)).toBe(401)
+    expect(await flow.refresh(client, deleted.tokens.refresh_token, instance)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    })
+  }
+  expect(await silently(deleted.browser)).toMatchObject({ error: 'login_required' })
+  for (const table of ['sessions', 'authorizations', 'proofs', 'known_devices'])
+    expect(await sql(`SELECT FROM ${table} WHERE user_id = $1`, [deleted.person.id]), table).toEqual([])
+
+  // An application: its tokens end, and a sign-in that is under way there; people stay signed in elsewhere.
+  const doomed = await flow.createClient()
+  const there = await signedIn(doomed)
+  const waiting = flow.browser()
+  const page = await flow.ask(waiting, doomed)
+  await sql('DELETE FROM applications WHERE id = $1', [doomed.id])
+  await revokeAll('client', doomed.id)
+  expect(await flow.userinfo(there.tokens.access_token)).toBe(401)
+  expect((await flow.refresh(doomed, there.tokens.refresh_token)).body).toMatchObject({ error: 'invalid_client' })
+  expect(await waiting.submit(page, flow.credentials(there.person))).toMatchObject({ status: 400, location: undefined })
+  expect(await silently(there.browser)).toHaveProperty('code')
+
+  // An address: the caller of the Management API answers for it, so it counts as verified.
+  const moved = await signedIn()
+  await sql('UPDATE users SET primary_email = $2, updated_at = now() WHERE id = $1', [moved.person.id, 'new@x.test'])
+  const headers = { authorization: `Bearer ${moved.tokens.access_token}` }
+  expect((await request(`${issuer.url}/oidc/me`, { headers })).body).toMatchObject({
+    email: 'new@x.test',
+    email_verified: true,
+  })
+
+  // A password: the next sign-in needs the new one, but what was signed in stays, which is why the changelog says to
+  // stop older issuers first.
+  const partner = await flow.createClient({ type: 'SPA', isThirdParty: true })
+  const half = flow.browser()
+  const consent = await half.submit(await flow.ask(half, partner), flow.credentials(moved.person))
+  const other = await flow.createPerson()
+  await sql(
+    `UPDATE users SET password_digest = o.password_digest, password_algorithm = o.password_algorithm, updated_at = now()
+     FROM (SELECT * FROM users WHERE id = $2) o WHERE users.id = $1`,
+    [moved.person.id, other.id],
+  )
+  expect((await half.submit(consent, { choice: 'allow' }, { with: 'choice' })).location).toBeUndefined()
+  const refused = flow.browser()
+  expect(
+    (await refused.submit(await flow.ask(refused, client), flow.credentials(moved.person))).location,
+  ).toBeUndefined()
+  const entered = { username: moved.person.username, password: other.password, id: moved.person.id }
+  expect(await flow.signIn(flow.browser(), client, entered)).toEqual(expect.any(String))
+  const { status, body: refreshed } = await flow.refresh(client, moved.tokens.refresh_token)
+  expect(status).toBe(200)
+
+  // A client gives an access token up there: that one ends, and not, as here, its sign-in.
+  const taken = await sql(
+    `UPDATE opaque_tokens SET revoked_at = now()
+     WHERE digest = $1 AND client_id = $2 AND revoked_at IS NULL AND expires_at > now() RETURNING session_id AS sid`,
+    [tokenDigest('opaque-token', refreshed.access_token), client.id],
+  )
+  expect(taken).toEqual([{ sid: expect.stringMatching(/^ps_/) }])
+  expect(
+    await sql(`UPDATE impersonation_sessions SET ended_at = now(), ended_by = $2 WHERE id = $1 RETURNING id`, [
+      taken[0].sid,
+      client.id,
+    ]),
+  ).toEqual([])
+  for (const instance of [0, 1]) expect(await flow.userinfo(refreshed.access_token, instance)).toBe(401)
+  expect(await flow.refresh(client, refreshed.refresh_token)).toMatchObject({ status: 200 })
+})

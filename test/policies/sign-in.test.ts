@@ -6,6 +6,7 @@ import { checkRules, testRules } from '../../policies/authoring/check.ts'
 import { loadPolicies, PolicyError, shippedPolicies } from '../../policies/decide.ts'
 import { findOpa } from '../../policies/engine/compile/opa.ts'
 import { readSources } from '../../policies/engine/compile/sources.ts'
+import { inputSchemas } from '../../policies/schemas.ts'
 import { askSignInRules, type SignInInput, signInInputSchema } from '../../policies/sign-in.ts'
 import { policiesOf, ruleFolder } from './rule-folder.ts'
 
@@ -189,4 +190,33 @@ test('misspelt input is found in any file of the package, though it compiles', a
   expect(await checkRules({ sources, opa: await findOpa() })).toEqual([
     { file: 'own.rego', line: 3, column: 22, message: 'undefined ref: input.devise.known' },
   ])
+})
+
+describe('docs/sign-in-rules.md', async () => {
+  const page = await readFile(new URL('../../docs/sign-in-rules.md', import.meta.url), 'utf8')
+  const blocks = (language: string) =>
+    [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text]) => text!)
+
+  test('has rules without mistakes', async () => {
+    const own = blocks('rego')
+    expect(own).not.toEqual([])
+    const files = Object.fromEntries(own.map((text, index) => [`own_${index}.rego`, text]))
+    const sources = await readSources(await ruleFolder({ ...(await filesWith([])), ...files }))
+    expect(await checkRules({ sources, opa: await findOpa() })).toEqual([])
+  })
+
+  test('shows an input as it is', () => {
+    const [input] = blocks('json')
+    expect(signInInputSchema.safeParse(JSON.parse(input!))).toMatchObject({ success: true })
+  })
+
+  test('has every sample', () => {
+    const listed = [...page.matchAll(/^\| `(\w+)\.rego` \|/gm)].map(([, name]) => name)
+    expect(listed.toSorted()).toEqual(names.toSorted())
+  })
+})
+
+test('signin-input-schema.json describes the input', async () => {
+  const committed = JSON.parse(await readFile(join(shippedPolicies, 'signin-input-schema.json'), 'utf8'))
+  expect(committed).toEqual(JSON.parse(JSON.stringify(inputSchemas.signin)))
 })

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -9,6 +8,7 @@ import { createDatabase, migrate } from '../../platform/database/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
 import { silentLogger } from '../../platform/logger.ts'
 import { type PostgresConnection, templateDatabase } from './database.ts'
+import { createDataFolder } from './folder.ts'
 import { startInstalledPostgres } from './installed-postgres.ts'
 
 declare module 'vitest' {
@@ -22,10 +22,16 @@ declare module 'vitest' {
  * installed one whose programs are in `TEST_POSTGRES_BIN`.
  */
 export const setup = async (project: TestProject) => {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'surrogate-test-')))
+  const folder = await createDataFolder('surrogate-test-')
   // As root the server runs as another user, who must get through.
   await chmod(folder, 0o711)
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '200',
+    max_wal_size: '256MB',
+  }
   const programs = process.env['TEST_POSTGRES_BIN']
   const server = programs
     ? await startInstalledPostgres({ programs, folder, settings })

@@ -7,11 +7,16 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import {
   type SignInExperience,
   signInExperience,
 } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
@@ -20,7 +25,7 @@ import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
-import { findAsset, sendAsset } from '../../issuer/pages/index.ts'
+import { createBrandings, findAsset, sendAsset } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -145,10 +150,15 @@ export const startTestSignIn = async ({
     })
     const visitorOf = createVisitorOf({ cookies, originOf, isFromProxy: () => false })
     const events = { wake() {} }
+    const settings = await createSettings({ database, logger })
+    closings.push(() => settings.close())
     const metrics = createMetrics()
     const config = { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined }
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const policy = await createSignInPolicy({ logger, metrics })
+    const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
+    const breached = await openBreachedPasswords({}, { audit })
+    const passwordRules = createPasswordRules({ experience: () => current.settings, breached })
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -158,6 +168,8 @@ export const startTestSignIn = async ({
         hmac,
         messages,
         policy,
+        captcha,
+        passwordRules,
         settings: () => current.settings,
         now: systemClock,
         passwords,
@@ -166,6 +178,7 @@ export const startTestSignIn = async ({
         issuer,
         baseUrl,
         interactionsPerAddress,
+        brandings: createBrandings({ settings, logger }),
         logger,
         metrics,
       },

@@ -12,6 +12,7 @@ import { resource } from '../../directory/resources/resource.ts'
 import { scope } from '../../directory/resources/scope.ts'
 import { role } from '../../directory/roles/role.ts'
 import { userGrant, userSession } from '../../directory/sessions/records.ts'
+import { mfaVerification } from '../../directory/users/factors/mfa-verification.ts'
 import { user } from '../../directory/users/user.ts'
 import { keyRecord } from '../../tokens/keys/key-record.ts'
 import type { NamedSchemas } from './json-schema.ts'
@@ -29,6 +30,7 @@ export const records: NamedSchemas = {
   HookLog: hookLog,
   ImpersonationSession: impersonation,
   Log: log,
+  MfaVerification: mfaVerification,
   Organization: organization,
   OrganizationRole: organizationRole,
   OrganizationScope: organizationScope,

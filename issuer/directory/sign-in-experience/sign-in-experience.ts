@@ -120,6 +120,8 @@ const members = z.object({
     .prefault({}),
   passwordPolicy: z
     .object({
+      /** `nist`: at least 15, or 8 where a second factor is mandatory (SP 800-63B-4). Not Logto's. */
+      preset: z.enum(['default', 'nist']).default('default'),
       /** In code points. */
       length: z
         .object({ min: z.int().min(1).max(256).default(8), max: z.int().min(8).max(256).default(256) })

@@ -11,11 +11,11 @@ import { problem } from '../../base/errors/problems.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { readSetting } from '../../base/settings-store.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
+import { signInExperience } from '../sign-in-experience/sign-in-experience.ts'
 import { changePassword } from './new-password.ts'
 import { welcomeUser } from './new-user.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
 import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
-import { passwordExpirationSetting } from './password-expiration.ts'
 import { type Phone, readPhone } from './phone.ts'
 import { type NewUser, toDigest, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
 import {
@@ -155,7 +155,7 @@ export const userOperations = ({
      */
     async expirePassword(context: OperationContext, userId: string, isExpired: boolean): Promise<User> {
       return mutate(context, async ({ trx, record }) => {
-        const { passwordExpiration } = await readSetting(queryOf(trx), passwordExpirationSetting)
+        const { passwordExpiration } = await readSetting(queryOf(trx), signInExperience)
         if (!passwordExpiration.enabled) throw problem('sign_in_experiences.password_expiration_not_enabled')
         const row = requireFound(await lockUser(trx, userId), userId, notFound)
         if (row.password_expired === isExpired) return toUser(row)

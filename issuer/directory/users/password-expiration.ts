@@ -1,20 +1,5 @@
-import { z } from 'zod'
-import type { Setting } from '../../base/settings-store.ts'
+import type { SignInExperience } from '../sign-in-experience/sign-in-experience.ts'
 import type { UserRow } from './user.ts'
-
-/** Of the sign-in experience. */
-export const passwordExpiration = z.object({
-  enabled: z.boolean().default(false),
-  /** Days after which a password has to be replaced. */
-  validPeriodDays: z.number().int().min(1).max(3_650).optional(),
-})
-export type PasswordExpiration = z.output<typeof passwordExpiration>
-
-/** The one member of the sign-in experience that is about this; the others are not looked at. */
-export const passwordExpirationSetting = {
-  name: 'sign-in-exp',
-  schema: z.object({ passwordExpiration: passwordExpiration.default({ enabled: false }) }),
-} satisfies Setting<z.ZodType>
 
 const dayMs = 86_400_000
 
@@ -24,7 +9,7 @@ const dayMs = 86_400_000
  */
 export const isPasswordExpired = (
   user: Pick<UserRow, 'password_changed_at' | 'password_expired' | 'created_at'>,
-  { enabled, validPeriodDays }: PasswordExpiration,
+  { enabled, validPeriodDays }: SignInExperience['passwordExpiration'],
   now: Date,
 ): boolean => {
   if (!enabled) return false

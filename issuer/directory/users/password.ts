@@ -5,9 +5,12 @@ import { overloaded } from '../../base/errors/problems.ts'
 import { matchesDigest, type PasswordDigest } from './password-digests.ts'
 
 export interface PasswordHasher {
-  /** Argon2id in PHC form. Throws 503 `server.unavailable` when too many are waiting. */
+  /** Argon2id in PHC form, of the password in NFKC. Throws 503 `server.unavailable` when too many are waiting. */
   hash(password: string): Promise<PasswordDigest>
-  /** Holds a password against a digest of any algorithm; false when that cannot be read. Throws as `hash`. */
+  /**
+   * Holds a password against a digest of any algorithm, as it was typed and in NFKC: digests from elsewhere, and older
+   * ones of ours, are of the text as it was. False when the digest cannot be read. Throws as `hash`.
+   */
   verify(password: string, digest: PasswordDigest): Promise<boolean>
 }
 
@@ -21,6 +24,12 @@ const currentForm = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.ti
  */
 export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean =>
   algorithm === 'Argon2id' && digest.startsWith(currentForm)
+
+/**
+ * The same password, however a keyboard composes its letters: `é` is one code point or two, and a letter of full width
+ * is a letter.
+ */
+export const normalizedPassword = (password: string): string => password.normalize('NFKC')
 
 /** libuv's pool has four threads; one stays free for files and name look-ups. */
 const poolThreads = 3
@@ -39,7 +48,17 @@ export const createPasswordHasher = ({
   const withPermit = createSemaphore({ permits: concurrency, maxWaiting, full: overloaded })
   return {
     hash: (password) =>
-      withPermit(async () => ({ digest: await hash(password, parameters), algorithm: 'Argon2id' as const })),
-    verify: (password, digest) => withPermit(() => matchesDigest(password, digest)),
+      withPermit(async () => ({
+        digest: await hash(normalizedPassword(password), parameters),
+        algorithm: 'Argon2id' as const,
+      })),
+    async verify(password, digest) {
+      const normalized = normalizedPassword(password)
+      const isAsTyped = await withPermit(() => matchesDigest(password, digest))
+      if (normalized === password) return isAsTyped
+      // Both, whatever came of the first: the work depends on what was typed, and on nothing that is stored.
+      const isNormalized = await withPermit(() => matchesDigest(normalized, digest))
+      return isAsTyped || isNormalized
+    },
   }
 }

@@ -10,7 +10,7 @@ import { type AuthorizationResult, authorizationResponse } from '../../interacti
 import type { Interactions } from '../../interaction/interactions.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../interaction/send-authorization-response.ts'
 import type { Visitor, VisitorOf } from '../../interaction/visitor.ts'
-import { errorPage, type PageProblem, pickLocale, sendPage } from '../../pages/index.ts'
+import { type Brandings, errorPage, type PageProblem, pickLocale, sendPage } from '../../pages/index.ts'
 import { type Endpoint, errorToTell } from '../answers.ts'
 import { type AskingClient, findAuthorizationFacts } from './authorization-facts-store.ts'
 import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
@@ -23,6 +23,7 @@ export interface AuthorizationEndpointDependencies {
   checkRequest: CheckRequest
   pushedRequests: PushedRequests
   interactions: Interactions
+  brandings: Brandings
   visitorOf: VisitorOf
   cookies: Pick<Cookies, 'set'>
   limits: Pick<Limits, 'storedRequestFrom'>
@@ -132,7 +133,8 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
       return sendAuthorizationResponse(response, authorizationResponse(recipient, result, issuer), options)
     }
     const { status = 400, headers, ...shown } = answer
-    sendPage(response, status, errorPage({ ...shown, locale, requestId }), { headers, setCookies, secure })
+    const branding = await dependencies.brandings.of(undefined)
+    sendPage(response, status, errorPage({ ...shown, locale, requestId }), { headers, setCookies, secure, branding })
   }
 }
 

@@ -8,7 +8,7 @@ import type { Cookies } from '../../base/cookies.ts'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../../base/same-origin.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { finishedPage, logoutPage, signedOutPage } from '../../pages/index.ts'
+import { type Brandings, finishedPage, logoutPage, signedOutPage } from '../../pages/index.ts'
 import type { VerifyIdTokenHint } from '../../tokens/id-token-hint.ts'
 import { type FoundSession, findSession } from '../../tokens/sessions/session-store.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
@@ -32,6 +32,7 @@ export interface EndSessionDependencies {
   pushedRequests: Pick<PushedRequests, 'post' | 'use'>
   cookies: Cookies
   hmac: Hmac
+  brandings: Brandings
   /** `BASE_URL`. */
   baseUrl: string
   originOf(request: IncomingMessage): RequestOrigin
@@ -167,7 +168,7 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
     visit.show(200, signedOutPage({ locale: visit.locale, client: asked.client }), { setCookies })
   }
 
-  const options = { secure: protocol === 'https:', logger }
+  const options = { secure: protocol === 'https:', brandings: dependencies.brandings, logger }
   return { endSession: pageEndpoint(options, endSession), confirmEndSession: pageEndpoint(options, confirm) }
 }
 

@@ -4,6 +4,8 @@ import type { Logger } from '../../../platform/logger.ts'
 import { logFault } from '../../base/errors/log-fault.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import {
+  type Branding,
+  type Brandings,
   errorPage,
   type Locale,
   type Page,
@@ -22,7 +24,7 @@ export interface Visit {
   locale: Locale
   /** The same visit, in the language that the client asks for. */
   inLanguageOf(uiLocales: string | undefined): Visit
-  show(status: number, page: Page, options?: Omit<SendPageOptions, 'secure'>): void
+  show(status: number, page: Page, options?: Omit<SendPageOptions, 'secure' | 'branding'>): void
   refuse(status: number, refusal: LogoutRefusal, headers?: Readonly<Record<string, string>>): void
   redirect(location: string, setCookies?: readonly string[]): void
 }
@@ -30,18 +32,20 @@ export interface Visit {
 const visitOf = (
   request: IncomingMessage,
   response: ServerResponse,
-  { requestId, secure, uiLocales }: { requestId: string; secure: boolean; uiLocales?: string | undefined },
+  known: { requestId: string; secure: boolean; branding: Branding | undefined; uiLocales?: string | undefined },
 ): Visit => {
+  const { requestId, secure, branding, uiLocales } = known
   const locale = pickLocale({
     uiLocales: uiLocales?.split(' '),
     acceptLanguage: request.headers['accept-language'],
   })
-  const show: Visit['show'] = (status, page, options = {}) => sendPage(response, status, page, { ...options, secure })
+  const show: Visit['show'] = (status, page, options = {}) =>
+    sendPage(response, status, page, { ...options, secure, branding })
   return {
     request,
     requestId,
     locale,
-    inLanguageOf: (asked) => visitOf(request, response, { requestId, secure, uiLocales: asked }),
+    inLanguageOf: (asked) => visitOf(request, response, { ...known, uiLocales: asked }),
     show,
     refuse: (status, refusal, headers) => show(status, errorPage({ locale, requestId, ...refusal }), { headers }),
     redirect(location, setCookies = []) {
@@ -55,9 +59,12 @@ const visitOf = (
 
 /** An endpoint for people: what fails is told by a page. */
 export const pageEndpoint =
-  ({ secure, logger }: { secure: boolean; logger: Logger }, handle: (visit: Visit) => Promise<void> | void): Endpoint =>
+  (
+    { secure, brandings, logger }: { secure: boolean; brandings: Brandings; logger: Logger },
+    handle: (visit: Visit) => Promise<void> | void,
+  ): Endpoint =>
   async (request, response, requestId) => {
-    const visit = visitOf(request, response, { requestId, secure })
+    const visit = visitOf(request, response, { requestId, secure, branding: await brandings.of(undefined) })
     try {
       await handle(visit)
     } catch (cause) {

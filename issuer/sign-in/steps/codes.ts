@@ -29,6 +29,17 @@ export const sendableTypes = async (
   return wanted.filter((type) => channels.includes(type))
 }
 
+/** Without those by message that nothing sends, unless there are no others. */
+export const reachable = async <Kind extends ProofKindName>(
+  { operations }: Pick<StepView, 'operations'>,
+  kinds: readonly Kind[],
+): Promise<readonly Kind[]> => {
+  const sendable: ProofKindName[] = (await operations.codes.channels()).map(codeKindOf)
+  const byMessage: ProofKindName[] = addressTypes.map(codeKindOf)
+  const usable = kinds.filter((kind) => !byMessage.includes(kind) || sendable.includes(kind))
+  return usable.length > 0 ? usable : kinds
+}
+
 export const waitingCode = async (
   { operations, interaction }: Pick<StepView, 'operations' | 'interaction'>,
   purpose: ProofPurpose,
@@ -74,7 +85,7 @@ export type Sent = 'sent' | 'over' | Exclude<SendError, 'address_missing'>
 export const sendCode = async (
   { operations, interaction, visitor, locale, request }: StepAnswer<never>,
   purpose: ProofPurpose,
-  identifier: Identifier,
+  identifier: Identifier | { type: AddressType },
 ): Promise<Sent> => {
   const asked = { purpose, identifier, locale, tellsOwner: true }
   const sent = await operations.codes.send(interaction, visitor, asked, request)
@@ -86,12 +97,13 @@ export const sendCode = async (
 }
 
 /** Between two codes to one address, in seconds. */
-const resendSeconds = 60
+export const resendSeconds = 60
 
 const errors: Readonly<Record<Exclude<AttemptOutcome['outcome'], 'verified' | 'over'>, CodeError>> = {
   invalid_credentials: 'code_wrong',
   locked: 'locked',
   too_many_requests: 'too_many_requests',
+  captcha_required: 'too_many_requests',
 }
 
 /** What the buttons of the code's page mean. False: the form was of another page. */

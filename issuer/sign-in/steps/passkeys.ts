@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { authenticationCredential } from '../../directory/users/factors/index.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { onlyValue } from '../forms/read-form.ts'
@@ -12,6 +13,15 @@ const parsed = (text: string): unknown => {
 }
 
 /** What the script of a page put into its form (`passkeyForm`). Undefined when it is no credential. */
+export const passkeyAnswer = <Schema extends z.ZodType>(
+  { form }: Pick<StepAnswer<never>, 'form'>,
+  schema: Schema,
+): { proofId: string; credential: z.output<Schema> } | undefined => {
+  const { data, success } = schema.safeParse(parsed(onlyValue(form, 'credential') ?? ''))
+  return success ? { proofId: onlyValue(form, 'proofId') ?? '', credential: data } : undefined
+}
+
+/** Undefined when the form holds no credential. */
 export const provePasskey = async ({
   operations,
   interaction,
@@ -22,11 +32,10 @@ export const provePasskey = async ({
 }: Pick<StepAnswer<never>, 'operations' | 'interaction' | 'visitor' | 'form' | 'request' | 'count'>): Promise<
   AttemptOutcome['outcome'] | undefined
 > => {
-  const credential = authenticationCredential.safeParse(parsed(onlyValue(form, 'credential') ?? ''))
-  const proofId = onlyValue(form, 'proofId') ?? ''
-  if (!credential.success) return undefined
-  const keep = onlyValue(form, 'keep') === 'yes'
-  const answer = { proofId, credential: credential.data, keep }
+  const shown = passkeyAnswer({ form }, authenticationCredential)
+  if (!shown) return undefined
+  const keep = onlyValue(form, 'keep')
+  const answer = { ...shown, ...(keep !== undefined && { keep: keep === 'yes' }) }
   const { outcome } = await operations.passkeys.prove(interaction, visitor, answer, { ...request, status: 400 })
   count('passkey', outcome)
   return outcome

@@ -131,6 +131,7 @@ const byPassword = async (answer: Answer) => {
     over: () => goOn(),
     invalid_credentials: () => wrong('invalid_credentials'),
     locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
+    captcha_required: () => wrong('too_many_requests', 429),
     too_many_requests: () => wrong('too_many_requests', 429),
   }
   return outcomes[attempt.outcome]()

@@ -1,12 +1,13 @@
 import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
+import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { Situation, Step } from '../../interaction/next-step.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { Standing } from '../../interaction/standing.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
-import type { Locale, Page } from '../../pages/index.ts'
+import type { Locale, Page, PageProblem } from '../../pages/index.ts'
 import type { FormToken } from '../forms/form-token.ts'
 import type { Form } from '../forms/read-form.ts'
 
@@ -18,6 +19,9 @@ export interface StepView {
   visitor: Visitor & { browser: string }
   situation: Situation
   step: Step
+  settings: SignInExperience
+  /** Where browsers reach the issuer, without scheme and port. */
+  hostname: string
   locale: Locale
   requestId: string
   /** Where its forms are sent. */
@@ -32,6 +36,7 @@ export interface StepAnswer<Entered> {
   operations: InteractionOperations
   interaction: Interaction
   visitor: Visitor & { browser: string }
+  settings: SignInExperience
   locale: Locale
   form: Form
   token: FormToken
@@ -47,6 +52,8 @@ export interface StepAnswer<Entered> {
   again(entered: Entered, status?: number): Promise<void>
   /** Back to the page, whatever is due there now. */
   reload(): Promise<void>
+  /** The interaction has ended: says why, and how to start again. */
+  end(problem: PageProblem): Promise<void>
   /** A form that no page of ours sends. */
   refuse(): never
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { ManagementTest } from '../../support/management.ts'
 
 /**
@@ -62,6 +63,19 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     organizationRoleIds: [machineOrganizationRole],
   })
 
+  const jit = `/organizations/${organization}/jit`
+  await post(`${jit}/email-domains`, { emailDomain: 'example.test' })
+  await post(`${jit}/roles`, { organizationRoleIds: [organizationRole] })
+  await post(`${jit}/sso-connectors`, { ssoConnectorIds: ['connector'] })
+  const email = `link-${nonce}@example.test`
+  const oneTimeToken = await post('/one-time-tokens', { email })
+  const expiring = JSON.stringify({ passwordExpiration: { enabled: true, validPeriodDays: 30 } })
+  await api.database
+    .knex('settings')
+    .insert({ name: signInExperience.name, value: expiring })
+    .onConflict('name')
+    .merge()
+
   const hook = await create('/hooks', { events: ['User.Created'], config: { url: 'https://192.88.98.1/hook' } })
   const entity = { entity_kind: 'user', entity_id: user, version: 1 }
   const [event] = await api.database.knex('outbox').where(entity).select('id', 'seq')
@@ -119,6 +133,9 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: inAnHour,
   })
 
+  const smsConfig = { apiKey: 'key', apiSecret: 'secret', brandName: 'Acme' }
+  const connector = await create('/connectors', { connectorId: 'vonage-sms', config: smsConfig })
+
   const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
   await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
 
@@ -146,6 +163,10 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/organizations/{id}/users/{userId}/roles/{organizationRoleId}': organizationRole,
       '/organizations/{id}/applications/{applicationId}': application,
       '/organizations/{id}/applications/{applicationId}/roles/{organizationRoleId}': machineOrganizationRole,
+      '/organizations/{id}/jit/email-domains/{emailDomain}': 'example.test',
+      '/organizations/{id}/jit/roles/{organizationRoleId}': organizationRole,
+      '/organizations/{id}/jit/sso-connectors/{ssoConnectorId}': 'connector',
+      '/one-time-tokens/{id}': oneTimeToken.id,
       '/organization-roles/{id}': organizationRole,
       '/organization-roles/{id}/scopes/{organizationScopeId}': organizationScope,
       '/organization-roles/{id}/resource-scopes/{scopeId}': scope,
@@ -154,6 +175,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/configs/jwt-customizer/{tokenType}': 'access-token',
       '/configs/oidc/cookie-keys/{keyId}': 'unknown',
       '/configs/oidc/id-token-keys/{keyId}': 'unknown',
+      '/connectors/{id}': connector,
+      '/connectors/{factoryId}': 'vonage-sms',
       '/impersonations/{id}': session,
       '/hooks/{id}': hook,
       '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
@@ -164,6 +187,23 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'addRoleUsers /roles/{id}': freeRole,
     },
     members: {
+      ...Object.fromEntries(
+        [
+          'termsOfUseUrl',
+          'privacyPolicyUrl',
+          'supportWebsiteUrl',
+          'unknownSessionRedirectUrl',
+          'logoUrl',
+          'darkLogoUrl',
+          'favicon',
+          'darkFavicon',
+        ].map((link) => [link, 'https://acme.example/']),
+      ),
+      ...Object.fromEntries(['signInPages', 'customCss'].map((cleared) => [cleared, ''])),
+      supportEmail: 'help@example.test',
+      primaryColor: '#123456',
+      darkPrimaryColor: '#abcdef',
+      content: Buffer.from('GIF89a').toString('base64'),
       userId: user,
       actorId: freeUser,
       clientId: application,
@@ -184,6 +224,11 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'addOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
       'replaceOrganizationApplicationRoles organizationRoleIds': [freeMachineOrganizationRole],
       'replaceOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
+      email,
+      token: oneTimeToken.token,
+      status: 'revoked',
+      emailDomain: 'other.test',
+      emailDomains: ['other.test'],
       resource: indicator,
       scopes: ['read:orders'],
       'createPersonalAccessToken scopes': ['read:orders'],
@@ -192,6 +237,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'updateScope name': `name:${nonce}`,
       'createOrganizationScope name': `name:${nonce}`,
       'updateOrganizationScope name': `name:${nonce}`,
+      experience: {},
+      application: {},
       'createApplicationSecret name': 'Second',
       'deletePersonalAccessToken name': 'laptop',
       'createUserMfaVerification secret': 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
@@ -202,6 +249,11 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       indicator: `https://other.test/${nonce}`,
       events: ['User.Created'],
       event: 'User.Created',
+      connectorId: 'vonage-sms',
+      phone: '4915112345678',
+      'createConnector config': smsConfig,
+      'updateConnector config': { ...smsConfig, brandName: 'Other' },
+      'testConnector config': smsConfig,
       script,
       url: 'https://192.88.98.1/other',
       expiresAt: Date.now() + 86_400_000,

@@ -118,6 +118,7 @@ const parseJson = (text: string) => JSON.parse(text)
 /** Members that exclude each other, or others: not sent in a valid request. */
 const leftOut: Record<string, readonly string[]> = {
   createUser: ['passwordDigest', 'passwordAlgorithm'],
+  testConnector: ['email'],
   createHook: ['event'],
   updateHook: ['event'],
   createApplication: ['oidcClientMetadata', 'customClientMetadata', 'isThirdParty'],
@@ -141,7 +142,11 @@ const otherwise: Record<string, number> = {
   deleteIdTokenKey: 404,
   deleteCookieKey: 404,
   testHook: 503,
+  testConnector: 503,
 }
+
+/** They are POSTs for the size of what they ask. */
+const changesNothing = new Set(['previewSignIn'])
 
 const pathOf = (operation: Operation, fixtures: Awaited<ReturnType<typeof createFixtures>>) =>
   operation.operationId === 'deleteSigningKey'
@@ -166,7 +171,7 @@ test('every operation answers valid requests as documented, and every change is 
       requests.deviation(operation, answer) ??
       (answer.status === expected ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`)
     if (found !== undefined) deviations.push(`${operation.operationId}: ${found}`)
-    if (operation.method === 'GET' || answer.status >= 400) continue
+    if (operation.method === 'GET' || answer.status >= 400 || changesNothing.has(operation.operationId)) continue
     const [row] = await api.expect(200, 'GET', `/logs?page_size=1&logKey=Management.${operation.operationId}`)
     const { method, path: noted } = row?.payload ?? {}
     if (method !== operation.method || noted !== path)

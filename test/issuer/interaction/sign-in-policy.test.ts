@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openImpersonationPolicies } from '../../../bin/parts/impersonation-policies.ts'
+import { openImpersonationPolicies, openSignInShadow } from '../../../bin/parts/impersonation-policies.ts'
 import { createSignInPolicy, type SignInQuestion } from '../../../issuer/interaction/sign-in-policy.ts'
 import { createHealth } from '../../../platform/health.ts'
 import { createLifecycle } from '../../../platform/lifecycle.ts'
@@ -114,4 +114,42 @@ test('rules that give no decision are 503 and are told in the log, and whoever m
   expect(policy.decideSignIn(question, { shipped: true })).toEqual(enrolled)
   const { text } = await metrics.render()
   expect(text).toContain('surrogate_sign_in_decisions_total{stage="mfa",outcome="error"} 1')
+})
+
+test('shadow rules are compared and counted, told in the log, and never obeyed', async () => {
+  const folder = await ruleFolder({
+    'signin.rego': signIn,
+    'own.rego': own('deny contains "later" if input.stage == "mfa"'),
+  })
+  const { logger, lines } = capturedLogger()
+  const lifecycle = createLifecycle({ logger })
+  onTestFinished(() => lifecycle.stop())
+  const metrics = createMetrics()
+  const service = { logger, lifecycle, health: createHealth(), metrics, fail() {} }
+  const shadow = await openSignInShadow(service, folder, undefined)
+  const policy = await createSignInPolicy({ shadow, logger, metrics })
+  const counted = async (stage: string, outcome: string) =>
+    expect((await metrics.render()).text).toContain(
+      `surrogate_sign_in_shadow_decisions_total{stage="${stage}",outcome="${outcome}"} 1`,
+    )
+
+  expect(policy.decideSignIn({ ...question, stage: 'finish' })).toEqual(enrolled)
+  await until(() => counted('finish', 'same'))
+  expect(policy.decideSignIn(question)).toEqual(enrolled)
+  await until(() => counted('mfa', 'different'))
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      msg: 'the shadow rules about signing in decide otherwise',
+      stage: 'mfa',
+      userId: 'u1',
+      differs: ['allow', 'reason', 'require'],
+      shadow: { allow: false, reason: 'later', require: [], session: {} },
+    }),
+  )
+  // Those that decide nothing stop nobody either.
+  await writeFiles(folder, { 'own.rego': own('deny contains 7') })
+  await until(async () => {
+    expect(policy.decideSignIn({ ...question, stage: 'prove' }).allow).toBe(true)
+    expect((await metrics.render()).text).toMatch(/shadow_decisions_total\{stage="prove",outcome="error"\} [1-9]/)
+  })
 })

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../platform/database/database.ts'
-import { type CodeFlow, createCodeFlow, type Person, parametersOf } from '../../support/code-flow.ts'
+import { type CodeFlow, type Person, parametersOf } from '../../support/code-flow.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { freePort } from '../../support/free-port.ts'
-import { basic, formOf, request } from '../../support/issuer.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
-import { type SurrogateProcess, startSurrogateProcess, testClient } from '../../support/surrogate-process.ts'
+import { createProcessFlow, startIssuerProcess } from '../../support/issuer-process.ts'
+import type { SurrogateProcess } from '../../support/surrogate-process.ts'
 
 /** An issuer, as operators run it, that is killed in the middle of a sign-in. */
 describe('killed', { timeout: 90_000 }, () => {
@@ -19,14 +19,7 @@ describe('killed', { timeout: 90_000 }, () => {
   const sql = <Row extends object>(text: string, ...values: unknown[]): Promise<Row[]> =>
     db.database.query<Row>(statement('', text), values)
   const start = async () => {
-    const env = { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` }
-    running = await startSurrogateProcess('issuer', db.connection, env)
-    const ready = () =>
-      running.readiness().then(
-        ({ body }) => body.checks['start']?.ok,
-        () => false,
-      )
-    await expect.poll(ready, { timeout: 30_000 }).toBe(true)
+    running = await startIssuerProcess(db.connection, { port })
   }
   const kill = async () => {
     running.signal('SIGKILL')
@@ -36,25 +29,7 @@ describe('killed', { timeout: 90_000 }, () => {
   beforeAll(async () => {
     db = await createTestDatabase()
     port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    const token: Parameters<typeof createCodeFlow>[0]['token'] = (asking, form) =>
-      request(`${url}/oidc/token`, {
-        method: 'POST',
-        headers: asking?.secret === undefined ? {} : { authorization: basic(asking) },
-        body: formOf({ ...(asking && asking.secret === undefined && { client_id: asking.id }), ...form }),
-      })
-    flow = createCodeFlow({
-      baseUrl: url,
-      urls: [url],
-      issuer: `${url}/oidc`,
-      token,
-      async api(method, path, body) {
-        const management = { grant_type: 'client_credentials', resource: `${url}/api`, scope: 'all' }
-        const authorization = `Bearer ${(await token(testClient, management)).body.access_token}`
-        const headers = { authorization, 'content-type': 'application/json' }
-        return request(`${url}/api${path}`, { method, headers, body: JSON.stringify(body) })
-      },
-    })
+    flow = createProcessFlow([`http://127.0.0.1:${port}`])
   })
   afterAll(() => db.close())
   beforeEach(async () => {

@@ -160,24 +160,33 @@ test('every way to write an identifier is one counter, also of nobody', async ()
   expect(isLocked(await attempt('Nobody@Example.test', 'x'))).toBe(true)
 })
 
-test('what an unknown person sees is what a known one sees, locked too', async () => {
-  const person = await signIn.createPerson()
+test('what an unknown person sees is what a known one sees, a suspended one too, and when locked', async () => {
   const { id: passwordless } = await signIn.createUser()
-  await signIn.sql('UPDATE users SET username = $2 WHERE id = $1', [passwordless, `nopass_${passwordless}`])
-  const names = [person.username, 'who_is_this', `nopass_${passwordless}`]
+  // Of one length, as the page repeats what was entered.
+  const names = ['person_known', 'person_other', 'person_nopas', 'person_susp1']
+  await signIn.createPerson({ username: names[0]! })
+  await signIn.sql('UPDATE users SET username = $2 WHERE id = $1', [passwordless, names[2]])
+  await signIn.suspend((await signIn.createPerson({ username: names[3]! })).id)
   const seen = async (name: string) => {
     const before = signIn.verified.count
     const page = await attempt(name, 'wrong')
     const hashed = signIn.verified.count - before
     const text = page.text.replaceAll(name, '').replace(/value="sign_in\.[^"]*"|\/sign-in\/\w+/g, '')
-    const headers = [...page.headers.keys()].toSorted()
-    return { status: page.status, text, headers, hashed }
+    const headers = Object.fromEntries(
+      [...page.headers].map(([header, value]) => [header, header === 'date' ? '' : value]),
+    )
+    return { status: page.status, text, headers, length: page.text.length, hashed }
   }
   for (const lockFirst of [false, true]) {
     if (lockFirst) for (const name of names) await lockOut(name)
-    const [known, ...others] = [await seen(names[0]!), await seen(names[1]!), await seen(names[2]!)]
-    expect(known?.hashed).toBe(lockFirst ? 0 : 1)
-    for (const other of others) expect(other).toEqual(known)
+    const [known, ...others] = await Promise.all(names.map(seen))
+    expect(known).toMatchObject({ status: 400, headers: { 'content-type': 'text/html; charset=utf-8' } })
+    for (const other of others) expect(other).toEqual({ ...known, hashed: expect.any(Number) })
+  }
+  // One at a time, as what is hashed is counted for all together.
+  for (const hashed of [0, 1]) {
+    for (const name of names) expect((await seen(name)).hashed).toBe(hashed)
+    await signIn.sql('DELETE FROM sign_in_failures')
   }
 })
 

@@ -12,7 +12,7 @@ export const newBackupCodes = (): string[] => {
   return [...codes].map((code) => `${code.slice(0, length / 2)}-${code.slice(length / 2)}`)
 }
 
-/** What somebody typed, in any case, with or without blanks, as digests know it. Undefined when it can be no code. */
+/** What somebody typed as digests know it, in any case, with or without blanks. Undefined when it can be no code. */
 export const readBackupCode = (typed: string): string | undefined => {
   const code = typed.length > 64 ? '' : asCrockford(typed)
   return /^[0-9A-HJKMNP-TV-Z]{10}$/.test(code) ? code : undefined

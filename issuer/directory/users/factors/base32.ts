@@ -21,7 +21,7 @@ export const toBase32 = (bytes: Uint8Array): string => encodeWith(rfc4648, bytes
 /** For people to read and type. */
 export const toCrockford = (bytes: Uint8Array): string => encodeWith(crockford, bytes)
 
-/** What somebody typed as `toCrockford` writes it: `o` may stand for 0, `i` or `l` for 1, blanks and hyphens anywhere. */
+/** What somebody typed, as `toCrockford` writes it: `o` may stand for 0, `i` and `l` for 1; blanks and hyphens go. */
 export const asCrockford = (typed: string): string =>
   typed.normalize('NFKC').toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
 

@@ -28,8 +28,8 @@ export const toMfaVerification = (row: FactorRow): MfaVerification => ({
 })
 
 /**
- * What an administrator may give a person. A `secret` is for `Totp` alone: backup codes are always made here, since those
- * of others may be guessed.
+ * What an administrator may give a person. A `secret` is for `Totp` alone: backup codes are always made here, since
+ * those of others may be guessed.
  */
 export const newMfaVerification = z.object({
   type: z.enum(['Totp', 'BackupCode']),

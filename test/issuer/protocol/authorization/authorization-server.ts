@@ -5,8 +5,10 @@ import { createClientAddress } from '../../../../issuer/base/client-address.ts'
 import { createCookies } from '../../../../issuer/base/cookies.ts'
 import { OAuthError } from '../../../../issuer/base/errors/problems.ts'
 import { createLimits, rateLimitDefaults } from '../../../../issuer/base/rate-limits/rate-limits.ts'
+import { createSettings } from '../../../../issuer/directory/sign-in-experience/settings.ts'
 import type { AuthorizationRequest } from '../../../../issuer/interaction/authorization-request.ts'
 import type { Begun } from '../../../../issuer/interaction/interactions.ts'
+import { createBrandings } from '../../../../issuer/pages/index.ts'
 import { createAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from '../../../../issuer/protocol/authorization/checks.ts'
 import { createPushedAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/pushed-authorization-endpoint.ts'
@@ -64,6 +66,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
   const keyEncryptionKey = randomBytes(32)
   const issuer = await startTestIssuer({ config: { keyEncryptionKey } })
   const { logger, lines } = capturedLogger('debug')
+  const settings = await createSettings({ database: issuer.database, logger })
   const keys = await createSigningKeys({
     database: issuer.database,
     envelope: createEnvelope({ current: keyEncryptionKey }),
@@ -105,6 +108,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
       isEmbedded: false,
       signInContext: {},
     }),
+    brandings: createBrandings({ settings, logger }),
     cookies,
     limits,
     issuer: issuer.issuer,
@@ -181,6 +185,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
       await keys.close()
+      await settings.close()
       await issuer.close()
     },
   }

@@ -1,0 +1,164 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { shippedPolicies } from '../../../policies/decide.ts'
+import { signInInputSchema } from '../../../policies/sign-in.ts'
+import { ruleFolder } from '../../policies/rule-folder.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { runProcess } from '../../support/process.ts'
+import { databaseUrl } from '../../support/surrogate-process.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** `surrogate login explain` as an operator calls it, on the database of an issuer. */
+describe('surrogate login explain', { timeout: 60_000 }, () => {
+  let database: TestDatabase
+  let issuer: TestIssuer
+  let ada: string
+  let client: string
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    issuer = await startTestIssuer({ test: database })
+    ada = (await issuer.api('POST', '/users', { username: 'ada', primaryEmail: 'ada@example.test' })).body.id
+    const role = (await issuer.api('POST', '/roles', { name: 'admin', description: 'May do all.' })).body.id
+    await issuer.api('POST', `/users/${ada}/roles`, { roleIds: [role] })
+    client = (
+      await issuer.api('POST', '/applications', {
+        name: 'Shop',
+        type: 'SPA',
+        oidcClientMetadata: { redirectUris: ['https://shop.example.test/'], postLogoutRedirectUris: [] },
+      })
+    ).body.id
+  })
+  afterAll(() => issuer?.close())
+
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runProcess(process.execPath, ['bin/surrogate.ts', 'login', 'explain', ...args], {
+      cwd: root,
+      env: { DATABASE_URL: databaseUrl(database.connection), ...env },
+    })
+  const explain = (...args: string[]) => run(['--user', 'ada', '--client', client, ...args])
+
+  const sample = (name: string) => readFile(join(shippedPolicies, 'examples/signin', `${name}.rego`), 'utf8')
+  const folderWith = async (...names: string[]) =>
+    ruleFolder({
+      'signin.rego': await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'),
+      ...Object.fromEntries(await Promise.all(names.map(async (name) => [`${name}.rego`, await sample(name)]))),
+    })
+
+  test('the shipped rules let somebody with a password in, by no rule', async () => {
+    const { code, output } = await explain('--amr', 'pwd')
+    expect(output.trimEnd().split('\n')).toEqual([
+      `person    ${ada} (ada), roles: admin`,
+      `client    ${client} (Shop), SPA`,
+      expect.stringMatching(/^rules {5}those that come with Surrogate, revision \w+$/),
+      '',
+      'step      mfa',
+      'decision  allowed',
+      'requires  none',
+      'asked     nothing more',
+      '',
+      'step      finish',
+      'decision  allowed',
+      'requires  none',
+      'asked     nothing more',
+    ])
+    expect(code).toBe(0)
+  })
+
+  test('whoever has a second factor is asked for it, and the line that says so is named', async () => {
+    const line = (await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'))
+      .split('\n')
+      .findIndex((text) => text.startsWith('require contains "mfa"'))
+    const { output } = await explain('--amr', 'pwd', '--factor', 'totp', '--stage', 'mfa')
+    expect(output).toContain('asked     a second factor (totp)\n')
+    expect(output).toContain(`because   require  signin.rego:${line + 1}  require contains "mfa" if {\n`)
+    const after = await explain('--amr', 'pwd,otp', '--factor', 'totp', '--stage', 'finish')
+    expect(after.output).toContain('requires  mfa\nasked     nothing more\n')
+  })
+
+  test('rules of the operator decide, with the roles and the time that are asked about', async () => {
+    const path = await folderWith('passkey_for_admins', 'network', 'short_sessions')
+    const refused = await explain('--path', path, '--amr', 'pwd', '--ip', '198.51.100.7')
+    expect(refused.output).toContain('decision  denied: network_not_allowed\n')
+    expect(refused.output).toMatch(/^because {3}deny {2}network\.rego:8 {2}deny contains "network_not_allowed" if \{$/m)
+    const inside = await run(
+      ['--user', ada, '--client', client, '--amr', 'pwd', '--ip', '192.0.2.7', '--stage', 'finish', '--rules'],
+      { POLICY_PATH: path },
+    )
+    expect(inside.output).toContain(
+      'asked     a passkey\nsession   idle at most 1800 s\nsession   absolute at most 28800 s\n',
+    )
+    expect(inside.output).toMatch(/^because {3}require {2}passkey_for_admins\.rego:4 /m)
+    // With --rules also what did not hold, and where it stopped.
+    expect(inside.output).toMatch(/- deny.*network\.rego:8 {2}stopped at line 11: not network_is_known/)
+  })
+
+  test('the time may be another one', async () => {
+    const office = (await sample('office_hours')).replace('Back office', 'Shop')
+    const path = await ruleFolder({
+      'signin.rego': await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'),
+      'office.rego': office,
+    })
+    const at = (time: string) => explain('--path', path, '--amr', 'pwd', '--stage', 'mfa', '--at', time)
+    expect((await at('2026-01-07T13:00:00+01:00')).output).toContain('decision  allowed')
+    expect((await at('2026-01-07T22:00:00+01:00')).output).toContain('decision  denied: outside_office_hours')
+  })
+
+  test('before the first proof the rules know nobody; as data the input can be asked again', async () => {
+    const path = await folderWith('new_device')
+    const { code, output } = await explain('--path', path, '--json')
+    const { answers } = JSON.parse(output)
+    expect(answers).toHaveLength(1)
+    expect(answers[0]).toMatchObject({
+      stage: 'prove',
+      decision: { allow: true, require: ['captcha'], session: {} },
+      due: ['captcha'],
+      because: [{ rule: 'require', file: 'new_device.rego', line: 7 }],
+    })
+    expect(answers[0].input.subject).toBeUndefined()
+    expect(signInInputSchema.parse(answers[0].input)).toEqual(answers[0].input)
+    expect(code).toBe(0)
+    expect((await explain('--path', path, '--json', '--known-device')).output).not.toContain('captcha"')
+  })
+
+  test('settings and organizations of the database count', async () => {
+    const organization = (await issuer.api('POST', '/organizations', { name: 'Acme', isMfaRequired: true })).body.id
+    await issuer.api('POST', `/organizations/${organization}/users`, { userIds: [ada] })
+    const setting = JSON.stringify({
+      mfa: { policy: 'NoPrompt', factors: ['Totp'], organizationRequiredMfaPolicy: 'Mandatory' },
+    })
+    await issuer.sql(`INSERT INTO settings (name, value) VALUES ('sign-in-experience', '${setting}')`)
+    try {
+      const { output } = await explain('--amr', 'pwd', '--stage', 'mfa')
+      expect(output).toContain(
+        'requires  mfa, enrol\nasked     a second factor, once there is one, then to add a second factor\n',
+      )
+    } finally {
+      await issuer.sql(`DELETE FROM settings WHERE name = 'sign-in-experience'`)
+    }
+  })
+
+  test('who is unknown, what is misspelt, and rules that decide nothing are told, not decided', async () => {
+    expect(await run(['--user', 'nobody', '--client', client])).toEqual({
+      code: 1,
+      output: 'There is nobody whom "nobody" names.\n',
+    })
+    expect(await run(['--user', 'ada', '--client', 'none'])).toMatchObject({
+      code: 1,
+      output: 'There is no application none.\n',
+    })
+    expect(await explain('--stage', 'later')).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('prove, mfa, finish'),
+    })
+    const path = await ruleFolder({
+      'own.rego': 'package surrogate.signin\n\n# METADATA\n# entrypoint: true\ndecision := {"allow": "yes"}\n',
+    })
+    const undecided = await explain('--path', path)
+    expect(undecided.output).toContain('The rules give no decision: whoever signs in gets 503.')
+    expect(undecided.code).toBe(1)
+  })
+})
