@@ -18,7 +18,7 @@ import {
   staged,
 } from './interaction-state.ts'
 import { personFacts, type StoredPersonFacts, toPersonFacts } from './person-facts-store.ts'
-import { type IdentifierType, type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
+import { type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
 
 /** An authorization request that waits for a person. */
 export interface Interaction {
@@ -246,14 +246,17 @@ const release = statement(
      WHERE id = $1 AND ${isOpen} RETURNING id)
    UPDATE proofs SET consumed_at = now()
    WHERE interaction_id = (SELECT id FROM kept) AND consumed_at IS NULL AND purpose IN ('register', 'bind')
-     AND data->'identifier'->>'type' = ANY ($2::text[])`,
+     AND (data->'identifier'->>'type' = ANY ($2::text[]) OR kind = ANY ($2::text[]))`,
 )
 
-/** Forgets what the person was to get, because somebody else has it: it is asked for again. */
+/**
+ * Forgets what the person was to get, because somebody else has it: it is asked for again. `fields` are kinds of
+ * identifiers and of factors.
+ */
 export const releaseStaged = async (
   transaction: Transaction,
   id: string,
-  fields: readonly IdentifierType[],
+  fields: readonly string[],
   decision: InteractionState,
 ): Promise<void> => {
   await queryOf(transaction)(release, [id, fields, JSON.stringify(decision)])

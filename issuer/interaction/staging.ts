@@ -144,8 +144,8 @@ export const createStaging = ({
     },
 
     async release({ id }, fields) {
-      const [first] = fields.filter(isIdentifier)
-      if (first) await releaseStaged(query, id, fields.filter(isIdentifier), { notice: `${first}_taken` })
+      const identifier = fields.find(isIdentifier)
+      await releaseStaged(query, id, fields, identifier === undefined ? {} : { notice: `${identifier}_taken` })
     },
   }
 }

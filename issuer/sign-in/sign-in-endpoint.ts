@@ -193,12 +193,17 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
       async again(entered, status = 400) {
-        // What the answer was about may have changed it.
+        // What the answer was about may have changed it; sent twice, the other one may have finished it.
         const now = await findInteraction(query, interaction.id)
+        if (now?.isOpen === false) return goOn(visit)
         await show({ ...visit, interaction: now ?? interaction }, { status, page: token.page, entered })
       },
+      async reload() {
+        const now = await findInteraction(query, interaction.id)
+        if (now?.isOpen === false) return goOn(visit)
+        redirectBrowser(response, interactionPath(interaction.id))
+      },
       end: async (problem) => showEnd(visit, 403, problem),
-      reload: () => redirectBrowser(response, interactionPath(interaction.id)),
       refuse() {
         throw new Refusal('invalid_form', 400)
       },

@@ -51,6 +51,14 @@ describe.skipIf(!chromium)('in Chromium', () => {
     }
   }
 
+  test('what would be a problem is found', async () => {
+    const { context, page, show } = await open({})
+    await show('code email')
+    await page.evaluate(`document.querySelector('label').remove()`)
+    expect(await accessibilityProblems(page)).toContainEqual(expect.stringMatching(/^label: <input id="code"/))
+    await context.close()
+  })
+
   test.each(['light', 'dark'] as const)('whoever sees little can use every page (%s)', async (colorScheme) => {
     const { context, page, show } = await open({ colorScheme, viewport: { width: 1280, height: 900 } })
     for (const name of kinds) {
