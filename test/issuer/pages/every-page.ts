@@ -1,3 +1,4 @@
+import { qrPicture, totpUri } from '../../../issuer/directory/users/factors/index.ts'
 import {
   type AddressError,
   type AskedFactor,
@@ -252,15 +253,17 @@ const factorPages = (form: FormParts, text: string): Record<string, Page> => {
     { kind: 'phone_code', address: '+15555550123', isSent: true },
     { kind: 'passkey', ...passkey },
   ]
+  const secret = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const uri = totpUri({ issuer: 'id.example.com', account: 'ada.lovelace.of.london@example.test', secret })
   const factors = ['passkey', 'totp', 'phone_code', 'email_code'] as const
   const kinds: readonly NewFactor[] = [
     { kind: 'choice', factors },
     {
       kind: 'totp',
       proofId: 'p1',
-      secret: 'ABCDEFGH',
-      uri: 'otpauth://totp/a:b',
-      picture: { size: 2, path: 'M0 0.5h1' },
+      secret,
+      uri,
+      picture: qrPicture(uri),
     },
     { kind: 'passkey', ...passkey },
     { kind: 'email_code', entered: text, sentTo: undefined },
