@@ -1,9 +1,11 @@
 import { loadConfig } from '../../platform/config.ts'
+import { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
 import { createBrowser, type Hop, hopLine } from '../login/browser.ts'
 import { explainCommand } from '../login/explain.ts'
+import { codesFrom } from '../login/message-codes.ts'
 import { askPassword, secretFile } from '../login/password.ts'
 import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../login/sign-in.ts'
 
@@ -26,6 +28,8 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     'password-file': { type: 'string' },
     'client-secret-file': { type: 'string' },
     consent: { type: 'boolean', default: false },
+    'totp-secret': { type: 'string' },
+    'codes-from': { type: 'string' },
     json: { type: 'boolean', default: false },
   })
   const { LOGIN_PASSWORD, LOGIN_CLIENT_SECRET } = loadConfig(settings.login, process.env)
@@ -40,6 +44,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     passwordFile === undefined ? (LOGIN_PASSWORD ?? (await askPassword(user))) : await secretFile(passwordFile)
   if (password.reveal() === '') throw new StartupError('The password is empty.', { hint: usage })
 
+  const { 'totp-secret': totpSecret, 'codes-from': codesFile } = values
   const hops: Hop[] = []
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const onHop = (hop: Hop): void => {
@@ -57,6 +62,8 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     resources: values.resource,
     parameters: { prompt: values.prompt, acr_values: values.acr, max_age: values['max-age'] },
     consent: values.consent,
+    totpSecret: totpSecret === undefined ? undefined : new Secret(totpSecret),
+    nextCode: codesFile === undefined ? undefined : codesFrom(codesFile, new Date()),
     browser: createBrowser({ onHop }),
   }
   try {

@@ -2,29 +2,12 @@ import { hash, randomBytes } from 'node:crypto'
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
 import type { Secret } from '../../platform/secret.ts'
-import type { Answer, Browser } from './browser.ts'
-import { type HtmlForm, type HtmlPage, submissionOf } from './html-page.ts'
+import type { Answer } from './browser.ts'
+import { type HtmlPage, submissionOf } from './html-page.ts'
+import { factorSteps } from './second-factors.ts'
+import { choice, SignInFailed, type SignInOptions, type Step } from './step.ts'
 
-/**
- * Signs a person in as a browser without scripts and an application together do: OpenID Connect's code flow with PKCE,
- * over the issuer's own pages. Throws `SignInFailed` where it cannot go on.
- */
-export interface SignInOptions {
-  issuer: URL
-  clientId: string
-  /** Of a confidential application. */
-  clientSecret: Secret | undefined
-  redirectUri: string
-  user: string
-  password: Secret
-  scope: string
-  resources: readonly string[]
-  /** More parameters of the authorization request: `prompt`, `max_age`, `acr_values`. */
-  parameters: Readonly<Record<string, string | undefined>>
-  /** Whether consent is given when it is asked for. */
-  consent: boolean
-  browser: Browser
-}
+export { SignInFailed, type SignInOptions } from './step.ts'
 
 export interface SignedIn {
   /** What the token endpoint answered. */
@@ -35,11 +18,10 @@ export interface SignedIn {
   accessToken: JWTPayload | undefined
 }
 
-/** The sign-in was refused, or something of it is not as it should be. The message is for whoever runs the command. */
-export class SignInFailed extends Error {
-  override readonly name = 'SignInFailed'
-}
-
+/**
+ * Signs a person in as a browser without scripts and an application together do: OpenID Connect's code flow with PKCE,
+ * over the issuer's own pages. Throws `SignInFailed` where it cannot go on.
+ */
 export const signIn = async (options: SignInOptions): Promise<SignedIn> => {
   const metadata = await discover(options)
   const request = authorizationRequest(options, metadata)
@@ -106,19 +88,9 @@ const authorizationRequest = (options: SignInOptions, metadata: Metadata) => {
   return { url, state, nonce, verifier }
 }
 
-/** What to do on a page. The first row that knows a form of it answers. */
-interface Step {
-  name: string
-  knows(form: HtmlForm): boolean
-  fill(form: HtmlForm, page: HtmlPage, options: SignInOptions): URLSearchParams
-  /** Whether seeing it twice means that it was refused. */
-  once: boolean
-}
-
-const choice = ({ buttons }: HtmlForm, value: string) =>
-  buttons.find((button) => button.name === 'choice' && button.value === value)
-
+/** The first that knows a form of the page answers. */
 const steps: readonly Step[] = [
+  ...factorSteps,
   {
     name: 'the sign-in',
     once: true,
@@ -141,6 +113,15 @@ const steps: readonly Step[] = [
     fill: (form) => submissionOf(form, { pressed: choice(form, 'continue') }),
   },
   {
+    name: 'the terms',
+    once: true,
+    knows: (form) => choice(form, 'agree') !== undefined,
+    fill(form, page, { consent }) {
+      if (!consent) throw new SignInFailed(`There are terms to agree to; --consent agrees. ${said(page)}`)
+      return submissionOf(form, { pressed: choice(form, 'agree') })
+    },
+  },
+  {
     name: 'the consent',
     once: true,
     knows: (form) => choice(form, 'allow') !== undefined,
@@ -157,7 +138,7 @@ const mostHops = 20
 /** From page to page until the issuer sends the browser back to the application: the address it is sent to. */
 const walkPages = async (options: SignInOptions, first: Answer): Promise<URL> => {
   const { browser, issuer, redirectUri } = options
-  const done = new Set<Step>()
+  const done = new Set<string>()
   let answer = first
   for (let hop = 0; hop < mostHops; hop += 1) {
     const { status, location } = answer
@@ -176,19 +157,19 @@ const walkPages = async (options: SignInOptions, first: Answer): Promise<URL> =>
   throw new SignInFailed(`After ${mostHops} requests the sign-in is not over.`)
 }
 
-const submitPage = async (options: SignInOptions, answer: Answer, done: Set<Step>): Promise<Answer> => {
+const submitPage = async (options: SignInOptions, answer: Answer, done: Set<string>): Promise<Answer> => {
   const { url, status, page } = answer
   if (!page) throw new SignInFailed(`The issuer answered ${status} without a page.${errorIn(answer)}`)
   for (const step of steps) {
-    const form = page.forms.find((one) => one.method === 'post' && step.knows(one))
+    const form = page.forms.find((one) => one.method === 'post' && step.knows(one, options))
     if (!form) continue
     // The page again: what was entered is wrong, or not enough.
-    if (step.once && done.has(step)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`)
-    done.add(step)
+    if (step.once && done.has(step.name)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`)
+    done.add(step.name)
     const target = form.action === '' ? url : URL.parse(form.action, url.href)
     if (target?.origin !== url.origin)
       throw new SignInFailed(`The form of ${step.name} leads to another host than the issuer's: nothing is sent there.`)
-    return options.browser.submit(target, step.fill(form, page, options))
+    return options.browser.submit(target, await step.fill(form, page, options))
   }
   const kind = status >= 400 ? 'a page that says' : 'a page that this command does not know'
   throw new SignInFailed(`The issuer answered ${status} with ${kind}: ${said(page)}`)

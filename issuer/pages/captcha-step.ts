@@ -39,7 +39,7 @@ export const captchaPage = (options: CaptchaPage): Page => {
     title: say('captchaHeading'),
     form: 'leaving',
     isError: problems.length > 0,
-    ...allowed,
+    ...(isSent ? {} : allowed),
     body: html`
 <h1>${say('captchaHeading')}</h1>
 ${errorSummary(say, problems)}

@@ -27,7 +27,7 @@ export type NewFactor =
   | { kind: 'email_code' | 'phone_code'; entered: string; sentTo: string | undefined }
   | { kind: 'backup_code'; proofId: string; codes: readonly string[] }
 
-/** A square of `size` modules; `path` draws the dark ones. */
+/** A square of `size` modules; `path` draws the dark ones as lines along their tops. */
 export interface QrPicture {
   size: number
   path: string
@@ -171,7 +171,7 @@ ${factors.every((factor) => factor === 'passkey') && html`<noscript><p class="me
       html`<input type="hidden" name="kind" value="totp">
 <input type="hidden" name="proofId" value="${proofId}">
 <p>${say('enrolTotpScan')}</p>
-<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${say('enrolTotpPicture')}" shape-rendering="crispEdges"><path d="${path}" stroke="#000"/></svg>
+<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${say('enrolTotpPicture')}" shape-rendering="crispEdges"><path d="${path}" transform="translate(0 .5)" stroke="#000"/></svg>
 <p class="small">${say('enrolTotpSecret')}</p>
 <p class="secret"><code>${inGroups(secret)}</code></p>
 <p class="small"><a href="${uri}">${say('enrolTotpOpen')}</a></p>

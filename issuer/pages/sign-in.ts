@@ -1,4 +1,5 @@
 import { type IdentifierName, identifierLabel, identifierMissing } from './address-words.ts'
+import { type CaptchaField, captchaField } from './captcha.ts'
 import type { PageClient } from './client.ts'
 import { foreignName } from './foreign-text.ts'
 import { errorSummary, field, formOf, lockedText, notice, type Problem, tooManyRequestsText } from './form.ts'
@@ -19,6 +20,7 @@ export type SignInError =
   | SendError
   | 'code_over'
   | 'passkey_failed'
+  | 'captcha_failed'
 
 /** Why no code was sent. */
 export type SendError = 'address_missing' | 'code_limited' | 'code_unavailable'
@@ -50,6 +52,8 @@ export interface SignInPage {
   /** A password was set just now. */
   isPasswordChanged?: boolean | undefined
   passkey?: { proofId: string; options: unknown; hasButton: boolean; isAutofill: boolean } | undefined
+  /** The test for machines, where one is due. */
+  captcha?: CaptchaField | undefined
 }
 
 /** Identifier and password on one page, so that password managers find both. */
@@ -58,6 +62,7 @@ export const signInPage = (options: SignInPage): Page => {
   const say = sayIn(locale)
   const problem = error && problems[error](say, locale, options)
   const wrong = problem ? [problem] : []
+  const test = options.captcha && captchaField(say, options.captcha)
   const isReturning = account !== undefined || reasons !== undefined
   return page({
     locale,
@@ -66,7 +71,8 @@ export const signInPage = (options: SignInPage): Page => {
     title: say('signIn'),
     form: 'leaving',
     isError: problem !== undefined,
-    ...(passkey && { scriptSource: passkeyScriptSource }),
+    scriptSource: scriptSources(passkey && passkeyScriptSource, test?.allowed.scriptSource),
+    frameSource: test?.allowed.frameSource,
     body: html`
 <h1>${say(isReturning ? 'reauthenticate' : 'signIn')}</h1>
 <p class="lead">${introduction(say, client, reasons)}</p>
@@ -75,6 +81,7 @@ ${
   (byPassword || byCode.length > 0) &&
   formOf(options, [
     fields(say, options, wrong),
+    test?.field,
     html`
 <p class="actions">
 ${byPassword && html`<button name="choice" value="sign_in">${say('signIn')}</button>`}
@@ -96,6 +103,9 @@ ${
 ${otherWays(say, options)}`,
   })
 }
+
+const scriptSources = (...sources: readonly (string | undefined)[]): string | undefined =>
+  [...new Set(sources.filter((source) => source !== undefined))].join(' ') || undefined
 
 const fields = (say: Say, options: SignInPage, wrong: readonly Problem[]): Html => {
   const { account, keep, identifiers = [], byPassword = true } = options
@@ -165,5 +175,6 @@ const problems: Readonly<Record<SignInError, Told>> = {
   code_limited: (say) => ({ message: say('codeLimited') }),
   code_unavailable: (say) => ({ message: say('codeUnavailable') }),
   code_over: (say) => ({ message: say('codeOver') }),
+  captcha_failed: (say) => ({ message: say('captchaFailed') }),
   passkey_failed: (say) => ({ message: say('passkeyFailed') }),
 }

@@ -24,10 +24,3 @@ export const factorsOf = async ({ database, envelope, sql }: Pick<TestSignIn, 'd
     },
   }
 }
-
-/** Text of the first element with this class, without its markup. */
-export const textOf = (page: { text: string }, className: string): string =>
-  (new RegExp(`class="${className}"[^>]*>([\\s\\S]*?)</(?:p|ol|div)>`).exec(page.text)?.[1] ?? '')
-    .replace(/<[^>]+>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()

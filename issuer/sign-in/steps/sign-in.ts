@@ -5,6 +5,7 @@ import { findAccount } from '../../interaction/person-store.ts'
 import { identifies } from '../../interaction/proofs.ts'
 import { allows, recoveryFactors } from '../../interaction/settings.ts'
 import { noAccountPage, type SignInError, signInPage } from '../../pages/index.ts'
+import { captchaOf, takeCaptcha } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import {
   type CodeEntered,
@@ -63,11 +64,17 @@ export const signIn: SignInStep<Entered> = {
       canReset: recovery.length > 0,
       isPasswordChanged: situation.state.notice === 'password_changed',
       passkey: await passkeyOf(view),
+      captcha: await captchaOf(view),
     })
   },
 
-  async submit(answer) {
-    const choice = onlyValue(answer.form, 'choice') ?? ''
+  async submit(sent) {
+    const choice = onlyValue(sent.form, 'choice') ?? ''
+    const isOther = Object.hasOwn(choices, choice) && choice !== 'code'
+    const taken = isOther ? { interaction: sent.interaction } : await takeCaptcha(sent)
+    if (taken.error !== undefined)
+      return typedIn(sent).wrong('captcha_failed', taken.error === 'unavailable' ? 503 : 400)
+    const answer = { ...sent, interaction: taken.interaction }
     if (Object.hasOwn(choices, choice)) return choices[choice]!(answer)
     if (!(await submitCode(answer as StepAnswer<CodeEntered>, 'sign_in'))) await byPassword(answer)
   },
@@ -131,7 +138,7 @@ const byPassword = async (answer: Answer) => {
     over: () => goOn(),
     invalid_credentials: () => wrong('invalid_credentials'),
     locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
-    captcha_required: () => wrong('too_many_requests', 429),
+    captcha_required: () => wrong('captcha_failed'),
     too_many_requests: () => wrong('too_many_requests', 429),
   }
   return outcomes[attempt.outcome]()

@@ -102,3 +102,34 @@ test('a redirect URI that is not registered is told on a page', async () => {
   const { outcome } = await walk(ada, { clientId: id, redirectUri: 'https://evil.example.test/' })
   expect(outcome).toContain('answered 400 with a page that says: This return address is not registered')
 })
+
+test('a second factor: the code of an app is made of its secret, and without one the walk ends there', async () => {
+  await issuer.api('PATCH', '/sign-in-exp', { mfa: { factors: ['Totp'], policy: 'NoPrompt' } })
+  const ada = await person()
+  const { id } = await application('SPA')
+  const made = await issuer.api('POST', `/users/${ada.id}/mfa-verifications`, { type: 'Totp' })
+  const totpSecret = new Secret(made.body.secret)
+  const { outcome, hops } = await walk(ada, { clientId: id, totpSecret })
+  expect(outcome).toMatchObject({ idToken: { sub: ada.id, acr: 'urn:surrogate:acr:mfa' } })
+  expect(hops.map(([, , title]) => title)).toContainEqual(expect.stringContaining('Confirm that it is you'))
+  expect((await walk(ada, { clientId: id })).outcome).toMatch(/^SignInFailed: .*authenticator app/)
+  // The same step again is refused, and not tried a second time.
+  expect((await walk(ada, { clientId: id, totpSecret })).outcome).toMatch(
+    /^SignInFailed: The issuer shows the code of an authenticator app again: There is a problem/,
+  )
+  await issuer.api('PATCH', '/sign-in-exp', { mfa: { factors: [], policy: 'NoPrompt' } })
+})
+
+test('terms are agreed to where that is said, and an offer of a second factor is put off', async () => {
+  const terms = { agreeToTermsPolicy: 'Manual', termsOfUseUrl: 'https://shop.example.test/terms' }
+  const mfa = { factors: ['Totp', 'WebAuthn'], policy: 'PromptAtSignInAndSignUp' }
+  await issuer.api('PATCH', '/sign-in-exp', { ...terms, mfa })
+  const ada = await person()
+  const { id } = await application('SPA')
+  expect((await walk(ada, { clientId: id })).outcome).toMatch(/^SignInFailed: There are terms to agree to; --consent/)
+  expect((await walk(ada, { clientId: id, consent: true })).outcome).toMatchObject({ idToken: { sub: ada.id } })
+  await issuer.api('PATCH', '/sign-in-exp', {
+    agreeToTermsPolicy: 'Automatic',
+    mfa: { factors: [], policy: 'NoPrompt' },
+  })
+})

@@ -1,24 +1,34 @@
+import { qrPicture, totpUri } from '../../../issuer/directory/users/factors/index.ts'
 import {
   type AddressError,
+  type AskedFactor,
   addressPage,
   blockedPage,
   blockNames,
+  type CaptchaError,
   type CodeError,
+  captchaPage,
   codePage,
   consentPage,
   detailsPage,
+  type EnrolError,
+  enrolPage,
   errorPage,
+  type FactorError,
   finishedPage,
   formPostPage,
   type Locale,
   logoutPage,
+  type NewFactor,
   noAccountPage,
   type Page,
   type PageProblem,
   type SignInError,
+  secondFactorPage,
   selectAccountPage,
   signedOutPage,
   signInPage,
+  termsPage,
 } from '../../../issuer/pages/index.ts'
 
 export const signInErrors: readonly SignInError[] = [
@@ -84,6 +94,7 @@ export const problems: readonly PageProblem[] = [
   'application_unavailable',
   'access_denied',
   'user_suspended',
+  'factor_locked',
   'server_error',
   'temporarily_unavailable',
 ]
@@ -123,6 +134,7 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
       ]),
     ),
     ...stepPages(form, text),
+    ...factorPages(form, text),
     selectAccount: selectAccountPage({ ...form, account }),
     consent: consentPage({
       ...form,
@@ -208,5 +220,80 @@ const stepPages = (form: FormParts, text: string): Record<string, Page> => {
         blockedPage({ ...form, reason, other, requestId: 'r1', wayOn: 'https://app.example/' }),
       ]),
     ),
+  ])
+}
+
+const factorErrors: readonly (FactorError | undefined)[] = [
+  undefined,
+  'missing',
+  'wrong',
+  'too_many_requests',
+  'code_too_soon',
+  'code_limited',
+  'code_unavailable',
+  'passkey',
+]
+const enrolErrors: readonly (EnrolError | undefined)[] = [
+  ...factorErrors,
+  'secret_new',
+  'codes_new',
+  'address_missing',
+  'address_invalid',
+  'address_taken',
+]
+const captchaErrors: readonly (CaptchaError | undefined)[] = [...factorErrors, 'failed', 'unavailable']
+
+/** Those of second factors, of terms and of the test for machines. */
+const factorPages = (form: FormParts, text: string): Record<string, Page> => {
+  const passkey = { proofId: 'p1', options: { challenge: 'c1' } }
+  const asked: readonly AskedFactor[] = [
+    { kind: 'totp' },
+    { kind: 'backup_code' },
+    { kind: 'email_code', address: text, isSent: false },
+    { kind: 'phone_code', address: '+15555550123', isSent: true },
+    { kind: 'passkey', ...passkey },
+  ]
+  const secret = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const uri = totpUri({ issuer: 'id.example.com', account: 'ada.lovelace.of.london@example.test', secret })
+  const factors = ['passkey', 'totp', 'phone_code', 'email_code'] as const
+  const kinds: readonly NewFactor[] = [
+    { kind: 'choice', factors },
+    {
+      kind: 'totp',
+      proofId: 'p1',
+      secret,
+      uri,
+      picture: qrPicture(uri),
+    },
+    { kind: 'passkey', ...passkey },
+    { kind: 'email_code', entered: text, sentTo: undefined },
+    { kind: 'phone_code', entered: '', sentTo: text },
+    { kind: 'backup_code', proofId: 'p1', codes: ['4WJ7K-Q2M9X', '0MP20-H059E'] },
+  ]
+  const account = { name: '', identifier: text }
+  const enrol = { ...form, isRequired: true, isSkippable: false, hasChoice: true }
+  const test = { provider: 'proof_of_work', challenge: '1.abc', difficulty: 1 } as const
+  const captcha = { ...form, test, address: `${text}@example.test` }
+  const terms = { ...form, termsOfUse: 'https://app.example/terms' }
+  return Object.fromEntries([
+    ...asked.flatMap((one) =>
+      factorErrors.map((error) => [
+        `mfa ${one.kind} ${error ?? ''}`.trim(),
+        secondFactorPage({ ...form, account, asked: one, others: factors.filter((kind) => kind !== one.kind), error }),
+      ]),
+    ),
+    ...kinds.flatMap((setUp) => [
+      ...enrolErrors.map((error) => [
+        `enrol ${setUp.kind} ${error ?? ''}`.trim(),
+        enrolPage({ ...enrol, setUp, error }),
+      ]),
+      [`enrol ${setUp.kind} suggested`, enrolPage({ ...enrol, isRequired: false, isSkippable: true, setUp })],
+    ]),
+    ...captchaErrors.flatMap((error) => [
+      [`captcha ${error ?? ''}`.trim(), captchaPage({ ...captcha, isSent: false, error })],
+      [`captcha sent ${error ?? ''}`.trim(), captchaPage({ ...captcha, isSent: true, error })],
+    ]),
+    ['terms', termsPage({ ...terms, privacyPolicy: 'https://app.example/privacy' })],
+    ['terms over http', termsPage({ ...terms, termsOfUse: 'http://app.example/terms' })],
   ])
 }

@@ -112,31 +112,28 @@ test('the step of the code that confirmed an app is used up', async () => {
 })
 
 test('nobody gets a factor before the ones there are have been proven', async () => {
-  withFactors(['Totp', 'WebAuthn'], 'PromptAtSignInAndSignUp')
-  // The page of adding one, of somebody without.
-  const { browser, page } = await atEnrolment()
-  const chosen = await browser.submit(page, { factor: 'totp' }, { with: 'factor' })
-  expect(heading(chosen)).toBe('Set up your authenticator app')
-  const back = await signIn.authorize(browser, client)
-  expect(back.text).toContain('name="password"')
-  // The same interaction goes on with somebody who has one: the form of before is about nobody here.
-  const other = await signIn.createPerson()
-  const otherSecret = await give.totp(other.id)
-  const asking = await browser.get(chosen.url)
-  expect(heading(asking)).toBe('Set up your authenticator app')
-  const mine = await signIn.signIn(signIn.browser(), client, other)
-  expect(mine.text).toContain('Code from your authenticator app')
-  expect(mine.text).not.toContain('otpauth:')
-  // A form that asks to add one is refused on the page of the second step.
-  const fresh = signIn.browser()
-  const atMfa = await signIn.signIn(fresh, client, other)
-  const choices: Record<string, string>[] = [
-    { factor: 'passkey' },
-    { kind: 'totp', proofId: 'x', code: totpCode(otherSecret, 9), choice: 'verify' },
-  ]
-  for (const choice of choices)
-    expect((await fresh.submit(atMfa, choice, { with: 'code' })).status).toBeGreaterThanOrEqual(200)
-  expect(await signIn.sql("SELECT FROM proofs WHERE user_id = $1 AND purpose = 'bind'", [other.id])).toEqual([])
+  const owner = await signIn.createPerson()
+  const secret = await give.totp(owner.id)
+  const newcomer = await signIn.createPerson()
+  const browser = signIn.browser()
+  // In one interaction: the page of the second step, then the page of somebody else who adds a factor.
+  const asked = await signIn.signIn(browser, client, owner)
+  const start = await browser.submit(asked, { choice: 'another' })
+  const adding = await browser.submit(start, { identifier: newcomer.username, password: newcomer.password })
+  expect(heading(adding)).toBe('Set up your authenticator app')
+  const startAgain = await browser.submit(asked, { choice: 'another' })
+  const asksOwner = await browser.submit(startAgain, { identifier: owner.username, password: owner.password })
+  expect(asksOwner.text).toContain('Code from your authenticator app')
+  // The form of before shows what is due, and binds nothing.
+  const stale = await confirm(browser, adding, totpCode(secretOf(adding)))
+  expect(stale.text).toContain('Code from your authenticator app')
+  expect(
+    await signIn.sql("SELECT FROM proofs WHERE purpose = 'bind' AND verified_at IS NOT NULL AND user_id = ANY ($1)", [
+      [owner.id, newcomer.id],
+    ]),
+  ).toEqual([])
+  expect(answerOf(await confirm(browser, stale, totpCode(secret)))).toEqual(code)
+  expect(await factorsHeld(newcomer.id)).toEqual([{ totp: 0, codes: 0 }])
 })
 
 test('who is only asked may go on without, and is not asked again', async () => {

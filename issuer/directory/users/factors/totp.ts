@@ -64,14 +64,20 @@ export const totpUri = ({ issuer, account, secret }: { issuer: string; account: 
 /** An `<svg>` element: no script, no style, nothing that is loaded. */
 export const qrSvg = (text: string): string => renderSVG(text, { ecc: 'M', border: 4 })
 
-/** The same as lines of width 1: `path` draws the dark ones of `size` times `size` modules. */
+/** The same, for a screen that nothing soils: as lines of width 1: `path` draws the dark ones of `size` times `size` modules, each along its top. */
 export const qrPicture = (text: string): { size: number; path: string } => {
-  const { size, data } = encode(text, { ecc: 'M', border: 4 })
-  const lines = data.flatMap((row, y) => {
+  const { size, data } = encode(text, { ecc: 'L', border: 4 })
+  let path = 'M0 0'
+  const at = { x: 0, y: 0 }
+  for (const [y, row] of data.entries()) {
     const modules = row.map((isDark) => (isDark ? '#' : ' ')).join('')
-    return [...modules.matchAll(/#+/g)].map(({ index, 0: dark }) => `M${index} ${y}.5h${dark.length}`)
-  })
-  return { size, path: lines.join('') }
+    for (const { index: x, 0: dark } of modules.matchAll(/#+/g)) {
+      // From where the last one ended: half as long as from the corner.
+      path += `m${x - at.x} ${y - at.y}h${dark.length}`
+      Object.assign(at, { x: x + dark.length, y })
+    }
+  }
+  return { size, path }
 }
 
 /** The same for `<img src>`. */

@@ -1,0 +1,32 @@
+import { appendFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { codesFrom } from '../../../bin/login/message-codes.ts'
+
+const line = (at: string, code?: string) => `${JSON.stringify({ at, to: 'ada@example.test', code })}\n`
+
+const folder = async () => {
+  const path = await mkdtemp(join(tmpdir(), 'surrogate-test-'))
+  onTestFinished(() => rm(path, { recursive: true }))
+  return path
+}
+
+test('a code is the newest that came since, and none is answered twice', async () => {
+  const file = join(await folder(), 'messages.jsonl')
+  await appendFile(file, line('2026-01-01T10:00:00.000Z', '111111'))
+  const next = codesFrom(file, new Date('2026-01-01T10:00:01.000Z'))
+  const first = next()
+  await appendFile(file, line('2026-01-01T10:00:02.000Z', '222222') + line('2026-01-01T10:00:03.000Z') + '{"at": "2026')
+  expect(await first).toBe('222222')
+  const second = next()
+  await appendFile(file, `-01-01T10:00:04.000Z", "code": "333333"}\n`)
+  expect(await second).toBe('333333')
+})
+
+test('a file that is not there yet is waited for', async () => {
+  const file = join(await folder(), 'messages.jsonl')
+  const next = codesFrom(file, new Date('2026-01-01T10:00:01.000Z'))()
+  await appendFile(file, line('2026-01-01T10:00:02.000Z', '222222'))
+  expect(await next).toBe('222222')
+})
