@@ -22,7 +22,7 @@ export const problems = {
   'session.invalid_credentials': [422, 'The credentials are not right.'],
   'idempotency.mismatch': [422, 'The idempotency key was used for another request.'],
   'idempotency.in_progress': [409, 'The first request with this idempotency key is still running.'],
-  'auth.forbidden': [403, 'The access token does not carry the needed scope.'],
+  'auth.forbidden': [403, 'The caller may not do this.'],
   'rate_limit.exceeded': [429, 'Too many requests.'],
   // Entities
   'entity.not_found': [404, 'The resource does not exist.'],

@@ -89,7 +89,8 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = pathOf(request.url)
-    const methods = routesByPath.get(path.slice(prefix.length))
+    // Pages that were made for others write the first one with a slash.
+    const methods = routesByPath.get(path === `${prefix}/` ? '' : path.slice(prefix.length))
     if (!methods) throw problem('guard.not_found')
     if (request.method === 'OPTIONS') return preflight(request, response, [...methods.keys()])
 

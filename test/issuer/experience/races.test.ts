@@ -6,6 +6,7 @@ import {
   startExperience,
   type TestExperience,
 } from '../../support/experience.ts'
+import { until } from '../../support/until.ts'
 
 /** Fifty at once, over two instances: whatever is good once is good once. */
 
@@ -169,4 +170,25 @@ test('what somebody was to become is not what the next person at this browser be
   await pages.post('/verification/password', byPassword(bob))
   const { body } = await pages.get('/interaction')
   expect(body.profile.hasPassword).toBe(false)
+})
+
+test('a name that is on its way while the sign-in becomes one for something else is not kept', async () => {
+  const pages = await experience.pages()
+  await pages.put('', { interactionEvent: 'Register' })
+  const { knex } = experience.issuer.database
+  const trx = await knex.transaction()
+  await trx.raw('SELECT FROM interactions WHERE id = ? FOR UPDATE', [pages.interactionId])
+  const identity = { username: freshName(), password: 'pwd_3f1c9a7b5d2e' }
+  const answer = pages.post('/verification/new-password-identity', byPassword(identity))
+  await until(async () => {
+    const waiting = await experience.issuer.sql(
+      `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%staged || %'`,
+    )
+    expect(waiting).not.toEqual([])
+  })
+  await trx('interactions').where({ id: pages.interactionId }).update({ event: 'SignIn' })
+  await trx.commit()
+  expect(await answer).toMatchObject({ status: 404, body: { code: 'session.not_found' } })
+  const rows = await experience.issuer.sql('SELECT staged FROM interactions WHERE id = $1', [pages.interactionId])
+  expect(rows).toEqual([{ staged: {} }])
 })

@@ -22,6 +22,7 @@ describe('signing in', () => {
     const pages = await experience.pages()
     expect(pages.begun).toMatchObject({ status: 303, location: expect.stringContaining('/sign-in/') })
     expect(await pages.put('', { interactionEvent: 'SignIn' })).toMatchObject({ status: 204, body: '' })
+    expect(await pages.put('/', { interactionEvent: 'SignIn' })).toMatchObject({ status: 204, body: '' })
 
     const proven = await pages.post('/verification/password', byPassword(person))
     expect(proven).toMatchObject({ status: 200, body: { verificationId: expect.any(String) } })
