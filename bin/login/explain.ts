@@ -23,8 +23,8 @@ import { settings } from '../cli/settings.ts'
 
 /**
  * `surrogate login explain`: asks the sign-in rules about a person and an application of the database, and shows what
- * they decide, by which rule and line, and the step that the issuer would show. Nobody signs in, nothing is written. 0 the
- * rules decided, 1 they gave no decision, or there is no such person or application.
+ * they decide, by which rule and line, and the step that the issuer would show. Nobody signs in, nothing is written. 0
+ * the rules decided, 1 they gave no decision, or there is no such person or application.
  */
 export const explainCommand = async (args: readonly string[]): Promise<number> => {
   const { values } = parseOptions(args, {
@@ -45,7 +45,7 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
   const own = loadConfig(settings.login, process.env)
   const user = needed(values.user, '--user')
   const clientId = needed(values.client, '--client')
-  const logger = createLogger({ name: 'login', level: own.LOG_LEVEL })
+  const logger = createLogger({ name: 'login', level: values.json ? 'error' : own.LOG_LEVEL })
   const amr = values.amr.flatMap((names) => names.split(','))
   const facts = await withDatabase(own, logger, (query) => findExplainFacts(query, { user, clientId }))
   const { person: stored, client, settings: experience, consent } = facts

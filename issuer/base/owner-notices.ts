@@ -33,7 +33,8 @@ export interface NoticeCircumstances {
 
 /**
  * Tells an owner, in the transaction of what it tells. To the address that is known to be the person's, mail before
- * telephone; to nobody where there is neither, or nothing that sends. Call it before revocations are written (`revoke`).
+ * telephone; to nobody where there is neither, or nothing that sends. Call it before revocations are written
+ * (`revoke`).
  */
 export type NotifyOwner = (
   trx: Transaction,

@@ -23,8 +23,8 @@ export interface SecondFactorProofs {
 }
 
 /**
- * Codes of authenticator apps, and backup codes. What was right is used up, whatever becomes of the sign-in; so the owner
- * is told of a backup code with its use, not with the sign-in.
+ * Codes of authenticator apps, and backup codes. What was right is used up, whatever becomes of the sign-in; so the
+ * owner is told of a backup code with its use, not with the sign-in.
  */
 export const createSecondFactorProofs = ({
   database,

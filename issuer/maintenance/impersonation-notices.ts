@@ -61,10 +61,13 @@ export const startImpersonationNotices = (options: ImpersonationNoticesOptions):
     const after = Math.max(seq, await removedUpTo(query))
     const { payloads, cursor, more } = await feed.read({ after, types, limit: batch, waitMs: 0 })
     if (cursor === seq) return false
-    const wanted = isOn() ? payloads : []
+    if (payloads.length === 0 || !isOn()) {
+      await moveCursor(query, seq, cursor)
+      return more
+    }
     await database.transaction(async (trx) => {
       if (!(await moveCursor(trx, seq, cursor))) return
-      for (const payload of wanted) await tell(trx, payload)
+      for (const payload of payloads) await tell(trx, payload)
     })
     return more
   }

@@ -125,6 +125,14 @@ test('the language of the settings counts where the browser names none, and alon
   expect(await page.text()).toContain('lang="es"')
 })
 
+test('the address of signing in by itself leads where the settings say', async () => {
+  const bare = () => fetch(`${flows.issuer.url}/sign-in`, { redirect: 'manual' })
+  expect((await bare()).status).toBe(400)
+  await flows.experience({ unknownSessionRedirectUrl: 'https://shop.example.test/start' })
+  // The issuer itself learns of it at the latest within a second.
+  await expect.poll(async () => (await bare()).headers.get('location')).toBe('https://shop.example.test/start')
+})
+
 const addTotp = async (begun: Flow) => {
   const { enrolment } = flows.operations
   const begunTotp = await enrolment.totp(await begun.now(), { issuer: 'Test', account: 'ada' })
