@@ -4,6 +4,7 @@ import type { Database } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import { countMessage, takeBackCount } from '../messages/limit-store.ts'
 import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
@@ -107,6 +108,10 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
 
 const addressTypes = ['email', 'phone'] as const
 const channelOf = { email: 'email', phone: 'sms' } as const
+/** Of one recipient in a day, whatever they were for; each known browser of the owner has its own. */
+export const wrongCodes = { most: 15, seconds: 86_400 } as const
+
+const tooManyWrong = Symbol('too many wrong codes')
 
 const newCode = () => String(randomInt(1_000_000)).padStart(6, '0')
 
@@ -220,7 +225,9 @@ export const createCodeProofs = ({
           ? keys.recovery(person?.id ?? known.canonical)
           : account
       let refusal: CodeRefusal | undefined
-      const attempt = await attempts.attempt(
+      const device = person?.isDeviceKnown ? visitor.device : undefined
+      const daily = hmac('message-limits', 'wrong codes', address.value, ...(device === undefined ? [] : [device]))
+      const attempt = attempts.attempt(
         {
           interaction,
           visitor,
@@ -232,6 +239,9 @@ export const createCodeProofs = ({
           entered: address,
         },
         async () => {
+          const { most, seconds } = wrongCodes
+          // Counted before anybody compares, and not looked at beyond: then it is no attempt.
+          if ((await countMessage(query, daily, most, seconds)) > most) throw tooManyWrong
           const taken = await takeTry(query, {
             id: proofId,
             interactionId: interaction.id,
@@ -252,6 +262,7 @@ export const createCodeProofs = ({
             refusal = 'wrong_code'
             return undefined
           }
+          await takeBackCount(query, daily)
           return {
             userId: (owners[purpose] === 'named' ? person?.id : owners[purpose] && interaction.person?.id) ?? null,
             purpose,
@@ -261,8 +272,12 @@ export const createCodeProofs = ({
           }
         },
       )
-      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
-      return { ...attempt, refusal }
+      const outcome = await attempt.catch((error): AttemptOutcome => {
+        if (error === tooManyWrong) return { outcome: 'too_many_requests' }
+        throw error
+      })
+      if (isSecond && outcome.outcome === 'locked') await endInteraction(query, interaction.id)
+      return { ...outcome, refusal }
     },
 
     async waiting(interaction, type, purpose) {

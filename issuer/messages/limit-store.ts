@@ -13,6 +13,16 @@ const count = statement(
    RETURNING count`,
 )
 
+const takeBack = statement(
+  'message-count-take-back',
+  'UPDATE message_counts SET count = greatest(count - 1, 0) WHERE key = $1',
+)
+
+/** What was counted was none of those that are counted. */
+export const takeBackCount = async (query: Query, key: Buffer): Promise<void> => {
+  await query(takeBack, [key])
+}
+
 /** Which one it is within the window of so many seconds. */
 export const countMessage = async (query: Query, key: Buffer, most: number, seconds: number): Promise<number> =>
   onlyRow(await query<{ count: number }>(count, [key, most, seconds])).count

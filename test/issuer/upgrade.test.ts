@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { managementScopes } from '../../issuer/base/authorization.ts'
+import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { lockoutKeys } from '../../issuer/directory/users/lockout/lockout-keys.ts'
+import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { newKeyPair } from '../../issuer/tokens/keys/key-pair.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { migrations } from '../../migrations/index.ts'
@@ -451,3 +454,169 @@ test('an issuer of the older version beside it deletes people and applications, 
   for (const instance of [0, 1]) expect(await flow.userinfo(refreshed.access_token, instance)).toBe(401)
   expect(await flow.refresh(client, refreshed.refresh_token)).toMatchObject({ status: 200 })
 })
+
+/** As an issuer of the version before the second half of signing in keeps a proof of a password. */
+const olderProof = `WITH person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
+   interaction AS (
+     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
+     WHERE id = $1 AND finished_at IS NULL AND expires_at > now() AND EXISTS (SELECT FROM person) RETURNING id),
+   void AS (
+     UPDATE proofs SET consumed_at = now()
+     WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL
+       AND (kind = $5 OR user_id IS DISTINCT FROM $2))
+   INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
+   SELECT $4, id, $2, $5, 'sign_in', $6::jsonb, now(), now() + interval '10 minutes' FROM interaction`
+
+/** The proofs that it reads. */
+const olderProofs = `SELECT p.kind FROM proofs p JOIN interactions i ON i.id = p.interaction_id
+   WHERE i.id = $1 AND p.user_id = i.user_id AND p.purpose = 'sign_in' AND p.verified_at IS NOT NULL
+     AND p.consumed_at IS NULL AND p.expires_at > now()`
+
+test('sign-ins that are under way when the second half comes go on, locks hold, and nobody has a factor or lacks one', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0028-interactions')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  const keyEncryptionKey = randomBytes(32)
+  const envelope = createEnvelope({ current: keyEncryptionKey })
+  const keys = lockoutKeys(await createHmacs(old.database, envelope))
+  const password = 'as good as ever'
+  const { digest, algorithm } = await createPasswordHasher().hash(password)
+  const columns = 'id, name, username, primary_email, password_digest, password_algorithm, is_suspended'
+  const insertUser = (id: string, { digest: own = digest as string | null, isSuspended = false } = {}) =>
+    sql(`INSERT INTO users (${columns}) VALUES ($1, $1, $1, $2, $3, $4, $5)`, [
+      ...[id, `${id}@example.test`, own, own === null ? null : algorithm, isSuspended],
+    ])
+  for (const id of ['ada', 'bob', 'locked']) await insertUser(id)
+  await insertUser('federated', { digest: null })
+  await insertUser('suspended', { isSuspended: true })
+  await insertUser('unverified')
+  await sql(`UPDATE users SET email_verified_at = NULL WHERE id = 'unverified'`)
+  await sql(`INSERT INTO applications (id, name, type, oidc_client_metadata) VALUES ('shop', 'Shop', 'SPA', $1)`, [
+    JSON.stringify({ redirectUris: ['https://shop.example.test/callback'] }),
+  ])
+  const request = {
+    ...{
+      clientId: 'shop',
+      redirectUri: 'https://shop.example.test/callback',
+      responseMode: 'query',
+      scopes: ['openid'],
+    },
+    ...{ resourceScopes: {}, resources: [], prompts: [], uiLocales: [], acrValues: [], wantsOfflineAccess: false },
+    codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  }
+  const begin = async (id: string) => {
+    const browser = randomBytes(32).toString('base64url')
+    await sql(
+      `INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
+       VALUES ($1, $2, '203.0.113.7', 'shop', $3, now() + interval '1 hour')`,
+      [id, tokenDigest('browser', browser), JSON.stringify(request)],
+    )
+    return { id, browser }
+  }
+  let proofs = 0
+  const prove = async ({ id }: { id: string }, userId: string) => {
+    const data = {
+      identifier: { type: 'username', value: userId },
+      digest: sha256(`password-digest:${digest}`).toString('hex'),
+    }
+    await sql(olderProof, [id, userId, '{"keep":true}', `older-proof-${++proofs}`, 'password', JSON.stringify(data)])
+  }
+  const name = (n: number) => `interactionofbefore${String(n).padStart(2, '0')}`
+  const [proven, waiting] = [await begin(name(1)), await begin(name(2))]
+  await prove(proven, 'ada')
+  await sql(
+    `INSERT INTO sign_in_failures (key, count, since, locks, locked_until) VALUES ($1, 10, now(), 1, now() + interval '10 minutes')`,
+    [keys.user('locked')],
+  )
+  const tables = await fillEveryTable(sql, {
+    ...{ logs: { result: 'Success' }, roles: { type: 'User' }, organization_roles: { type: 'User' } },
+    revocations: { kind: 'sid', seq: 0 },
+    pushed_requests: { kind: 'pushed' },
+    authorizations: { id: 'ps_authorization' },
+    deliveries: { test: true, payload: Buffer.from('{}') },
+    claims_scripts: { token_type: 'client-credentials', script: 'const getCustomJwtClaims = async () => ({})' },
+    signing_keys: await (async () => {
+      const { kid, algorithm: alg, publicJwk, privateJwk } = await newKeyPair('ES256', envelope)
+      const publicJson = JSON.stringify(publicJwk)
+      return {
+        kid,
+        algorithm: alg,
+        state: 'active',
+        private_jwk: privateJwk,
+        public_jwk: publicJson,
+        activated_at: new Date(),
+      }
+    })(),
+    id_token_keys: await (async () => {
+      const { kid, algorithm: alg, publicJwk, privateJwk } = await newKeyPair('RS256', envelope)
+      const publicJson = JSON.stringify(publicJwk)
+      return {
+        kid,
+        algorithm: alg,
+        state: 'active',
+        private_jwk: privateJwk,
+        public_jwk: publicJson,
+        activated_at: new Date(),
+      }
+    })(),
+  })
+  const everything = async () => {
+    const rows = await Promise.all(
+      tables.map((table) => sql(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY 1::text`)),
+    )
+    return Object.fromEntries(tables.map((table, n) => [table, rows[n]!.map(({ row }) => row)]))
+  }
+  const before = await everything()
+  await migrate(old.database, migrations)
+  expect(await everything()).toMatchObject(before)
+
+  const issuer = await startTestIssuer({ test: old, instances: 2, config: { keyEncryptionKey } })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const visit = ({ id, browser: cookie }: { id: string; browser: string }) => {
+    const browser = flow.browser()
+    browser.cookies.set('surrogate_browser', cookie)
+    return { browser, page: () => browser.get(`/sign-in/${id}`) }
+  }
+  const leads = (location: string | undefined) =>
+    expect(location).toMatch(/^https:\/\/shop\.example\.test\/callback\?code=/)
+
+  // Proven there, finished here; begun there, signed in here.
+  leads((await visit(proven).page()).location)
+  const other = visit(waiting)
+  const page = await other.page()
+  const as = (username: string) => ({ identifier: username, password, choice: 'sign_in' })
+  expect((await other.browser.submit(page, as('locked'))).text).toMatch(/minutes/)
+  expect((await other.browser.submit(page, as('federated'))).status).toBe(400)
+  leads((await other.browser.submit(page, as('bob'))).location)
+
+  // An older issuer beside it, as it should not be: what it writes is understood, and what it does not know it does not read.
+  const [beside, shared] = [await begin(name(3)), await begin(name(4))]
+  await prove(beside, 'unverified')
+  leads((await visit(beside).page()).location)
+  const sharedVisit = visit(shared)
+  await sharedVisit.page()
+  await sql(
+    `INSERT INTO proofs (id, interaction_id, user_id, kind, purpose, secret, expires_at)
+     VALUES ('pending-here', $1, 'ada', 'email_code', 'sign_in', '\\x00', now() + interval '5 minutes')`,
+    [shared.id],
+  )
+  await prove(shared, 'ada')
+  expect(await sql(olderProofs, [shared.id])).toEqual([{ kind: 'password' }])
+  // Who registers here is nobody of those who prove something there.
+  await sql(`UPDATE interactions SET event = 'Register' WHERE id = $1`, [shared.id])
+  expect((await sharedVisit.page()).location ?? '').not.toContain('code=')
+  await sql(`UPDATE interactions SET event = 'SignIn' WHERE id = $1`, [shared.id])
+  leads((await sharedVisit.page()).location)
+
+  // A password that it sets does what it did there.
+  await sql(`UPDATE users SET password_digest = $2, password_algorithm = $3, updated_at = now() WHERE id = $1`, [
+    ...['federated', digest, algorithm],
+  ])
+  const last = visit(await begin(name(5)))
+  leads((await last.browser.submit(await last.page(), as('federated'))).location)
+  expect(
+    await sql(`SELECT count(*)::integer AS total FROM users WHERE mfa_skipped_at IS NOT NULL OR password_expired
+      OR password_changed_at IS NOT NULL OR webauthn_handle IS NOT NULL`),
+  ).toEqual([{ total: 0 }])
+}, 60_000)
