@@ -20,6 +20,8 @@ export interface Visit {
   status: number
   body: string
   location: string | undefined
+  /** As the header says it. */
+  retryAfter: string | undefined
 }
 
 export interface Cookie {
@@ -28,10 +30,22 @@ export interface Cookie {
   path: string
 }
 
-/** `origin`: what the server calls itself, wherever it listens. */
-export const createBrowser = ({ port, origin }: { port: number; origin: string }): Browser => {
+/**
+ * `origin`: what the server calls itself, wherever it listens. `address`: where a proxy says that the browser is, to a
+ * server that believes it.
+ */
+export const createBrowser = ({
+  port,
+  origin,
+  address,
+}: {
+  port: number
+  origin: string
+  address?: string
+}): Browser => {
   const wire = createWire(port)
   const { host } = new URL(origin)
+  const forwarded = address === undefined ? [] : [`x-forwarded-for: ${address}`]
   const jar = new Map<string, Cookie>()
 
   const keep = (head: string) => {
@@ -45,12 +59,14 @@ export const createBrowser = ({ port, origin }: { port: number; origin: string }
   }
 
   const visit = async (method: string, path: string, headers: readonly string[], body = ''): Promise<Visit> => {
-    const answer = await wire.send([`${method} ${path} HTTP/1.1`, `host: ${host}`, ...headers, '', body].join('\r\n'))
+    const request = [`${method} ${path} HTTP/1.1`, `host: ${host}`, ...forwarded, ...headers, '', body]
+    const answer = await wire.send(request.join('\r\n'))
     keep(answer.head)
     return {
       status: answer.status,
       body: answer.body.toString(),
       location: /\r\nlocation: *([^\r]*)/i.exec(answer.head)?.[1],
+      retryAfter: /\r\nretry-after: *([^\r]*)/i.exec(answer.head)?.[1],
     }
   }
   const navigation = (path: string): string[] => {
