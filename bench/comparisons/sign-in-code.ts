@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createBrowser } from '../harness/browser.ts'
+import { type Browser, createBrowser } from '../harness/browser.ts'
 import type { Page } from '../harness/comparison.ts'
 import type { Connection } from '../harness/database-store.ts'
 import type { Settings } from '../harness/measure.ts'
 import { people } from '../harness/people.ts'
 import { percentile } from '../harness/percentiles.ts'
 import { support, underTest } from '../harness/process.ts'
+import { sendExpecting } from '../harness/send.ts'
 import { begin } from '../harness/sign-in-flow.ts'
-import type { Stage } from '../harness/stage.ts'
-import { createWire, type Wire } from '../harness/wire.ts'
+import type { Server, Stage } from '../harness/stage.ts'
 import { seedMail } from '../targets/mail-seed-store.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
-import { issuerOf, personOf, siteOf, verdict } from './sign-in-world.ts'
+import { managementToken } from './management.ts'
+import { issuerOf, manager, personOf, siteOf, verdict } from './sign-in-world.ts'
 
 const atMostMs = 200
 const perSecond = 20
@@ -21,8 +22,8 @@ const fewest = 400
 const warmUp = 50
 
 /**
- * From asking for a code to the arrival of the mail at an SMTP server, in an open loop: the code is made, counted,
- * sealed and committed by one process, taken up and sent by a relay, and received by a third.
+ * From asking for a code over the Experience API to the arrival of the mail at an SMTP server, in an open loop. The
+ * issuer, the relay and the SMTP server are processes of their own.
  */
 export const measureCode = async (
   stage: Stage,
@@ -36,52 +37,46 @@ export const measureCode = async (
   const { connection } = seeded
   const mail = await stage.start<number>(new URL('../peers/mail-server.ts', import.meta.url), support)
   await seedMail(connection, { key, port: mail.result })
-  const issuer = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), support, {
+  const issuer = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, {
     ...{ connection, key },
-    interactionsPerAddress: 0,
+    bootstrap: manager,
+    trustedProxies: ['127.0.0.1'],
   })
+  await allowCodes(issuer)
   const site = siteOf(issuer, { ...seeded, issuer: await issuerOf(issuer) })
-  const sender = await stage.serve(new URL('../targets/code-sender.ts', import.meta.url), underTest, {
-    ...{ connection, key },
-    baseUrl: site.origin,
-  })
   await stage.start(new URL('../targets/relay.ts', import.meta.url), underTest, { connection, key })
 
   const count = Math.min(people.subjects - warmUp, Math.max(fewest, Math.ceil(rounds * seconds * perSecond)))
-  const interactions: string[] = []
-  const browser = createBrowser(site)
+  const asked: { browser: Browser; interaction: string; to: string }[] = []
   for (let number = 0; number < warmUp + count; number++) {
-    browser.clear()
-    interactions.push((await begin(browser, site)).path.split('/').at(-1) ?? '')
+    const browser = createBrowser({ ...site, address: `10.0.${number >> 8}.${number & 255}` })
+    const { path } = await begin(browser, site)
+    asked.push({ browser, interaction: path.split('/').at(-1) ?? '', to: personOf(number + 1).identifier })
   }
-  browser.close()
 
-  const idle: Wire[] = []
   const askedAt = new Map<string, number>()
   const answered: number[] = []
-  const ask = async (interaction: string, number: number) => {
-    const to = personOf(number + 1).identifier
-    const query = new URLSearchParams({ interaction, to, ip: `10.0.${number >> 8}.${number & 255}` })
-    const wire = idle.pop() ?? createWire(sender.port)
-    const begun = performance.now()
-    askedAt.set(to, performance.timeOrigin + begun)
-    const { status, body } = await wire.send(
-      `POST /?${query} HTTP/1.1\r\nhost: 127.0.0.1:${sender.port}\r\ncontent-length: 0\r\n\r\n`,
+  const ask = async ({ browser, interaction, to }: (typeof asked)[number]) => {
+    const started = performance.now()
+    askedAt.set(to, performance.timeOrigin + started)
+    const { status, body } = await browser.send(
+      '/api/experience/verification/verification-code',
+      { identifier: { type: 'email', value: to }, interactionEvent: 'SignIn' },
+      [`surrogate-interaction: ${interaction}`],
     )
-    answered.push(performance.now() - begun)
-    idle.push(wire)
-    if (status !== 204) throw new Error(`no code was sent: ${status} ${body}`)
+    answered.push(performance.now() - started)
+    if (status !== 200) throw new Error(`no code was sent: ${status} ${body}`)
   }
   const begun = performance.now()
   const asking: Promise<void>[] = []
-  for (const [number, interaction] of interactions.entries()) {
+  for (const [number, one] of asked.entries()) {
     const ahead = begun + (number * 1000) / perSecond - performance.now()
     if (ahead > 0) await delay(ahead)
-    asking.push(ask(interaction, number))
+    asking.push(ask(one))
   }
   await Promise.all(asking)
-  const arrivals = await mail.process.call<Record<string, number>>('until', interactions.length)
-  for (const wire of idle) wire.close()
+  const arrivals = await mail.process.call<Record<string, number>>('until', asked.length)
+  for (const { browser } of asked) browser.close()
 
   const measured = [...askedAt].slice(warmUp)
   const took = measured.map(([to, at]) => arrivals[to]! - at)
@@ -103,4 +98,23 @@ export const measureCode = async (
     ],
     figures: { took, answers },
   }
+}
+
+const allowCodes = async (server: Server): Promise<void> => {
+  const byPassword = { password: true, isPasswordPrimary: true }
+  const methods = [
+    { ...byPassword, identifier: 'username', verificationCode: false },
+    { ...byPassword, identifier: 'email', verificationCode: true },
+  ]
+  const body = JSON.stringify({ signIn: { methods } })
+  const request = [
+    'PATCH /api/sign-in-exp HTTP/1.1',
+    `host: 127.0.0.1:${server.port}`,
+    `authorization: Bearer ${await managementToken(server, manager)}`,
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ]
+  await sendExpecting(server.port, request.join('\r\n'), 200)
 }

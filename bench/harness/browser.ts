@@ -8,6 +8,8 @@ export interface Browser {
   get: (path: string) => Promise<Visit>
   /** As a page of the same origin does. */
   post: (path: string, form: Record<string, string>) => Promise<Visit>
+  /** As a script of such a page does. */
+  send: (path: string, body: object, headers?: readonly string[]) => Promise<Visit>
   /** As an application does that is no page: without cookies, over the same connection. */
   call: (path: string, form: Record<string, string>) => Promise<Visit>
   /** Forgets everything: somebody else sits down. */
@@ -85,9 +87,16 @@ export const createBrowser = ({
     return visit('POST', path, [...headers, type, `content-length: ${body.length}`], body)
   }
 
+  const fromOwnPage = [`origin: ${origin}`, 'sec-fetch-site: same-origin']
+
   return {
     get: (path) => visit('GET', path, navigation(path)),
-    post: (path, form) => submit(path, form, [...navigation(path), `origin: ${origin}`, 'sec-fetch-site: same-origin']),
+    post: (path, form) => submit(path, form, [...navigation(path), ...fromOwnPage]),
+    send: (path, content, headers = []) => {
+      const body = JSON.stringify(content)
+      const type = ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
+      return visit('POST', path, [...navigation(path), ...fromOwnPage, ...headers, ...type], body)
+    },
     call: (path, form) => submit(path, form, ['accept: application/json']),
     clear: (cookies = []) => {
       jar.clear()

@@ -175,7 +175,7 @@ const measure = async (): Promise<ProofCost[]> => {
     factors: { available: ['totp'], used: ['email_code'] },
     ...{ amr: ['otp'], acr: 'urn:surrogate:acr:basic', ip, device: { known: false }, failures: 0 },
     now: Math.floor(Date.now() / 1_000),
-    settings: { mfa: { policy: 'Mandatory', factors: ['totp'], organizationPolicy: 'NoPrompt', organizations } },
+    settings: { mfa: { policy: 'NoPrompt', factors: ['totp'], organizationPolicy: 'Mandatory', organizations } },
   })
   return [
     ...costs,
