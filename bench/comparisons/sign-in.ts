@@ -17,8 +17,12 @@ import type { SignInPeerSettings } from '../peers/oidc-sign-in.ts'
 import { seedSignInPeer } from '../peers/oidc-sign-in-seed-store.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { startPostgres } from './issuer.ts'
+import { measureBurst } from './sign-in-burst.ts'
+import { measureCode } from './sign-in-code.ts'
 import { measureEnds } from './sign-in-ends.ts'
 import { measurePage } from './sign-in-page.ts'
+import { measurePages } from './sign-in-pages.ts'
+import { measureProofs } from './sign-in-proofs.ts'
 import { measureTiming } from './sign-in-timing.ts'
 import { measureTransactions } from './sign-in-transactions.ts'
 import {
@@ -37,7 +41,8 @@ import {
 /**
  * People sign in: refresh tokens that rotate, whole sign-ins by password and by the session of the browser, beside
  * oidc-provider on one PostgreSQL with `fsync` on. And of ours alone: transactions of a sign-in, how long an ended
- * session still works at a gateway, the size of the page, and whether the time of a refusal tells its reason.
+ * session still works at a gateway, the size of the pages and how soon they are painted, what many passwords at once
+ * leave to others, how soon a code arrives by mail, what proofs cost, and whether the time of a refusal tells its reason.
  */
 export const signIn: Comparison = {
   name: 'sign-in',
@@ -57,16 +62,29 @@ export const signIn: Comparison = {
     const ends = await measureEnds(stage, ours)
     progress('page')
     const page = await measurePage(ours.site)
+    progress('pages')
+    const pages = await measurePages(stage, ours.site)
+    progress('a burst of passwords')
+    const burst = await measureBurst(stage, postgres, digest, settings)
+    progress('codes by mail')
+    const code = await measureCode(stage, postgres, digest, settings)
+    progress('proofs')
+    const proofs = await measureProofs(stage, postgres, digest)
     progress('timing of refusals')
     const timing = await measureTiming(stage, postgres, digest)
+    const parts = [flows, transactions, ends, page, pages, burst, code, proofs, timing]
     return {
-      tables: [...tablesOf(refreshed), ...[flows, transactions, ends, page, timing].flatMap(({ tables }) => tables)],
+      tables: [...tablesOf(refreshed), ...parts.flatMap(({ tables }) => tables)],
       figures: {
         refresh: refreshed,
         flows: flows.figures,
         transactions: transactions.figures,
         ends: ends.figures,
         page: page.figures,
+        pages: pages.figures,
+        burst: burst.figures,
+        code: code.figures,
+        proofs: proofs.figures,
         timing: timing.figures,
       },
     }

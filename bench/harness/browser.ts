@@ -8,6 +8,8 @@ export interface Browser {
   get: (path: string) => Promise<Visit>
   /** As a page of the same origin does. */
   post: (path: string, form: Record<string, string>) => Promise<Visit>
+  /** As a script of such a page does. */
+  send: (path: string, body: object, headers?: readonly string[]) => Promise<Visit>
   /** As an application does that is no page: without cookies, over the same connection. */
   call: (path: string, form: Record<string, string>) => Promise<Visit>
   /** Forgets everything: somebody else sits down. */
@@ -20,6 +22,8 @@ export interface Visit {
   status: number
   body: string
   location: string | undefined
+  /** As the header says it. */
+  retryAfter: string | undefined
 }
 
 export interface Cookie {
@@ -28,10 +32,22 @@ export interface Cookie {
   path: string
 }
 
-/** `origin`: what the server calls itself, wherever it listens. */
-export const createBrowser = ({ port, origin }: { port: number; origin: string }): Browser => {
+/**
+ * `origin`: what the server calls itself, wherever it listens. `address`: where a proxy says that the browser is, to a
+ * server that believes it.
+ */
+export const createBrowser = ({
+  port,
+  origin,
+  address,
+}: {
+  port: number
+  origin: string
+  address?: string
+}): Browser => {
   const wire = createWire(port)
   const { host } = new URL(origin)
+  const forwarded = address === undefined ? [] : [`x-forwarded-for: ${address}`]
   const jar = new Map<string, Cookie>()
 
   const keep = (head: string) => {
@@ -45,12 +61,14 @@ export const createBrowser = ({ port, origin }: { port: number; origin: string }
   }
 
   const visit = async (method: string, path: string, headers: readonly string[], body = ''): Promise<Visit> => {
-    const answer = await wire.send([`${method} ${path} HTTP/1.1`, `host: ${host}`, ...headers, '', body].join('\r\n'))
+    const request = [`${method} ${path} HTTP/1.1`, `host: ${host}`, ...forwarded, ...headers, '', body]
+    const answer = await wire.send(request.join('\r\n'))
     keep(answer.head)
     return {
       status: answer.status,
       body: answer.body.toString(),
       location: /\r\nlocation: *([^\r]*)/i.exec(answer.head)?.[1],
+      retryAfter: /\r\nretry-after: *([^\r]*)/i.exec(answer.head)?.[1],
     }
   }
   const navigation = (path: string): string[] => {
@@ -69,9 +87,16 @@ export const createBrowser = ({ port, origin }: { port: number; origin: string }
     return visit('POST', path, [...headers, type, `content-length: ${body.length}`], body)
   }
 
+  const fromOwnPage = [`origin: ${origin}`, 'sec-fetch-site: same-origin']
+
   return {
     get: (path) => visit('GET', path, navigation(path)),
-    post: (path, form) => submit(path, form, [...navigation(path), `origin: ${origin}`, 'sec-fetch-site: same-origin']),
+    post: (path, form) => submit(path, form, [...navigation(path), ...fromOwnPage]),
+    send: (path, content, headers = []) => {
+      const body = JSON.stringify(content)
+      const type = ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
+      return visit('POST', path, [...navigation(path), ...fromOwnPage, ...headers, ...type], body)
+    },
     call: (path, form) => submit(path, form, ['accept: application/json']),
     clear: (cookies = []) => {
       jar.clear()

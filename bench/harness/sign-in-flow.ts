@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Browser } from './browser.ts'
+import type { Browser, Visit } from './browser.ts'
 
 /**
  * A whole sign-in as a browser and a single-page application go through it, at whatever issuer: the authorization
@@ -28,7 +28,12 @@ export interface Authorized {
   requests: number
 }
 
-const authorizationPath = (site: Site, { verifier, state, nonce }: Record<'verifier' | 'state' | 'nonce', string>) => {
+/** What an application sends and holds against the answer. */
+export type Sent = Record<'verifier' | 'state' | 'nonce', string>
+
+export const newRequest = (): Sent => ({ verifier: randomText(), state: randomText(), nonce: randomText() })
+
+export const authorizationPath = (site: Site, { verifier, state, nonce }: Sent) => {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: site.client.id,
@@ -44,16 +49,33 @@ const authorizationPath = (site: Site, { verifier, state, nonce }: Record<'verif
 }
 
 /** The page with the form for user and password, one redirect away. */
-export const openPage = async (browser: Browser, site: Site): Promise<string> => {
-  const sent = { verifier: randomText(), state: randomText(), nonce: randomText() }
+export const openPage = async (browser: Browser, site: Site): Promise<string> => (await begin(browser, site)).page
+
+/** A sign-in up to the page with the form, and that page's address. */
+export type Begun = { sent: Sent; path: string; page: string }
+
+export const begin = async (browser: Browser, site: Site): Promise<Begun> => {
+  const sent = newRequest()
   const { location = '' } = await browser.get(authorizationPath(site, sent))
-  return (await browser.get(pathOf(location, site))).body
+  const path = pathOf(location, site)
+  return { sent, path, page: (await browser.get(path)).body }
 }
 
 /** From the authorization request to the code; without a person by the session of the browser. */
 export const authorize = async (browser: Browser, site: Site, person?: Person): Promise<Authorized> => {
-  const [verifier, state, nonce] = [randomText(), randomText(), randomText()]
-  let visit = await browser.get(authorizationPath(site, { verifier, state, nonce }))
+  const sent = newRequest()
+  return followed(browser, site, { sent, visit: await browser.get(authorizationPath(site, sent)) }, person)
+}
+
+/** On from an answer to the code. */
+export const followed = async (
+  browser: Browser,
+  site: Site,
+  { sent, visit: first }: { sent: Sent; visit: Visit },
+  person?: Person,
+): Promise<Authorized> => {
+  const { verifier, state, nonce } = sent
+  let visit = first
   for (let requests = 1; requests < 10; requests++) {
     const { status, location, body } = visit
     if (location?.startsWith(site.client.redirectUri)) {
@@ -87,9 +109,14 @@ export const redeem = async (
 /** All of it. Throws unless there are an ID token, an access token and a refresh token in the end. */
 export const signIn = async (browser: Browser, site: Site, person?: Person): Promise<{ requests: number }> => {
   const authorized = await authorize(browser, site, person)
+  await redeemAll(browser, site, authorized)
+  return { requests: authorized.requests + 1 }
+}
+
+/** Throws unless all three tokens are there. */
+export const redeemAll = async (browser: Browser, site: Site, authorized: Authorized): Promise<void> => {
   const { status, body } = await redeem(browser, site, authorized)
   if (status !== 200 || !tokens.every((token) => body.includes(token))) throw new Error(`no tokens: ${status} ${body}`)
-  return { requests: authorized.requests + 1 }
 }
 
 const tokens = ['"access_token"', '"id_token"', '"refresh_token"']

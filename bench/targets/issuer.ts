@@ -21,9 +21,22 @@ type IssuerSettings = {
   bootstrap?: { id: string; secret: string }
   /** `host:port` of a NATS server, which need not be there. */
   nats?: string
+  /** Whose word about the addresses of browsers is taken. */
+  trustedProxies?: string[]
+  /** Of connectors and messages, in hex; a relay has the same. Default: random. */
+  key?: string
+  /** Open interactions of one address. Default 300, as shipped; 0: any number. */
+  interactionsPerAddress?: number
 }
 
-const start = async ({ connection, bootstrap, nats }: IssuerSettings) => {
+const start = async ({
+  connection,
+  bootstrap,
+  nats,
+  trustedProxies = [],
+  key,
+  interactionsPerAddress = 300,
+}: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
   const servers = nats !== undefined && { addresses: [nats], tls: false, credentials: {} }
@@ -34,13 +47,13 @@ const start = async ({ connection, bootstrap, nats }: IssuerSettings) => {
       host: '127.0.0.1',
       port: 0,
       baseUrl: undefined,
-      trustedProxies: [],
-      keyEncryptionKey: randomBytes(32),
+      trustedProxies,
+      keyEncryptionKey: key === undefined ? randomBytes(32) : Buffer.from(key, 'hex'),
       previousKeyEncryptionKey: undefined,
       signingAlgorithm: 'ES256',
       subjectTokenTtl: 600,
       refreshTokenLeeway: 10,
-      interactionsPerAddress: 300,
+      interactionsPerAddress,
       managementApiIndicators: [],
       bootstrapClientId: bootstrap?.id,
       bootstrapClientSecret: bootstrap && new Secret(bootstrap.secret),

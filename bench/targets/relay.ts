@@ -1,3 +1,4 @@
+import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createPostgresBus } from '../../events/postgres-bus.ts'
 import { createDatabase } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
@@ -8,8 +9,10 @@ import { type Relay, startRelay } from '../../relay/main.ts'
 import { answerCalls } from '../harness/calls.ts'
 import type { Connection } from '../harness/database-store.ts'
 
-/** Our relay as `surrogate relay` runs it, on the ledger as its bus; webhooks may go to this machine. */
+/** Our relay as `surrogate relay` runs it, on the ledger as its bus; webhooks and mail may go to this machine. */
 export type RelaySettings = { connection: Connection; key: string }
+
+const allowedNetworks = ['127.0.0.0/8']
 
 let stop = async (): Promise<void> => {}
 
@@ -19,7 +22,7 @@ answerCalls({
     const database = createDatabase({ connection, logger })
     const bus = createPostgresBus({ database, logger })
     const relay: Relay = await startRelay({
-      config: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true },
+      config: { allowedNetworks, allowHttp: true, messages: { ...noMessages, allowedNetworks } },
       database,
       bus,
       envelope: createEnvelope({ current: Buffer.from(key, 'hex') }),

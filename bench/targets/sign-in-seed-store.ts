@@ -12,6 +12,8 @@ import { seedSurrogate } from './issuer-seed-store.ts'
  * of the people have a second session, whose numbers are above theirs.
  */
 export interface OurSignInWorld extends Omit<SignInWorld, 'issuer'> {
+  /** A machine with `client_credentials` for the same resource. */
+  machine: { id: string; secret: string }
   sessionOf: (number: number) => Promise<{ userId: string; sessionId: string }>
   /** Two of the people, by their numbers, whose sign-in is refused. */
   refuse: (people: { withoutPassword: number; suspended: number }) => Promise<void>
@@ -28,7 +30,7 @@ export const seedSignIn = async (
   server: Connection,
   { digest, name }: { digest: string; name: string },
 ): Promise<OurSignInWorld> => {
-  const { connection, resource, close } = await seedSurrogate(server, undefined, name)
+  const { connection, resource, client, close } = await seedSurrogate(server, undefined, name)
   const pool = new pg.Pool({ ...connection, max: 1 })
   await pool.query(
     `UPDATE users SET password_digest = $1, password_algorithm = 'Argon2id' WHERE primary_email IS NOT NULL`,
@@ -54,6 +56,7 @@ export const seedSignIn = async (
     connection,
     paths: { authorize: '/oidc/auth', token: '/oidc/token', jwks: '/oidc/jwks' },
     resource,
+    machine: client,
     mintRefreshTokens: async (users) => {
       const tokens = users.map(() => randomBytes(32).toString('base64url'))
       const authorizations = users.map(newSignInSid)

@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Answered, Burst } from '../harness/burst-driver.ts'
+import type { Page } from '../harness/comparison.ts'
+import type { Connection } from '../harness/database-store.ts'
+import type { Settings } from '../harness/measure.ts'
+import { people } from '../harness/people.ts'
+import { percentile } from '../harness/percentiles.ts'
+import { everywhere, support } from '../harness/process.ts'
+import { sendExpecting } from '../harness/send.ts'
+import type { Site } from '../harness/sign-in-flow.ts'
+import type { Server, Stage } from '../harness/stage.ts'
+import type { Phases, Steady } from '../harness/steady-load.ts'
+import { seedSignIn } from '../targets/sign-in-seed-store.ts'
+import { issuerOf, personOf, signInScope, siteOf, verdict } from './sign-in-world.ts'
+
+/** At once. The second is more than may wait: the rest has to be told when to come back. */
+const burst = 500
+const tooMany = people.subjects
+const atMost = 2
+const perSecond = 100
+/** Of a quiet phase, for the sake of its 99th percentile. */
+const quietSeconds = 10
+
+const phases = { before: 'before', during: 'during', after: 'after' } as const
+
+/**
+ * Token requests of a machine at a steady rate, before, while and after many people send their passwords in one moment:
+ * what hashing leaves to the others. The issuer has both CPUs, as its threads are what is measured.
+ */
+export const measureBurst = async (
+  stage: Stage,
+  postgres: Connection,
+  digest: string,
+  { seconds }: Pick<Settings, 'seconds'>,
+): Promise<Page> => {
+  const seeded = await seedSignIn(postgres, { digest, name: 'sign_in_burst' })
+  stage.onStop(seeded.close)
+  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), everywhere, {
+    connection: seeded.connection,
+    trustedProxies: ['127.0.0.1'],
+  })
+  const site = siteOf(server, { ...seeded, issuer: await issuerOf(server) })
+  const request = clientCredentials(server, site, seeded.machine)
+  await sendExpecting(server.port, request, 200)
+  const { process: steady } = await stage.start(new URL('../harness/steady-load.ts', import.meta.url), support)
+  const { process: driver } = await stage.start(new URL('../harness/burst-driver.ts', import.meta.url), support)
+  const quiet = () => delay(Math.max(quietSeconds, seconds * 2) * 1_000)
+  const asBurst = (count: number): Burst => ({
+    site,
+    people: Array.from({ length: count }, (_, index) => personOf(index + 1)),
+  })
+
+  // V8 compiles what it has seen often.
+  await driver.call('prepare', asBurst(50))
+  await driver.call('run')
+  const load: Steady = { port: server.port, perSecond, request, bodyIncludes: '"access_token"' }
+  await steady.call('phase', 'warm-up')
+  await steady.call('begin', load)
+  await driver.call('prepare', asBurst(burst))
+  await delay(2_000)
+  await steady.call('phase', phases.before)
+  await quiet()
+  await steady.call('phase', phases.during)
+  const answers = await driver.call<Answered[]>('run')
+  await steady.call('phase', phases.after)
+  await quiet()
+  const measured = await steady.call<Phases>('end')
+  await driver.call('prepare', asBurst(tooMany))
+  const crowd = await driver.call<Answered[]>('run')
+  return page({ measured, answers, crowd })
+}
+
+const page = ({ measured, answers, crowd }: { measured: Phases; answers: Answered[]; crowd: Answered[] }): Page => {
+  const at = (phase: string, share: number) => percentile(measured[phase]?.latencies ?? [], share)
+  const failures = Object.values(measured).flatMap((one) => one.failures)
+  const ratio = at(phases.during, 0.99) / at(phases.before, 0.99)
+  const settled = at(phases.after, 0.99) / at(phases.before, 0.99)
+  const rows = Object.values(phases).map((phase) => [
+    `${phase}, ${measured[phase]?.latencies.length} token requests`,
+    at(phase, 0.5).toFixed(1),
+    at(phase, 0.99).toFixed(1),
+    '',
+    '',
+  ])
+  return {
+    tables: [
+      [
+        [`client_credentials, ${perSecond} a second, beside ${burst} passwords at once`, 'p50 ms', 'p99 ms', 'bar', ''],
+        ...rows,
+        ['during / before', '', `${ratio.toFixed(2)} ×`, `< ${atMost} ×`, verdict(ratio < atMost)],
+        ['after / before', '', `${settled.toFixed(2)} ×`, '', ''],
+        ['token requests without a token', '', String(failures.length), '0', verdict(failures.length === 0)],
+      ],
+      [
+        ['passwords at once', 'signed in', '503 with Retry-After', 'anything else', 'p50 s', 'longest s', 'bar', ''],
+        crowdRow(answers),
+        crowdRow(crowd),
+      ],
+    ],
+    figures: { measured, answers, crowd },
+  }
+}
+
+/** Everybody gets in, or is told when to come back. */
+const crowdRow = (answers: Answered[]): string[] => {
+  const signedIn = answers.filter(({ outcome }) => outcome === 'signed in')
+  const sentAway = answers.filter(({ outcome, retryAfter }) => outcome === '503' && Number(retryAfter) > 0)
+  const others = answers.length - signedIn.length - sentAway.length
+  const seconds = signedIn.map(({ ms }) => ms / 1_000)
+  return [
+    String(answers.length),
+    String(signedIn.length),
+    String(sentAway.length),
+    String(others),
+    percentile(seconds, 0.5).toFixed(1),
+    Math.max(...seconds).toFixed(1),
+    '0 of anything else',
+    verdict(others === 0),
+  ]
+}
+
+const clientCredentials = ({ port }: Server, { paths, resource }: Site, machine: { id: string; secret: string }) => {
+  const scope = signInScope.resource.join(' ')
+  const body = new URLSearchParams({ grant_type: 'client_credentials', resource, scope }).toString()
+  return [
+    `POST ${paths.token} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    'accept: application/json',
+    `authorization: Basic ${Buffer.from(`${machine.id}:${machine.secret}`).toString('base64')}`,
+    'content-type: application/x-www-form-urlencoded',
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+}
