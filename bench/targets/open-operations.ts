@@ -16,6 +16,7 @@ import { createPasswordRules } from '../../issuer/directory/users/password-polic
 import { createInteractionOperations } from '../../issuer/interaction/operations.ts'
 import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { createDatabase } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { createLogger } from '../../platform/logger.ts'
@@ -53,8 +54,9 @@ export const openOperations = async (
   const captcha = createCaptcha({ query, hmac, settings: captchaDefaults, logger, metrics })
   const breached = await openBreachedPasswords({}, { audit })
   const messages = createMessages({ query, envelope, hmac, config: noMessages, baseUrl, events })
+  const notifyOwner = createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger })
   const operations = await createInteractionOperations({
-    ...{ database, envelope, hmac, messages, audit, policy, captcha, settings, baseUrl, events, now },
+    ...{ database, envelope, hmac, messages, notifyOwner, audit, policy, captcha, settings, baseUrl, events, now },
     passwords: createPasswordHasher(),
     passwordRules: createPasswordRules({ experience: settings, breached }),
     cookies: createCookies({ secure: false }),

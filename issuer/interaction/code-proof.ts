@@ -3,7 +3,9 @@ import type { EventRequest } from '../../events/outbox.ts'
 import type { Database } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import { checkEmail, type EmailRefusal } from '../directory/users/registration-rules/email-blocklist.ts'
 import { countMessage, takeBackCount } from '../messages/limit-store.ts'
 import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
 import type { AccountKey } from './account-key.ts'
@@ -23,7 +25,7 @@ export type CodeSent =
   /** Or would have been, if there were somebody to send it to: nobody is told. */
   | { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> }
   /** `captcha_required`: the test for machines comes first. `over`: the interaction has finished or expired. */
-  | { outcome: Refusal | 'captcha_required' | 'over' }
+  | { outcome: Refusal | 'captcha_required' | 'over'; refusal?: EmailRefusal | undefined }
 
 /** Why a code did not do; for whoever has the interaction. */
 export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong_code' | 'wrong_address'
@@ -79,7 +81,7 @@ export interface CodeProofDependencies {
   hmac: Hmac
   messages: Messages
   lockout: () => LockoutPolicy
-  settings: () => SignInSettings & { verificationCodePolicy: { expirationDuration: number; maxRetryAttempts: number } }
+  settings: () => SignInSettings & Pick<SignInExperience, 'verificationCodePolicy' | 'emailBlocklistPolicy'>
 }
 
 const messageTypes: Readonly<
@@ -166,9 +168,13 @@ export const createCodeProofs = ({
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
+      const isNew = purpose === 'register' || purpose === 'bind'
+      const refusal = type === 'email' && isNew ? checkEmail(canonical, settings().emailBlocklistPolicy) : undefined
+      if (refusal) return { outcome: 'invalid_recipient', refusal }
       const isDeviceKnown = person?.isDeviceKnown === true
-      // Whoever is known here has been tested already.
-      const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
+      // Whoever is known here has been tested already. A mail has limits of its own, and takes the place of the test
+      // where there are no scripts; a text message costs somebody money.
+      const isFirst = type === 'phone' && !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
         channel: channelOf[type],

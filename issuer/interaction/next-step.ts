@@ -13,6 +13,7 @@ import {
   isAtLeast,
   type Proof,
   type ProofKindName,
+  purposesOf,
   reachableAcr,
   satisfiesAcr,
   weakestAcr,
@@ -168,10 +169,13 @@ const rules: Ask = ({ decision }) =>
     ? step('blocked', ['denied_by_rules'], decision.reason === undefined ? {} : { description: decision.reason })
     : undefined
 
-const captcha: Ask = ({ decision, state, proofs }) => {
+const captcha: Ask = ({ event, decision, state, proofs }) => {
   if (!decision?.require.includes('captcha') || state.captcha === true) return undefined
   // For browsers without scripts: whoever reads a mailbox is no program of many.
-  return proofs.some(({ kind }) => kind === 'email_code') ? undefined : step('captcha', ['captcha'])
+  const wanted = purposesOf[event]
+  return proofs.some(({ kind, purpose }) => kind === 'email_code' && wanted.includes(purpose))
+    ? undefined
+    : step('captcha', ['captcha'])
 }
 
 const [, multiFactor, strongest] = acrs

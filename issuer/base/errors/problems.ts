@@ -138,6 +138,7 @@ export const problems = {
   'session.verification_blocked_too_many_attempts': [400, 'There were too many attempts.'],
   'session.identity_conflict': [409, 'Somebody else was identified before.'],
   'session.captcha_required': [422, 'A captcha has to be solved first.'],
+  'session.captcha_failed': [422, 'The captcha was not solved.'],
   'session.terms_of_use_required': [422, 'The terms of use have to be agreed to first.'],
   'session.denied': [403, 'The rules refuse this sign-in.'],
   'session.mfa.require_mfa_verification': [403, 'A second factor is needed.'],

@@ -7,7 +7,7 @@ export type Identifying = Pick<NewPerson, 'username' | 'primaryEmail' | 'phone' 
 // Two people who come at once with the same name or address in other cases: no unique constraint tells them apart.
 const takeTurns = statement(
   'person-new-turn',
-  `SELECT pg_advisory_xact_lock(7305178, hashtext(name)) FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
+  `SELECT pg_advisory_xact_lock(7305180, hashtext(name)) FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
    ORDER BY place`,
 )
 

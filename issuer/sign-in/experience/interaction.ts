@@ -24,8 +24,13 @@ export const interactionRoutes = [
     path: '',
     body: z.object({ interactionEvent, captchaToken: z.string().max(4_096).optional() }),
     status: 204,
-    handle: ({ operations, interaction, body }) =>
-      operations.staging.begin(interaction, body.interactionEvent, { isAnew: true }),
+    async handle({ operations, interaction, visitor, body: { interactionEvent: event, captchaToken } }) {
+      await operations.staging.begin(interaction, event, { isAnew: true })
+      if (captchaToken === undefined) return
+      const outcome = await operations.captchas.answer({ ...interaction, event }, visitor, captchaToken)
+      if (outcome === 'unavailable') throw problem('server.unavailable')
+      if (outcome !== 'passed' && outcome !== 'skipped') throw problem('session.captcha_failed')
+    },
   }),
 
   experienceRoute({
@@ -49,11 +54,12 @@ export const interactionRoutes = [
     method: 'GET',
     path: '/interaction',
     status: 200,
-    async handle({ interaction, standing }) {
+    async handle({ operations, interaction, visitor, standing }) {
       const { event, person, staged, proofs, state } = interaction
       const { step } = await standing()
       const email = provenAddress(proofs, 'email')
       const phone = provenAddress(proofs, 'phone')
+      const isTestDue = await operations.captchas.isDue(interaction, visitor)
       const bound = proofs.filter(({ purpose }) => purpose === 'bind').map(({ kind }) => proofKinds[kind].recordType)
       return {
         body: {
@@ -67,7 +73,10 @@ export const interactionRoutes = [
           },
           mfa: { added: bound, mfaSkipped: state.skipsMfa === true },
           verificationRecords: proofs.map(toRecord),
-          captcha: { verified: state.captcha === true },
+          captcha: {
+            verified: state.captcha === true,
+            ...(isTestDue && { challenge: operations.captchas.challenge(interaction) }),
+          },
           next: step,
         },
       }

@@ -50,6 +50,7 @@ const send = async (call: Call, asked: Omit<CodeRequest, 'locale' | 'tellsOwner'
     case 'no_connector':
       throw problem('connector.not_found')
     case 'invalid_recipient':
+      if (sent.refusal) throw problem(sent.refusal)
       throw problem('guard.invalid_input', { detail: 'identifier: no message can be sent there' })
     case 'captcha_required':
       throw problem('session.captcha_required')

@@ -79,7 +79,8 @@ export const createSmtpSender = (
     port,
     secure,
     requireTLS: !secure && requireTLS,
-    ...(auth && { auth: { user: auth.user, pass: auth.pass } }),
+    // A server that offers none is not the one that was meant: nothing is sent to it.
+    ...(auth && { auth: { user: auth.user, pass: auth.pass }, forceAuth: true }),
     tls: { minVersion: 'TLSv1.2', ...(servername && { servername }), ...(tls?.ca && { ca: tls.ca }) },
     maxConnections,
     maxMessages: 1_000,
