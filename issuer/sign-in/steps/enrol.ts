@@ -4,7 +4,7 @@ import { type SecondFactor, secondFactorNames, secondFactors } from '../../inter
 import { type EnrolError, enrolPage, type PageFactor } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { reachable, sendCode, statusOf } from './codes.ts'
-import { addressTypes, type Editing, newFactor } from './enrol/new-factor.ts'
+import { addressTypes, type Editing, newFactor } from './new-factor.ts'
 import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 

@@ -1,8 +1,8 @@
-import { qrPicture } from '../../../directory/users/factors/index.ts'
-import { findAccount } from '../../../interaction/person-store.ts'
-import { provenAddress } from '../../../interaction/required-profile.ts'
-import type { NewFactor, PageFactor } from '../../../pages/index.ts'
-import type { StepView } from '../step.ts'
+import { qrPicture } from '../../directory/users/factors/index.ts'
+import { findAccount } from '../../interaction/person-store.ts'
+import { provenAddress } from '../../interaction/required-profile.ts'
+import type { NewFactor, PageFactor } from '../../pages/index.ts'
+import type { StepView } from './step.ts'
 
 /** What was entered before, to be shown again. */
 export interface Editing {
