@@ -82,6 +82,11 @@ const commands: Record<string, Command> = {
     summary: 'makes the file of breached passwords that BREACHED_PASSWORDS_FILE names',
     load: async () => (await import('./commands/passwords.ts')).passwordsCommand,
   },
+  messages: {
+    usage: 'messages [--follow]',
+    summary: 'prints the mail and SMS that a service in development would have sent, codes included',
+    load: async () => (await import('./commands/messages.ts')).messagesCommand,
+  },
   describe: {
     usage: 'describe events | asyncapi',
     summary: 'prints the JSON Schema or the AsyncAPI 3 document of all webhook events',

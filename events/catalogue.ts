@@ -74,7 +74,7 @@ const impersonationEvent = <const Type extends string>(
   example: Example<z.input<typeof impersonation>>,
 ) => ({ ...mutation(type, 'impersonation', impersonation, occurs, example), ...ofImpersonation })
 
-const experience = { cause: 'POST /experience/submit', data: examples.user } as const
+const experience = { cause: 'POST /sign-in/:id', status: 303, data: examples.user } as const
 
 /** What events of signing in say besides. `sessionId` is the interaction. */
 const circumstances = {
@@ -85,19 +85,32 @@ const circumstances = {
 }
 const ofInteraction = { ...circumstances, userId: examples.user.id, user: examples.user }
 
+/** What a person went through on the pages of signing in, or with pages of one's own. */
+const interaction = <const Type extends string>(type: Type, interactionEvent: string, occurs: string) => ({
+  ...mutation(type, 'user', user, occurs, { ...experience, extras: { ...ofInteraction, interactionEvent } }),
+  category: 'interaction' as const,
+})
+
+/** Of a person, for those who watch accounts: what happened stands beside `data`. */
+const watched = <const Type extends string>(
+  type: Type,
+  occurs: string,
+  example: Omit<Example<null>, 'data'> & { extras: Record<string, unknown> },
+) => ({
+  ...mutation(type, 'user', z.null(), occurs, {
+    ...example,
+    data: null,
+    extras: { userId: examples.user.id, ...example.extras },
+  }),
+  category: 'exception' as const,
+  named: true as const,
+})
+
 /** Every event type there is. What is recorded fits its row, or does not compile (`NewEvent`). */
 export const catalogue = [
-  planned('interaction', 'PostRegister', 'a user has created an account through the sign-up flow', experience),
-  {
-    ...mutation('PostSignIn', 'user', user, 'a user has signed in', {
-      cause: 'POST /sign-in/:id',
-      status: 303,
-      data: examples.user,
-      extras: ofInteraction,
-    }),
-    category: 'interaction',
-  },
-  planned('interaction', 'PostResetPassword', 'a password was reset through the forgot-password flow', experience),
+  interaction('PostRegister', 'Register', 'a user has created an account through the sign-up flow'),
+  interaction('PostSignIn', 'SignIn', 'a user has signed in'),
+  interaction('PostResetPassword', 'ForgotPassword', 'a password was reset through the forgot-password flow'),
   planned(
     'interaction',
     'PostSignInAdaptiveMfaTriggered',
@@ -270,6 +283,28 @@ export const catalogue = [
     category: 'exception',
     named: true,
   },
+  watched('Session.Ended', 'a session was ended before its time; `reason` says why, `endedBy` by whom', {
+    cause: 'POST /oidc/session/end',
+    extras: { sessionId: 's2f6g0h4j8k2l6z0x4c8v', reason: 'logout', endedBy: examples.user.id },
+  }),
+  watched('RefreshToken.Reused', 'a refresh token was used again, and its authorization ended; once for each', {
+    cause: 'POST /oidc/token',
+    status: 400,
+    extras: { applicationId: circumstances.application.id, authorizationId: 'ps_a1d5f9g3h7j1k5l9z3x7c' },
+  }),
+  watched('Consent.Granted', 'a person allowed a third-party application something', {
+    cause: 'POST /sign-in/:id',
+    status: 303,
+    extras: {
+      ...{ ...circumstances, applicationId: circumstances.application.id },
+      ...{ scopes: ['openid', 'profile'], resources: {}, organizations: [] },
+    },
+  }),
+  watched('Consent.Revoked', 'what a person allowed a third-party application was taken back', {
+    cause: 'DELETE /users/:userId/grants/:grantId',
+    status: 204,
+    extras: { applicationId: circumstances.application.id, revokedBy: 'c9v3b7n1m5q9w3e7r1t5y' },
+  }),
   // Existing clients register hooks for this one, and for `PostSignInAdaptiveMfaTriggered`.
   planned(
     'exception',

@@ -40,8 +40,10 @@ import { createPasswordRules } from './directory/users/password-policy/password-
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
 import { type BootstrapCredentials, bootstrap } from './maintenance/bootstrap.ts'
 import { startExpiry } from './maintenance/expiry.ts'
+import { startImpersonationNotices } from './maintenance/impersonation-notices.ts'
 import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
 import { createMessages } from './messages/messages.ts'
+import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
@@ -243,10 +245,20 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
   const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
+  const notifyOwner = createNotifyOwner({
+    messages,
+    fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,
+    logger,
+  })
   const replayJob = startReplayJob({ database, logger })
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
+  const impersonationNotices = startImpersonationNotices({
+    ...{ database, feed: eventFeed, notifyOwner, logger },
+    isOn: () => settings.experience().notifyImpersonation,
+  })
+  onStop('notices of impersonation', () => impersonationNotices.close())
   const management = createManagementApi({
     routes: issuerRoutes({
       database,
@@ -269,6 +281,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
       algorithm,
       settings,
       logger,
+      notifyOwner,
       messageConfig,
       testMessages: messages,
     }),
@@ -331,6 +344,7 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     envelope,
     hmac,
     messages,
+    notifyOwner,
     signInPolicy,
     captcha,
     keys,

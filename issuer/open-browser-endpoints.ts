@@ -7,6 +7,7 @@ import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
 import type { Hmac } from './base/hmac-keys-store.ts'
+import type { NotifyOwner } from './base/owner-notices.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Captcha } from './captcha/captcha.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
@@ -16,7 +17,7 @@ import type { SignInPolicy } from './interaction/sign-in-policy.ts'
 import { createVisitorOf } from './interaction/visitor.ts'
 import type { Messages } from './messages/messages.ts'
 import { openSignIn } from './open-sign-in.ts'
-import { createAssetEndpoint, createBrandings } from './pages/index.ts'
+import { createAssetEndpoint, createBrandings, createLocaleOf } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from './protocol/authorization/checks.ts'
@@ -34,6 +35,7 @@ export interface BrowserDependencies {
   hmac: Hmac
   /** To people. */
   messages: Messages
+  notifyOwner: NotifyOwner
   signInPolicy: SignInPolicy
   captcha: Captcha
   keys: SigningKeys
@@ -68,6 +70,10 @@ export interface BrowserEndpoints {
   signIn: Endpoint
   /** Files of the pages. */
   assets: Endpoint
+  /** For pages of signing in that are not ours. */
+  experience: Endpoint
+  /** Where those lead. */
+  resume: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -85,13 +91,17 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     nearestIndicator: (indicator) => nearestIndicator(query, indicator),
   })
   const brandings = createBrandings({ settings, logger })
+  const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
     settings: settings.experience,
     brandings,
+    signInPagesOf: async (clientId) =>
+      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
+    localeOf,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
   })
@@ -103,6 +113,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       pushedRequests,
       interactions,
       brandings,
+      localeOf,
       visitorOf,
       cookies,
       limits,
@@ -121,13 +132,17 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     }),
     signIn: signInEndpoint,
     assets: createAssetEndpoint({ query, brandings, logger }),
+    experience: experienceEndpoint,
+    resume: resumeEndpoint,
     ...createEndSessionEndpoints({
       database,
+      events: dependencies.events,
       verifyIdTokenHint,
       pushedRequests,
       cookies,
       hmac,
       brandings,
+      localeOf,
       baseUrl,
       originOf,
       limitStored: limits.storedRequestFrom,

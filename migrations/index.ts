@@ -30,6 +30,7 @@ import { factors } from './0030-factors.ts'
 import { signInExperience } from './0031-sign-in-experience.ts'
 import { registration } from './0032-registration.ts'
 import { captcha } from './0033-captcha.ts'
+import { notices } from './0034-notices.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   signInExperience,
   registration,
   captcha,
+  notices,
 ]

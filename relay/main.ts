@@ -4,7 +4,7 @@ import type { EventBus } from '../events/bus.ts'
 import { createEventMetrics } from '../events/event-metrics.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { startReconciler } from '../events/reconcile.ts'
-import { type Clock, systemClock } from '../platform/clock.ts'
+import { type Clock, systemClock, toSeconds } from '../platform/clock.ts'
 import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
 import type { Health } from '../platform/health.ts'
@@ -26,6 +26,7 @@ import { startMessageSending } from './messages/messages.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
 import { defaultSchedule } from './retry-schedule.ts'
+import { createSigningKey, signatureHeaders } from './signature.ts'
 import { createTargets } from './targets.ts'
 
 export interface Relay {
@@ -55,8 +56,8 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest → lanes → attempts → ledger; and sends messages to people. Any number of relays share the work; the lanes
- * of one that dies go to the others within seconds.
+ * Turns events into webhooks: bus → ingest → lanes → attempts → ledger; and sends messages to people. Any number of
+ * relays share the work; what one that dies had begun goes to the others within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
@@ -120,6 +121,11 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
     metrics,
     random,
     resolve,
+    sign: ({ id, body, signingKey }) =>
+      signatureHeaders({
+        ...{ id, timestamp: toSeconds(now()), body: Buffer.from(body) },
+        keys: [createSigningKey(signingKey)],
+      }),
   })
   opened.onNotify(messages.wake)
   const ingest = createIngest({ database, logger, metrics: createEventMetrics(metrics), onDeliveries: lanes.wake })

@@ -92,5 +92,9 @@ export const settings = {
     DATABASE_URL: databaseUrl.optional(),
     ...issuerPolicy,
   }),
+  messages: z.object({
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    MESSAGE_OUTBOX: setting.text().optional(),
+  }),
   demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
 }

@@ -10,12 +10,14 @@ import { ownKeyEncryptionKey, ownPreviousKey } from '../cli/key-file.ts'
 import { parseOptions } from '../cli/options.ts'
 import { type Service, serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
+import { followOutbox } from '../messages/outbox-file.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
 import { openGateway } from '../parts/gateway.ts'
 import { openIssuer } from '../parts/issuer.ts'
 import { openRelay } from '../parts/relay.ts'
 import { sayOnce } from './issuer.ts'
+import { outboxIn } from './messages.ts'
 
 type Environment = Record<string, string | undefined>
 type StartSettings = z.output<typeof settings.start>
@@ -34,7 +36,7 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const admin = await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const place = await openPlace(service, own)
     const prepared = await demo?.prepareDemo(own, place.folder)
-    const environment = { ...process.env, ...place.environment, ...prepared?.environment }
+    const environment: Environment = { ...process.env, ...place.environment, ...prepared?.environment }
 
     const database = await openDatabase(service, place.connection)
     const bus = await openBus(service, { database, nats: own })
@@ -46,6 +48,13 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const open = await prepared?.open(service, issuer.baseUrl)
     const keys = { current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey }
     await openRelay(service, { config: loadRelayConfig(environment), database, bus, keys })
+
+    // Messages are for whoever tries it out at this terminal.
+    const outbox = demo && environment['MESSAGE_OUTBOX']
+    if (outbox) {
+      const following = await followOutbox(outbox, (text) => void process.stdout.write(text))
+      service.lifecycle.onStop('printing of messages', () => following.stop())
+    }
 
     const gatewayFile = own.GATEWAY_CONFIG ?? open?.gatewayFile
     if (gatewayFile === undefined) return service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
@@ -82,7 +91,7 @@ const openPlace = async ({ lifecycle, logger, fail }: Service, own: StartSetting
   if (own.DATABASE_URL !== undefined) return { connection: own.DATABASE_URL, folder: dataDir, environment: {} }
   const postgres = await startEmbeddedPostgres({ dataDir, logger, onLost: fail })
   lifecycle.onStop('embedded PostgreSQL', () => postgres.stop(), 60_000)
-  const environment = await encryptionKeys(postgres.folder)
+  const environment = { ...(await encryptionKeys(postgres.folder)), ...outboxOf(own) }
   return { connection: postgres.connection, folder: postgres.folder, environment }
 }
 
@@ -94,3 +103,9 @@ const encryptionKeys = async (folder: string): Promise<Environment> =>
         KEY_ENCRYPTION_KEY: await ownKeyEncryptionKey(folder),
         KEY_ENCRYPTION_KEY_PREVIOUS: process.env['KEY_ENCRYPTION_KEY_PREVIOUS'] || (await ownPreviousKey(folder)),
       }
+
+/** With a database of our own it is no production, unless it says so: what no connector takes can be read. */
+const outboxOf = (own: StartSettings): Environment =>
+  own.NODE_ENV === 'production' || process.env['MESSAGE_OUTBOX']
+    ? {}
+    : { MESSAGE_OUTBOX: outboxIn(own.SURROGATE_DATA_DIR) }

@@ -1,5 +1,11 @@
 import { resolve } from 'node:path'
+import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
+import { questionOf } from '../../issuer/interaction/decide-sign-in.ts'
 import { type ExplainFacts, findExplainFacts } from '../../issuer/interaction/explain-facts-store.ts'
+import { nextStep, type Step } from '../../issuer/interaction/next-step.ts'
+import type { PersonFacts } from '../../issuer/interaction/person-facts.ts'
+import { identifies, type Proof, type ProofKindName } from '../../issuer/interaction/proofs.ts'
+import { isPasswordExpired } from '../../issuer/interaction/settings.ts'
 import { createSignInPolicy, type SignInQuestion } from '../../issuer/interaction/sign-in-policy.ts'
 import { loadConfig } from '../../platform/config.ts'
 import { createDatabase, type Query } from '../../platform/database/database.ts'
@@ -11,19 +17,13 @@ import { StartupError } from '../../platform/startup-error.ts'
 import { type ExplainedRule, explain, explanationLines } from '../../policies/authoring/explain.ts'
 import { loadPolicies, PolicyError, shippedPolicies } from '../../policies/decide.ts'
 import { CompilerMissing, findOpa, issueLine, readSources, type Sources } from '../../policies/engine/index.ts'
-import {
-  type SignInDecision,
-  type SignInRequirement,
-  type SignInStage,
-  signInEntrypoint,
-  signInStages,
-} from '../../policies/sign-in.ts'
+import { type SignInDecision, type SignInStage, signInEntrypoint, signInStages } from '../../policies/sign-in.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
 
 /**
  * `surrogate login explain`: asks the sign-in rules about a person and an application of the database, and shows what
- * they decide, by which rule and line, and what the person would be asked. Nobody signs in, nothing is written. 0 the
+ * they decide, by which rule and line, and the step that the issuer would show. Nobody signs in, nothing is written. 0 the
  * rules decided, 1 they gave no decision, or there is no such person or application.
  */
 export const explainCommand = async (args: readonly string[]): Promise<number> => {
@@ -48,30 +48,36 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
   const logger = createLogger({ name: 'login', level: own.LOG_LEVEL })
   const amr = values.amr.flatMap((names) => names.split(','))
   const facts = await withDatabase(own, logger, (query) => findExplainFacts(query, { user, clientId }))
-  const { person, client, mfa } = facts
-  if (!person || !client) {
-    say(person ? `There is no application ${clientId}.` : `There is nobody whom "${user}" names.`)
+  const { person: stored, client, settings: experience, consent } = facts
+  if (!stored || !client) {
+    say(stored ? `There is no application ${clientId}.` : `There is nobody whom "${user}" names.`)
     return 1
   }
 
-  const known = {
-    client,
-    factors: { available: values.factor, used: amr.flatMap((name) => methodOf(name)?.kind ?? []) },
-    amr,
-    ...acrOf(amr),
-    ip: values.ip,
-    ...(values.country !== undefined && { country: values.country }),
-    device: { known: values['known-device'] },
-    failures: wholeNumber(values.failures, '--failures'),
-    now: momentOf(values.at),
-    settings: { mfa: { ...mfa, organizations: person.mfaOrganizations } },
+  const now = momentOf(values.at)
+  const person = withFactors(
+    { ...stored, isPasswordExpired: isPasswordExpired(experience, stored, now) },
+    values.factor,
+  )
+  const proofs = proofsOf(amr, person.id)
+  const known = { client, settings: experience, person, proofs, ip: values.ip, country: values.country, now }
+  const told = { isDeviceKnown: values['known-device'], failures: wholeNumber(values.failures, '--failures') }
+  const questionAt = (stage: SignInStage): SignInQuestion =>
+    questionOf({
+      ...{ ...known, stage, facts: { ...told, roles: stored.roles, organizations: stored.organizations } },
+      userId: stage === 'prove' ? undefined : person.id,
+      proofs: stage === 'prove' ? [] : proofs,
+    })
+  const stepAfter = (stage: SignInStage, decision: SignInDecision): Step => {
+    // Before the first proof only the test for machines can be due.
+    if (stage === 'prove' && decision.allow && decision.require.includes('captcha')) {
+      return { step: 'captcha', reasons: ['captcha'], options: {} }
+    }
+    return nextStep({
+      ...{ event: 'SignIn', request: plainRequest(client), client, settings: experience, session: undefined },
+      ...{ proofs: stage === 'prove' ? [] : proofs, staged: {}, person, decision, consent, state: {} },
+    })
   }
-  const { id, roles, organizations } = person
-  const questionAt = (stage: SignInStage): SignInQuestion => ({
-    stage,
-    ...known,
-    ...(stage !== 'prove' && { subject: { id, roles, organizations } }),
-  })
 
   try {
     const asked = await openRules(values.path ?? own.POLICY_PATH, own.OPA_BIN, logger)
@@ -80,10 +86,10 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
       const question = questionAt(stage)
       const decision = asked.policy.decideSignIn(question)
       const trace = asked.trace && (await asked.trace(question))
-      answers.push({ stage, question, decision, trace, due: dueOf(decision, question) })
+      answers.push({ stage, question, decision, trace, next: stepAfter(stage, decision) })
     }
     if (values.json) say(JSON.stringify({ rules: asked.name, answers: answers.map(asJson) }, null, 2))
-    else for (const line of lines({ person, client, asked, answers, all: values.rules })) say(line)
+    else for (const line of lines({ person: stored, client, asked, answers, all: values.rules })) say(line)
     return 0
   } catch (error) {
     // Logged with its cause where it happened.
@@ -111,13 +117,12 @@ const wholeNumber = (text: string, name: string): number => {
   return Number(text)
 }
 
-/** In seconds. */
-const momentOf = (text: string | undefined): number => {
+const momentOf = (text: string | undefined): Date => {
   const moment = text === undefined ? Date.now() : Date.parse(text)
   if (Number.isNaN(moment)) {
     throw new StartupError('--at is no time.', { hint: 'Such as 2026-01-07T13:00:00+01:00.' })
   }
-  return Math.floor(moment / 1_000)
+  return new Date(moment)
 }
 
 const stagesOf = (name: string | undefined, amr: readonly string[]): readonly SignInStage[] => {
@@ -127,32 +132,48 @@ const stagesOf = (name: string | undefined, amr: readonly string[]): readonly Si
   return [stage]
 }
 
-interface Method {
-  /** Of proof. */
-  kind: string
-  category: 'knowledge' | 'possession'
-  resistsPhishing?: true
+/** Kinds of proof by their names of RFC 8176. One by itself is of who somebody is. */
+const methods: Readonly<Record<string, { first: ProofKindName; second: ProofKindName }>> = {
+  pwd: { first: 'password', second: 'password' },
+  otp: { first: 'email_code', second: 'totp' },
+  sms: { first: 'phone_code', second: 'phone_code' },
+  pop: { first: 'passkey', second: 'passkey' },
+  hwk: { first: 'passkey', second: 'passkey' },
+  swk: { first: 'passkey', second: 'passkey' },
 }
 
-/** By their names of RFC 8176. */
-const methods: Readonly<Record<string, Method>> = {
-  pwd: { kind: 'password', category: 'knowledge' },
-  otp: { kind: 'totp', category: 'possession' },
-  sms: { kind: 'phone_code', category: 'possession' },
-  hwk: { kind: 'passkey', category: 'possession', resistsPhishing: true },
-  swk: { kind: 'passkey', category: 'possession', resistsPhishing: true },
+/** What was proven, the first of it who it is. */
+const proofsOf = (amr: readonly string[], userId: string): Proof[] => {
+  const used = amr.flatMap((name) => (Object.hasOwn(methods, name) ? [methods[name]!] : []))
+  return used.map(({ first, second }, index): Proof => {
+    const purpose = index === 0 && identifies({ kind: first, purpose: 'sign_in' }) ? 'sign_in' : 'mfa'
+    return { id: String(index), kind: purpose === 'sign_in' ? first : second, purpose, userId, data: {} }
+  })
 }
 
-const methodOf = (name: string): Method | undefined => (Object.hasOwn(methods, name) ? methods[name] : undefined)
-
-const acrs = { basic: 'urn:surrogate:acr:basic', mfa: 'urn:surrogate:acr:mfa', phr: 'urn:surrogate:acr:phr' } as const
-
-const acrOf = (amr: readonly string[]): { acr?: string } => {
-  const used = amr.flatMap((name) => methodOf(name) ?? [])
-  if (used.some(({ resistsPhishing }) => resistsPhishing)) return { acr: acrs.phr }
-  if (amr.includes('mfa') || new Set(used.map(({ category }) => category)).size > 1) return { acr: acrs.mfa }
-  return amr.length > 0 ? { acr: acrs.basic } : {}
+/** Factors that the person is to have besides, by their kinds of proof. */
+const added: Readonly<Record<string, Partial<PersonFacts>>> = {
+  totp: { hasTotp: true },
+  passkey: { passkeys: 1 },
+  email_code: { hasEmail: true },
+  phone_code: { hasPhone: true },
+  backup_code: { backupCodes: 10 },
 }
+
+const withFactors = (person: PersonFacts, kinds: readonly string[]): PersonFacts => {
+  const unknown = kinds.find((kind) => !Object.hasOwn(added, kind))
+  if (unknown !== undefined) {
+    const hint = `Use one of ${Object.keys(added).join(', ')}.`
+    throw new StartupError(`There is no factor "${unknown}".`, { hint })
+  }
+  return Object.assign({}, person, ...kinds.map((kind) => added[kind]))
+}
+
+/** It asks for nothing in particular. */
+const plainRequest = ({ id, redirectUris: [redirectUri = ''] }: ExplainFacts['client']): AuthorizationRequest => ({
+  ...{ clientId: id, redirectUri, responseMode: 'query', scopes: ['openid'], resourceScopes: {}, resources: [] },
+  ...{ prompts: [], uiLocales: [], acrValues: [], wantsOfflineAccess: false },
+})
 
 const withDatabase = async <Result>(
   own: { DATABASE_URL?: string | undefined; SURROGATE_DATA_DIR: string },
@@ -210,19 +231,9 @@ interface Answer {
   question: SignInQuestion
   decision: SignInDecision
   trace: ExplainedRule[] | undefined
-  due: readonly SignInRequirement[]
+  /** What the issuer would show. */
+  next: Step
 }
-
-/** What is not done yet, of what a decision requires. A test for machines is asked for once in each sign-in. */
-const isDone: Readonly<Record<SignInRequirement, (question: SignInQuestion) => boolean>> = {
-  captcha: () => false,
-  mfa: ({ acr }) => acr === acrs.mfa || acr === acrs.phr,
-  phr: ({ acr }) => acr === acrs.phr,
-  enrol: ({ factors }) => factors.available.length > 0,
-}
-
-const dueOf = ({ require }: SignInDecision, question: SignInQuestion) =>
-  require.filter((name) => !isDone[name](question))
 
 const asJson = ({ trace, question, ...answer }: Answer) => ({
   ...answer,
@@ -245,12 +256,11 @@ const reasonsIn = (rules: readonly ExplainedRule[]): { rule: string; file: strin
   return [...found.values()]
 }
 
-const asked: Readonly<Record<SignInRequirement, (question: SignInQuestion) => string>> = {
-  captcha: () => 'the test for machines',
-  mfa: ({ factors: { available } }) =>
-    available.length > 0 ? `a second factor (${available.join(', ')})` : 'a second factor, once there is one',
-  phr: () => 'a passkey',
-  enrol: () => 'to add a second factor',
+/** `mfa (required): totp` */
+const stepLine = ({ step, reasons, options: { proofs, factors, missing, isSkippable } }: Step): string => {
+  const offered = [...(proofs ?? factors ?? []), ...(missing ?? [])].join(', ')
+  const why = reasons.length > 0 ? ` (${reasons.join(', ')})` : ''
+  return `${step}${why}${offered === '' ? '' : `: ${offered}`}${isSkippable ? ', which can be put off' : ''}`
 }
 
 const lines = ({
@@ -259,8 +269,7 @@ const lines = ({
   asked: { name, sources, missing },
   answers,
   all,
-}: Pick<ExplainFacts, 'client'> & {
-  person: ExplainFacts['person']
+}: Pick<ExplainFacts, 'client' | 'person'> & {
   asked: { name: string; sources: Sources | undefined; missing: string }
   answers: readonly Answer[]
   all: boolean
@@ -273,15 +282,15 @@ const lines = ({
     // Nobody asks the rules about them.
     ...(person.isSuspended ? ['          the person is suspended, and is refused whatever the rules say'] : []),
   ]
-  for (const { stage, decision, due, question, trace } of answers) {
+  for (const { stage, decision, next, trace } of answers) {
     const { allow, reason, require, session } = decision
-    result.push('', `step      ${stage}`)
+    result.push('', `stage     ${stage}`)
     result.push(`decision  ${allow ? 'allowed' : `denied: ${reason ?? 'no reason given'}`}`)
     if (allow) {
-      const what = due.map((requirement) => asked[requirement](question))
-      result.push(`requires  ${list(require)}`, `asked     ${what.length > 0 ? what.join(', then ') : 'nothing more'}`)
+      result.push(`requires  ${list(require)}`)
       for (const [which, seconds] of Object.entries(session)) result.push(`session   ${which} at most ${seconds} s`)
     }
+    result.push(`next      ${stepLine(next)}`)
     if (!trace) result.push(`because   ${missing}`)
     for (const { rule, file, line } of trace ? reasonsIn(trace) : []) {
       result.push(`because   ${rule}  ${file}:${line}  ${lineOf(sources, file, line)}`)

@@ -14,6 +14,11 @@ export interface Connector {
   updatedAt: Date
 }
 
+/** Its secrets cannot be opened: another key-encryption key is configured than it was sealed with. */
+export class UnreadableConnector extends Error {
+  override readonly name = 'UnreadableConnector'
+}
+
 export const connectorContext = (id: string) => `connector:${id}`
 
 const columns = `id, connector_id AS "connectorId", type, sealed_config AS "sealedConfig", sync_profile AS "syncProfile",
@@ -43,10 +48,14 @@ type Row = Omit<Connector, 'config'> & { sealedConfig: Buffer }
 /** Configurations are sealed to the connector they belong to. */
 export const createConnectorStore = (envelope: Envelope) => {
   const seal = (id: string, config: object) => envelope.seal(JSON.stringify(config), connectorContext(id))
-  const opened = ({ sealedConfig, ...row }: Row): Connector => ({
-    ...row,
-    config: JSON.parse(envelope.open(sealedConfig, connectorContext(row.id)).toString('utf8')),
-  })
+  const configOf = ({ id, sealedConfig }: Row): Record<string, unknown> => {
+    try {
+      return JSON.parse(envelope.open(sealedConfig, connectorContext(id)).toString('utf8'))
+    } catch (cause) {
+      throw new UnreadableConnector(`The configuration of the connector ${id} cannot be read.`, { cause })
+    }
+  }
+  const opened = ({ sealedConfig, ...row }: Row): Connector => ({ ...row, config: configOf({ ...row, sealedConfig }) })
   const found = async (rows: Promise<Row[]>) => {
     const [row] = await rows
     return row && opened(row)

@@ -49,7 +49,8 @@ export type RouteDependencies = UserDependencies &
   LockoutDependencies &
   ConnectorDependencies &
   AssetDependencies &
-  SignInExperienceDependencies
+  SignInExperienceDependencies &
+  ConnectorDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -81,6 +82,7 @@ const routers = [
   assetsRoutes,
   signInExperienceRoutes,
   previewRoutes,
+  connectorsRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

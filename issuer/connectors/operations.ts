@@ -1,8 +1,10 @@
 import { isIP } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Connector, createConnectorStore } from '../../deliveries/messages/connector-store.ts'
 import { type Factory, factories, findFactory } from '../../deliveries/messages/factories.ts'
 import type { Channel } from '../../deliveries/messages/message.ts'
 import type { MessageConfig } from '../../deliveries/messages/settings.ts'
+import { isRelayAlive } from '../../deliveries/test-send-store.ts'
 import { type Database, type Query, queryOf, type Transaction } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { createTargetPolicy } from '../../platform/http/outbound.ts'
@@ -36,6 +38,9 @@ export interface ConnectorDependencies {
 
 /** For the provider's answer, in ms. */
 const testWaitMs = 25_000
+/** For a relay that is just being started or replaced, in ms. */
+const relayWaitMs = 2_000
+const pollMs = 50
 
 /** Where messages go. Connectors emit no events. */
 export const connectorOperations = (dependencies: ConnectorDependencies) => {
@@ -80,6 +85,14 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
     }
     await refuseAddress(parsed.data)
     return parsed.data
+  }
+
+  const requireRelay = async () => {
+    const deadline = performance.now() + relayWaitMs
+    while (!(await isRelayAlive(database.query))) {
+      if (performance.now() > deadline) throw problem('hook.relay_unavailable')
+      await delay(pollMs)
+    }
   }
 
   return {
@@ -149,6 +162,7 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
         })
       const stored = (await store.list(database.query)).find(({ connectorId }) => connectorId === factoryId)
       const config = await readConfig(factory, input.config, stored?.config)
+      await requireRelay()
       const to = input.email ?? input.phone ?? ''
       const sent = await mutate(context, ({ trx }) =>
         testMessages.sendTest(trx, {

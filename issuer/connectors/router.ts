@@ -109,6 +109,7 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
         'connector.invalid_config',
         'connector.target_not_allowed',
         'connector.send_failed',
+        'hook.relay_unavailable',
         'request.message_rate_limited',
       ],
       handle: (context) => connectors.test(context, context.params.factoryId, context.body),

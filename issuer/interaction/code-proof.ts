@@ -12,7 +12,7 @@ import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
 import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
-import { beginProof, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
+import { beginProof, findFate, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
 import { allows, codeKindOf, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
@@ -24,9 +24,12 @@ export type CodeSent =
   /** `captcha_required`: the test for machines comes first. `over`: the interaction has finished or expired. */
   | { outcome: Refusal | 'captcha_required' | 'over' }
 
+/** Why a code did not do; for whoever has the interaction. */
+export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong_code' | 'wrong_address'
+
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`, `captcha`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type, whatever else is named. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -36,13 +39,16 @@ export interface CodeRequest {
 export interface CodeProofs {
   /** Sends a code; the one before is void. */
   send(interaction: Interaction, visitor: Visitor, asked: CodeRequest, request: EventRequest): Promise<CodeSent>
-  /** One attempt. `identifier`, where it is given, must be the one that the code was sent to. */
+  /**
+   * One attempt. `identifier`, where it is given, must be the one that the code was sent to. Locked second factors end
+   * the interaction.
+   */
   verify(
     interaction: Interaction,
     visitor: Visitor,
     answer: { proofId: string; code: string; identifier?: Identifier | undefined; keep?: boolean | undefined },
     request: EventRequest,
-  ): Promise<AttemptOutcome>
+  ): Promise<AttemptOutcome & { refusal?: CodeRefusal | undefined }>
   /** The code that waits to be entered: where it was sent. */
   waiting(interaction: Interaction, type: AddressType, purpose: CodePurpose): Promise<WaitingCode | undefined>
   /** Ends what waits, or was proven of nobody, for another address; but for one. */
@@ -135,13 +141,23 @@ export const createCodeProofs = ({
     }
   }
 
+  const whyNot = async (interactionId: string, proofId: string): Promise<CodeRefusal> => {
+    const fate = await findFate(query, interactionId, proofId)
+    if (!fate) return 'not_found'
+    if (fate.isVerified) return 'used'
+    if (fate.tries > settings().verificationCodePolicy.maxRetryAttempts) return 'exceeded'
+    return fate.isExpired ? 'expired' : 'not_found'
+  }
+
+  const ownAddress = async ({ person }: Interaction, type: Identifier['type']): Promise<Identifier | undefined> => {
+    if (!person || type === 'username') return undefined
+    const own = await personAddress(query, person.id, type)
+    return own === undefined ? undefined : readIdentifier(own)
+  }
+
   return {
     async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
-      const own =
-        'canonical' in asked
-          ? undefined
-          : interaction.person && (await personAddress(query, interaction.person.id, asked.type))
-      const identifier = 'canonical' in asked ? asked : own === undefined ? undefined : readIdentifier(own)
+      const identifier = 'canonical' in asked && purpose !== 'mfa' ? asked : await ownAddress(interaction, asked.type)
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
@@ -189,11 +205,13 @@ export const createCodeProofs = ({
 
     async verify(interaction, visitor, { proofId, code, identifier, keep }, request) {
       const pending = await findWaiting(query, interaction.id, proofId)
-      if (!pending) return { outcome: 'invalid_credentials' }
+      // Something else that waits, such as a passkey's challenge, has no address.
+      if (!pending?.data.identifier)
+        return { outcome: 'invalid_credentials', refusal: await whyNot(interaction.id, proofId) }
       const { kind, purpose } = pending
-      const address = pending.data.identifier!
+      const address = pending.data.identifier
       const known = readIdentifier(address.type === 'phone' ? `+${address.value}` : address.value)
-      if (!known) return { outcome: 'invalid_credentials' }
+      if (!known) return { outcome: 'invalid_credentials', refusal: 'not_found' }
       const { person, account } = await accountKey(known, visitor)
       const isSecond = purpose === 'mfa'
       const counted = isSecond
@@ -201,6 +219,7 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
+      let refusal: CodeRefusal | undefined
       const attempt = await attempts.attempt(
         {
           interaction,
@@ -221,9 +240,18 @@ export const createCodeProofs = ({
             most: settings().verificationCodePolicy.maxRetryAttempts,
           })
           const given = digestOf(proofId, code.replace(/\s/g, ''))
-          if (!taken?.secret || !timingSafeEqual(taken.secret, given)) return undefined
-          if (identifier && (identifier.type !== address.type || identifier.canonical !== address.value))
+          if (!taken?.secret) {
+            refusal = await whyNot(interaction.id, proofId)
             return undefined
+          }
+          if (identifier && (identifier.type !== address.type || identifier.canonical !== address.value)) {
+            refusal = 'wrong_address'
+            return undefined
+          }
+          if (!timingSafeEqual(taken.secret, given)) {
+            refusal = 'wrong_code'
+            return undefined
+          }
           return {
             userId: (owners[purpose] === 'named' ? person?.id : owners[purpose] && interaction.person?.id) ?? null,
             purpose,
@@ -234,7 +262,7 @@ export const createCodeProofs = ({
         },
       )
       if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
-      return attempt
+      return { ...attempt, refusal }
     },
 
     async waiting(interaction, type, purpose) {

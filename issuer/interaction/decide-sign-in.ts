@@ -1,12 +1,15 @@
 import type { Query } from '../../platform/database/database.ts'
-import type { SignInDecision } from '../../policies/sign-in.ts'
+import type { SignInDecision, SignInStage } from '../../policies/sign-in.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
+import type { LockoutPolicy } from './failure-store.ts'
 import { type PersonFacts, secondFactors } from './person-facts.ts'
 import { authenticating, authenticationBy, type Proof } from './proofs.ts'
-import { findRuleFacts } from './rule-facts-store.ts'
+import { findRuleFacts, type RuleFacts } from './rule-facts-store.ts'
 import type { SignInSettings } from './settings.ts'
-import type { SignInPolicy } from './sign-in-policy.ts'
+import type { SignInPolicy, SignInQuestion } from './sign-in-policy.ts'
 import type { Visitor } from './visitor.ts'
 
 /** A person who stands before the issuer, as the rules are asked about them. */
@@ -24,45 +27,92 @@ export interface DecisionQuestion {
 /** Asks the rules. Throws 503 when they give no decision. */
 export type DecideSignIn = (query: Query, question: DecisionQuestion) => Promise<SignInDecision>
 
+/** What is counted of this account, as far as it is about whoever stands here. */
+const failureKeysOf = (hmac: Hmac, userId: string, device: Buffer | null): Buffer[] => {
+  const keys = lockoutKeys(hmac)
+  return [keys.user(userId), keys.secondFactor(userId), ...(device === null ? [] : [keys.device(userId, device)])]
+}
+
 const nothingKnown = { roles: [], organizations: [], isDeviceKnown: false, failures: 0 }
 
 export const createDecideSignIn =
-  ({ policy, now }: { policy: SignInPolicy; now: () => Date }): DecideSignIn =>
+  ({
+    policy,
+    hmac,
+    lockout,
+    now,
+  }: {
+    policy: SignInPolicy
+    hmac: Hmac
+    lockout: () => LockoutPolicy
+    now: () => Date
+  }): DecideSignIn =>
   async (query, { stage, client, settings, person, userId, proofs, visitor }) => {
     // The shipped rules read none of these.
     const isAsked = userId !== undefined && !policy.rules().isShipped
     const device = visitor.device === undefined ? null : tokenDigest('device', visitor.device)
-    const facts = isAsked ? await findRuleFacts(query, userId, device) : nothingKnown
-    const { factors, policy: mfaPolicy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
-    const counted = authenticating(proofs)
-    const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }
+    const facts = isAsked
+      ? await findRuleFacts(query, {
+          ...{ userId, device, failureKeys: failureKeysOf(hmac, userId, device) },
+          windowSeconds: lockout().windowSeconds,
+        })
+      : nothingKnown
     const { country } = visitor.signInContext
-    return policy.decideSignIn({
-      stage,
-      client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },
-      ...(userId !== undefined && {
-        subject: { id: userId, roles: facts.roles, organizations: facts.organizations },
+    return policy.decideSignIn(
+      questionOf({
+        stage,
+        client,
+        settings,
+        person,
+        userId,
+        proofs,
+        facts,
+        ip: visitor.origin.ip,
+        country,
+        now: now(),
       }),
-      factors: {
-        available: factors
-          .filter((name) => secondFactors[name].isHeld(person))
-          .map((name) => secondFactors[name].proof),
-        used: counted.map(({ kind }) => kind),
-      },
-      amr,
-      ...(acr !== undefined && { acr }),
-      ip: visitor.origin.ip,
-      ...(country !== undefined && { country }),
-      device: { known: facts.isDeviceKnown },
-      failures: facts.failures,
-      now: Math.floor(now().getTime() / 1_000),
-      settings: {
-        mfa: {
-          policy: mfaPolicy,
-          factors: factors.map((name) => secondFactors[name].proof),
-          organizationPolicy: organizationRequiredMfaPolicy,
-          organizations: [...person.mfaOrganizations],
-        },
-      },
-    })
+    )
   }
+
+interface Known extends Omit<DecisionQuestion, 'stage' | 'visitor' | 'proofs'> {
+  stage: SignInStage
+  proofs: readonly Pick<Proof, 'kind' | 'purpose'>[]
+  facts: RuleFacts
+  ip: string
+  country: string | undefined
+  now: Date
+}
+
+/** What the rules are asked of what is known. */
+export const questionOf = (known: Known): SignInQuestion => {
+  const { stage, client, settings, person, userId, proofs, facts, ip, country, now } = known
+  const { factors, policy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
+  const counted = authenticating(proofs)
+  const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }
+  return {
+    stage,
+    client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },
+    ...(userId !== undefined && {
+      subject: { id: userId, roles: facts.roles, organizations: facts.organizations },
+    }),
+    factors: {
+      available: factors.filter((name) => secondFactors[name].isHeld(person)).map((name) => secondFactors[name].proof),
+      used: counted.map(({ kind }) => kind),
+    },
+    amr,
+    ...(acr !== undefined && { acr }),
+    ip,
+    ...(country !== undefined && { country }),
+    device: { known: facts.isDeviceKnown },
+    failures: facts.failures,
+    now: Math.floor(now.getTime() / 1_000),
+    settings: {
+      mfa: {
+        policy,
+        factors: factors.map((name) => secondFactors[name].proof),
+        organizationPolicy: organizationRequiredMfaPolicy,
+        organizations: [...person.mfaOrganizations],
+      },
+    },
+  }
+}

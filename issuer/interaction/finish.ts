@@ -4,18 +4,22 @@ import { randomToken, uuidv7 } from '../../platform/ids.ts'
 import type { SignInDecision } from '../../policies/sign-in.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
+import { addressNotices, type OwnerNotice } from '../base/owner-notices.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
 import { changePassword } from '../directory/users/new-password.ts'
 import { toUser, type User, type UserRow } from '../directory/users/user.ts'
 import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
+import type { Consent } from '../tokens/consents/consent.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
+import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
 import { deviceLabel } from './device-label.ts'
 import { grantCode } from './grant-code.ts'
+import { readIdentifier } from './identifier.ts'
 import type { InteractionState } from './interaction-state.ts'
 import {
   beginEvent,
@@ -25,10 +29,10 @@ import {
   lockInteraction,
   voidProofs,
 } from './interaction-store.ts'
-import type { Situation } from './next-step.ts'
-import type { Notice, Notices } from './notices.ts'
+import { newPerson, type Situation } from './next-step.ts'
+import type { Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, identifies, type Proof } from './proofs.ts'
+import { authenticating, authenticationBy, identifies, type Proof, type ProofKindName } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -128,7 +132,7 @@ interface Finishing extends FinishDependencies {
 }
 
 const finishWithin = async (finishing: Finishing): Promise<Finished> => {
-  const { trx, id, visitor, decision } = finishing
+  const { trx, id, visitor, decision, request: told } = finishing
   const found = await lockInteraction(trx, id)
   if (!found) return { kind: 'over', hasEvent: false }
   const { client, request, isFinished, isOpen, redirect } = found
@@ -159,29 +163,30 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   }
   const session = signedIn?.session ?? situation.session
   const { error = 'access_denied', description = '' } = next.options
-  const result =
-    next.step === 'done' ? await authorize(finishing, situation, interaction, session) : { error, description }
+  const authorized = next.step === 'done' ? await authorize(finishing, situation, interaction, session) : undefined
+  const result = authorized ? { code: authorized.code } : { error, description }
   const led = {
     response: authorizationResponse(request, result, finishing.issuer),
     setCookies: signedIn?.setCookies ?? [],
   }
   await conclude(finishing, interaction, { redirect: led, result, userId: session?.userId })
   if (signedIn) await recordSignIn(finishing, interaction, signedIn)
+  if (authorized?.granted) await recordConsent(finishing, interaction, authorized.granted)
   // Last, because of the revocation feed.
   if (signedIn?.became.isPasswordNew) {
     const { session: exceptSession, user } = signedIn
     const ended = { userId: user.id, reason: 'password_changed', endedBy: user.id } as const
-    await endAllOfUser(trx, { ...ended, exceptSessionId: exceptSession.id })
+    await endAllOfUser(recordingOf(trx, interaction, told), { ...ended, exceptSessionId: exceptSession.id })
   }
   if (signedIn && situation.session && situation.session.userId !== signedIn.user.id) {
-    await endSessionHere(trx, {
+    await endSessionHere(recordingOf(trx, interaction, told), {
       sessionId: situation.session.id,
       clientId: client.id,
       reason: 'signed_in_again',
       endedBy: signedIn.user.id,
     })
   }
-  return { kind: 'redirect', redirect: led, hasEvent: signedIn !== undefined }
+  return { kind: 'redirect', redirect: led, hasEvent: signedIn !== undefined || authorized?.granted !== undefined }
 }
 
 /** The interaction with the decision that is being made. Whoever wants another account is none of those proven. */
@@ -210,7 +215,8 @@ const signIn = async (
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
   // Held before anything of it changes. Somebody new has no row to hold.
   const before = known === undefined ? undefined : await notePersonSignsIn(trx, known, mark)
-  if (known !== undefined && !before) return undefined
+  if (known !== undefined && !(before && authenticating(proofs).every((proof) => isStillOf(before, proof))))
+    return undefined
   const recording = recordingOf(trx, interaction, request)
   const became = await becomePerson(trx, { interaction, proofs, userId: known, recording })
   const { userId } = became
@@ -220,7 +226,8 @@ const signIn = async (
     current,
     event: interaction.event,
     userId,
-    proofs: authenticating(proofs),
+    proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
+    authentication: authenticationOf(interaction, proofs),
     keep: state.keep === true,
     limits: shortened(limits, decision?.session),
     visitor,
@@ -232,17 +239,18 @@ const signIn = async (
     to: tokenDigest('device', device),
     userId,
   })
-  const notify = (notice: Notice, owner: UserRow = user) =>
-    finishing.notices.notify(trx, interaction, visitor, owner, notice)
-  // Whoever has just come knows of the browser.
-  if (before && !isKnown) {
-    await notify({ type: 'NewDevice', variables: { device: deviceLabel(visitor.origin.userAgent) || '?' } })
-  }
-  if (before && became.isPasswordNew) await notify({ type: 'PasswordChanged', variables: {} })
+  // Whoever has just come knows of it all.
   if (before) {
-    for (const factor of became.factors) await notify({ type: 'FactorAdded', variables: { factor } })
-    const left = became.address && before.primary_email !== null && before.primary_email !== became.address
-    if (left) await notify({ type: 'AddressChanged', variables: { address: became.address ?? '' } }, before)
+    const device = deviceLabel(visitor.origin.userAgent)
+    const notices: OwnerNotice[] = [
+      ...(isKnown ? [] : [{ type: 'NewDevice', device } as const]),
+      ...(became.isPasswordNew ? [{ type: 'PasswordChanged' } as const] : []),
+      ...became.factors.map((factor) => ({ type: 'FactorAdded', factor }) as const),
+      ...addressNotices(before, user),
+    ]
+    // An address that came just now is told nothing that another one should hear.
+    const owner = before.primary_email === null && before.primary_phone === null ? user : before
+    for (const notice of notices) await finishing.notices.notify(trx, interaction, visitor, owner, notice)
   }
   return {
     user,
@@ -250,6 +258,27 @@ const signIn = async (
     setCookies: [setCookie, cookies.set('device', device, { maxAge: deviceCookieLife })],
     became,
   }
+}
+
+/** Who registers has proven no more than what the account begins with. */
+const authenticationOf = ({ event, staged: { password } }: Interaction, proofs: readonly Proof[]) => {
+  if (event !== 'Register') return authenticationBy(authenticating(proofs))
+  const registered = [...proofs.filter(({ purpose }) => purpose === 'register'), ...(password ? [byPassword] : [])]
+  const amr = registered.flatMap((proof) => authenticationBy([proof]).amr)
+  return { amr: [...new Set(amr)], acr: acrs[0] }
+}
+
+const byPassword = { kind: 'password' } as const
+
+const addressProofs: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
+
+/** An address says who somebody is only as long as it is theirs: one that was taken from them opens nothing. */
+const isStillOf = (user: UserRow, { kind, data: { identifier } }: Proof): boolean => {
+  if (!identifier || !addressProofs.includes(kind)) return true
+  if (identifier.type === 'email') {
+    return user.primary_email?.normalize('NFKC').toLowerCase() === identifier.value.toLowerCase()
+  }
+  return readIdentifier(`+${identifier.value}`)?.spellings.includes(user.primary_phone ?? '') === true
 }
 
 /** The rules may end a session earlier than the settings. */
@@ -264,7 +293,7 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
   const { person, staged } = interaction
   if (!person || !staged.password) throw overtaken
   const held = await holdPerson(trx, person.id)
-  if (!held) {
+  if (!held || !interaction.proofs.every((proof) => isStillOf(held, proof))) {
     await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
     return { kind: 'page', hasEvent: false }
   }
@@ -282,29 +311,36 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
         await recording.record({ type: 'PostResetPassword', entity, data: user, extras: { userId: user.id, user } })
       },
     },
-    { userId: person.id, digest: staged.password, endedBy: person.id },
+    {
+      ...{ userId: person.id, digest: staged.password, endedBy: person.id },
+      notify: (owner) =>
+        finishing.notices.notify(trx, interaction, finishing.visitor, owner, { type: 'PasswordChanged' }),
+    },
   )
-  await finishing.notices.notify(trx, interaction, finishing.visitor, held, { type: 'PasswordChanged', variables: {} })
   return { kind: 'reset', hasEvent: true }
 }
+
+type Granted = Consent & { userId: string; clientId: string }
 
 const authorize = async (
   { trx }: Finishing,
   situation: Situation,
   { client, request }: Interaction,
   session: { id: string; userId: string } | undefined,
-): Promise<AuthorizationResult> => {
-  const { consent, state } = situation
+): Promise<{ code: string; granted: Granted | undefined }> => {
+  const { consent, state, event } = situation
   const code = session && (await grantCode(trx, { request, client, consent, session }))
   if (session === undefined || code === undefined) throw overtaken
   const { userId } = session
-  if (client.isThirdParty) {
-    if (state.consent !== undefined) {
-      const extended = extendedConsent(situation, state.consent.organizationIds)
-      await saveConsent(trx, { ...extended, userId, clientId: client.id })
-    } else await useConsent(trx, userId, client.id)
+  if (!client.isThirdParty) return { code, granted: undefined }
+  const decidedBy = event === 'Register' ? newPerson : userId
+  if (state.consent?.userId !== decidedBy) {
+    await useConsent(trx, userId, client.id)
+    return { code, granted: undefined }
   }
-  return { code }
+  const granted = { ...extendedConsent(situation, state.consent.organizationIds), userId, clientId: client.id }
+  await saveConsent(trx, granted)
+  return { code, granted }
 }
 
 /** It is used up, and says for some seconds where it led. */
@@ -330,6 +366,16 @@ const conclude = async (
     },
   })
   if (!isFinished) throw overtaken
+}
+
+const recordConsent = async ({ trx, request }: Finishing, interaction: Interaction, granted: Granted) => {
+  const { userId, clientId: applicationId, scopes, resources, organizations } = granted
+  await recordingOf(trx, interaction, request).record({
+    type: 'Consent.Granted',
+    entity: { kind: 'user', id: userId },
+    data: null,
+    extras: { userId, applicationId, scopes, resources, organizations },
+  })
 }
 
 /** The names of the event by what the person came for. */

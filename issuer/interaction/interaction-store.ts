@@ -18,7 +18,7 @@ import {
   staged,
 } from './interaction-state.ts'
 import { personFacts, type StoredPersonFacts, toPersonFacts } from './person-facts-store.ts'
-import { type IdentifierType, type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
+import { type Proof, proofData, proofKindNames, proofPurposes } from './proofs.ts'
 
 /** An authorization request that waits for a person. */
 export interface Interaction {
@@ -165,6 +165,21 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
   }
 }
 
+const newest = statement(
+  'interaction-newest',
+  `SELECT id FROM interactions
+   WHERE browser = $1 AND ($2::text IS NULL OR client_id = $2)
+     AND CASE WHEN finished_at IS NULL THEN expires_at > now() ELSE finished_at > now() - ${redirectLife} END
+   ORDER BY created_at DESC, id DESC LIMIT 1`,
+)
+
+/** The newest of a browser that somebody can still do something with; `clientId`: of this application alone. */
+export const findNewestInteraction = async (
+  query: Query,
+  browser: Buffer,
+  clientId: string | undefined,
+): Promise<string | undefined> => (await query<{ id: string }>(newest, [browser, clientId ?? null]))[0]?.id
+
 // Whoever deletes the client or the person locks that first, and this row after it: so does this.
 const lock = statement(
   'interaction-lock',
@@ -190,7 +205,8 @@ const begin = statement(
   'interaction-begin-event',
   `WITH begun AS (
      UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
-       state = CASE WHEN $3 THEN state - 'skipsMfa' - 'terms' - 'consent' - 'captcha' ELSE state END - 'notice'
+       state = CASE WHEN $3 THEN state - 'skipsMfa' - 'terms' - 'consent' - 'captcha' ELSE state END
+         - 'notice' - 'identified'
      WHERE id = $1 AND ${isOpen} RETURNING id)
    UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,
 )
@@ -208,12 +224,20 @@ export const beginEvent = async (
 
 const stage = statement(
   'interaction-stage',
-  `UPDATE interactions SET staged = staged || $2::jsonb WHERE id = $1 AND ${isOpen} RETURNING id`,
+  `UPDATE interactions SET staged = staged || $2::jsonb
+   WHERE id = $1 AND event = $3 AND user_id IS NOT DISTINCT FROM $4 AND ${isOpen} RETURNING id`,
 )
 
-/** Keeps what the person is to become, beside what is kept already. False when the interaction is over. */
-export const keepStaged = async (transaction: Transaction, id: string, added: Staged): Promise<boolean> =>
-  (await queryOf(transaction)(stage, [id, JSON.stringify(added)])).length > 0
+/**
+ * Keeps what the person is to become, beside what is kept already. False when the interaction is over, or is for
+ * something or somebody else by now.
+ */
+export const keepStaged = async (
+  transaction: Transaction,
+  { id, event, person }: Pick<Interaction, 'id' | 'event' | 'person'>,
+  added: Staged,
+): Promise<boolean> =>
+  (await queryOf(transaction)(stage, [id, JSON.stringify(added), event, person?.id ?? null])).length > 0
 
 const release = statement(
   'interaction-release',
@@ -222,14 +246,17 @@ const release = statement(
      WHERE id = $1 AND ${isOpen} RETURNING id)
    UPDATE proofs SET consumed_at = now()
    WHERE interaction_id = (SELECT id FROM kept) AND consumed_at IS NULL AND purpose IN ('register', 'bind')
-     AND data->'identifier'->>'type' = ANY ($2::text[])`,
+     AND (data->'identifier'->>'type' = ANY ($2::text[]) OR kind = ANY ($2::text[]))`,
 )
 
-/** Forgets what the person was to get, because somebody else has it: it is asked for again. */
+/**
+ * Forgets what the person was to get, because somebody else has it: it is asked for again. `fields` are kinds of
+ * identifiers and of factors.
+ */
 export const releaseStaged = async (
   transaction: Transaction,
   id: string,
-  fields: readonly IdentifierType[],
+  fields: readonly string[],
   decision: InteractionState,
 ): Promise<void> => {
   await queryOf(transaction)(release, [id, fields, JSON.stringify(decision)])

@@ -141,10 +141,11 @@ const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
-  if (isProven(situation)) return undefined
+  const isAllowed = allows(situation.settings, 'SignIn')
+  if (isProven(situation)) return isAllowed ? undefined : step('blocked', ['out_of_reach'])
   const reasons = reasonsToSignIn(situation)
   if (reasons.length === 0) return undefined
-  if (!allows(situation.settings, 'SignIn')) return step('blocked', [...reasons, 'out_of_reach'])
+  if (!isAllowed) return step('blocked', [...reasons, 'out_of_reach'])
   return step('sign_in', reasons, { proofs: firstFactors(situation.settings) })
 }
 
@@ -175,10 +176,13 @@ const captcha: Ask = ({ decision, state, proofs }) => {
 
 const [, multiFactor, strongest] = acrs
 
-/** The class that the rules insist on. The shipped ones do what the settings say. */
-const demandedAcr = ({ decision }: Situation): Acr | undefined => {
-  if (decision?.require.includes('phr')) return strongest
-  return decision?.require.includes('mfa') ? multiFactor : undefined
+/**
+ * The classes that the rules insist on. The shipped ones do what the settings say. Who has no passkey yet, and has to
+ * add one, shows the second factor that there is before: a password alone must not add another.
+ */
+const demandedAcrs = ({ decision }: Situation): Acr[] => {
+  if (decision?.require.includes('phr')) return [strongest, multiFactor]
+  return decision?.require.includes('mfa') ? [multiFactor] : []
 }
 
 const mfa: Ask = (situation) => {
@@ -191,7 +195,7 @@ const mfa: Ask = (situation) => {
   const leadingTo = (wanted: Acr) => usable.filter((kind) => isAtLeast(reachableAcr([...proven, kind]), wanted))
   const acr = reachableAcr(proven)
   const wishes: [Acr | undefined, Reason][] = [
-    [demandedAcr(situation), 'required'],
+    ...demandedAcrs(situation).map((wanted): [Acr, Reason] => [wanted, 'required']),
     [weakestAcr(request.acrValues), 'acr'],
   ]
   // The strongest first: one proof may do for all. What the person cannot reach here is a matter of `enrol`.
@@ -312,7 +316,8 @@ const stepsOf: Readonly<Record<InteractionEventName, readonly Ask[]>> = {
     terms,
     consent,
   ],
-  Register: [register, rules, captcha, enrol, terms, consent],
+  // Somebody new is never whom the client expects.
+  Register: [expectedPerson, register, rules, captcha, enrol, terms, consent],
   // It leads to a new password, and to nothing else: whoever has set one signs in with it.
   ForgotPassword: [captcha, reset, newPassword],
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { Captcha } from '../captcha/captcha.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
@@ -9,6 +10,7 @@ import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
 import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
 import type { Messages } from '../messages/messages.ts'
+import { createLocaleOf } from '../pages/index.ts'
 import { createAccountKey } from './account-key.ts'
 import { createAttempts } from './attempts.ts'
 import { createBecomePerson } from './become-person.ts'
@@ -19,6 +21,8 @@ import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
+import type { Interaction } from './interaction-store.ts'
+import type { Step } from './next-step.ts'
 import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
@@ -27,6 +31,7 @@ import { createSecondFactorProofs, type SecondFactorProofs } from './second-fact
 import type { SignInPolicy } from './sign-in-policy.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createStandingOf, type StandingOf } from './standing.ts'
+import type { Visitor } from './visitor.ts'
 
 /** Everything that can be done in an interaction: pages and the Experience API call the same. */
 export interface InteractionOperations {
@@ -41,6 +46,8 @@ export interface InteractionOperations {
   staging: Staging
   captchas: CaptchaGate
   finish: Finish
+  /** Notes for the operator why somebody does not get on; the page tells less. */
+  noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
 }
 
 export interface InteractionOperationsDependencies
@@ -50,6 +57,7 @@ export interface InteractionOperationsDependencies
   hmac: Hmac
   passwords: PasswordHasher
   messages: Messages
+  notifyOwner: NotifyOwner
   audit: TokenAudit
   policy: SignInPolicy
   captcha: Captcha
@@ -66,6 +74,7 @@ export const createInteractionOperations = async ({
   hmac,
   passwords,
   messages,
+  notifyOwner,
   audit,
   policy,
   captcha,
@@ -80,8 +89,9 @@ export const createInteractionOperations = async ({
   const attempts = createAttempts({ database, events: finishing.events, hmac, audit, captchas })
   const accountKey = createAccountKey({ query, hmac })
   const factors = createFactors({ envelope, hmac })
+  const notices = createNotices({ notifyOwner, localeOf: createLocaleOf(settings) })
   const lockout = (): LockoutPolicy => lockoutOf(settings())
-  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, now }), now })
+  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, hmac, lockout, now }), now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
@@ -90,7 +100,7 @@ export const createInteractionOperations = async ({
     standingOf,
     passwords: await createPasswordProofs({ database, attempts, accountKey, captchas, passwords, lockout }),
     codes: createCodeProofs({ database, attempts, accountKey, captchas, hmac, messages, lockout, settings }),
-    secondFactors: createSecondFactorProofs({ query, attempts, factors, hmac, now }),
+    secondFactors: createSecondFactorProofs({ database, attempts, factors, notices, hmac, now }),
     passkeys: createPasskeyProofs({
       ...{ query, attempts, accountKey, factors, envelope, hmac },
       relyingParty: relyingPartyOf(baseUrl),
@@ -99,7 +109,22 @@ export const createInteractionOperations = async ({
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,
-    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices: createNotices(messages) }),
+    finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices }),
+    noteBlocked: ({ id, event, client, person }, { origin }, { reasons, options }, requestId) =>
+      audit.record({
+        key: `Interaction.${event}.Blocked`,
+        result: 'Error',
+        applicationId: client.id,
+        userId: person?.id,
+        payload: {
+          interactionId: id,
+          requestId,
+          ip: origin.ip,
+          userAgent: origin.userAgent,
+          reasons,
+          reason: options.description,
+        },
+      }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
 import { sha256 } from '../../platform/secret.ts'
+import type { NoticedOwner } from '../base/owner-notices.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
 import type { UserRow } from '../directory/users/user.ts'
 import type { Identifier } from './identifier.ts'
@@ -156,3 +157,9 @@ const password = statement(
 
 export const findPassword = async (query: Query, userId: string): Promise<PasswordDigest | undefined> =>
   (await query<PasswordDigest>(password, [userId]))[0]
+
+const owner = statement('person-owner', 'SELECT id, primary_email, primary_phone, profile FROM users WHERE id = $1')
+
+/** Whom to tell what is done to the account. */
+export const findOwner = async (query: Query, userId: string): Promise<NoticedOwner | undefined> =>
+  (await query<NoticedOwner>(owner, [userId]))[0]

@@ -1,11 +1,13 @@
 import type { EventRequest } from '../../events/outbox.ts'
-import type { Query } from '../../platform/database/database.ts'
+import type { Database } from '../../platform/database/database.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
-import type { Factors } from '../directory/users/factors/index.ts'
+import { availableFactors, type Factors } from '../directory/users/factors/index.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
 import { secondFactorPolicy } from './failure-store.ts'
 import { endInteraction, type Interaction } from './interaction-store.ts'
+import type { Notices } from './notices.ts'
+import { findOwner } from './person-store.ts'
 import type { Visitor } from './visitor.ts'
 
 export type TypedFactor = 'totp' | 'backup_code'
@@ -20,24 +22,44 @@ export interface SecondFactorProofs {
   ): Promise<AttemptOutcome>
 }
 
-/** Codes of authenticator apps, and backup codes. What was right is used up, whatever becomes of the sign-in. */
+/**
+ * Codes of authenticator apps, and backup codes. What was right is used up, whatever becomes of the sign-in; so the owner
+ * is told of a backup code with its use, not with the sign-in.
+ */
 export const createSecondFactorProofs = ({
-  query,
+  database,
   attempts,
   factors,
+  notices,
   hmac,
   now,
 }: {
-  query: Query
+  database: Pick<Database, 'query' | 'transaction'>
   attempts: Attempts
+  notices: Notices
   factors: Factors
   hmac: Hmac
   now: () => Date
 }): SecondFactorProofs => {
+  const { query } = database
   const keys = lockoutKeys(hmac)
-  const holds: Readonly<Record<TypedFactor, (userId: string, code: string) => Promise<boolean>>> = {
-    totp: (userId, code) => factors.useTotp(query, { userId, code, now: now() }),
-    backup_code: (userId, code) => factors.useBackupCode(query, { userId, code }),
+
+  interface Typed {
+    interaction: Interaction
+    visitor: Visitor
+    userId: string
+    code: string
+  }
+  const holds: Readonly<Record<TypedFactor, (typed: Typed) => Promise<boolean>>> = {
+    totp: ({ userId, code }) => factors.useTotp(query, { userId, code, now: now() }),
+    backup_code: ({ interaction, visitor, userId, code }) =>
+      database.transaction(async (trx) => {
+        const owner = await findOwner(trx, userId)
+        if (!owner || !(await factors.useBackupCode(trx, { userId, code }))) return false
+        const { backupCodes: left = 0 } = (await availableFactors(trx, userId)) ?? {}
+        await notices.notify(trx, interaction, visitor, owner, { type: 'BackupCodeUsed', left })
+        return true
+      }),
   }
 
   return {
@@ -52,7 +74,9 @@ export const createSecondFactorProofs = ({
           policy: secondFactorPolicy,
         },
         async () =>
-          (await holds[kind](person.id, code)) ? { userId: person.id, purpose: 'mfa', data: {} } : undefined,
+          (await holds[kind]({ interaction, visitor, userId: person.id, code }))
+            ? { userId: person.id, purpose: 'mfa', data: {} }
+            : undefined,
       )
       if (attempt.outcome === 'locked') await endInteraction(query, interaction.id)
       return attempt

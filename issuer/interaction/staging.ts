@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../../platform/database/database.ts'
+import { newId } from '../../platform/ids.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
 import { findTaken } from '../directory/people/person-store.ts'
@@ -14,7 +15,7 @@ import {
 } from '../directory/users/registration-rules/username-policy.ts'
 import { countMessage } from '../messages/limit-store.ts'
 import type { TakenField } from './become-person.ts'
-import type { InteractionEventName, Staged } from './interaction-state.ts'
+import { type InteractionEventName, type Staged, stagedProfile } from './interaction-state.ts'
 import { beginEvent, type Interaction, keepStaged, releaseStaged } from './interaction-store.ts'
 import { findAccount, findPassword } from './person-store.ts'
 import { keepProof } from './proof-store.ts'
@@ -22,9 +23,14 @@ import { type IdentifierType, identifies } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 import type { Visitor } from './visitor.ts'
 
+interface Rejected {
+  outcome: 'rejected'
+  issues: readonly PasswordIssue[]
+}
+
 export type PasswordStaged =
   | { outcome: 'staged' }
-  | { outcome: 'rejected'; issues: readonly PasswordIssue[] }
+  | Rejected
   /** It is the one that there is. */
   | { outcome: 'same' }
   | { outcome: 'over' }
@@ -40,6 +46,15 @@ export interface Staging {
   username(interaction: Interaction, username: string, visitor: Visitor): Promise<UsernameStaged>
   /** Throws 503 when too many passwords wait to be hashed. */
   password(interaction: Interaction, password: string): Promise<PasswordStaged>
+  /** User name and password of somebody new. Answers the id by which the Experience API names them. */
+  identity(
+    interaction: Interaction,
+    identity: { username: string; password: string },
+    visitor: Visitor,
+  ): Promise<
+    { outcome: 'staged'; id: string } | { outcome: 'taken' | 'invalid' | 'over' | 'too_many_requests' } | Rejected
+  >
+  /** Leaves out what people may not say of themselves. */
   profile(interaction: Interaction, profile: Record<string, unknown>): Promise<boolean>
   /** Begins the interaction for something else: what was proven for the one counts for nothing in the other. */
   begin(interaction: Interaction, event: InteractionEventName, options?: { isAnew?: boolean }): Promise<void>
@@ -66,7 +81,7 @@ export const createStaging = ({
   settings: () => SignInExperience
 }): Staging => {
   const keep = async (interaction: Interaction, staged: Staged) =>
-    (await keepStaged(query, interaction.id, staged)) ? ('staged' as const) : ('over' as const)
+    (await keepStaged(query, interaction, staged)) ? ('staged' as const) : ('over' as const)
 
   const isSame = async (userId: string, password: string): Promise<boolean> => {
     const stored: PasswordDigest | undefined = await findPassword(query, userId)
@@ -100,7 +115,20 @@ export const createStaging = ({
       return { outcome: await keep(interaction, { password: { digest, algorithm: 'Argon2id' } }) }
     },
 
-    profile: async (interaction, profile) => (await keep(interaction, { profile })) === 'staged',
+    async identity(interaction, { username, password }, visitor) {
+      const id = newId()
+      const named = await this.username(interaction, username, visitor)
+      if (named.outcome !== 'staged') return { outcome: named.outcome }
+      const kept = await this.password(interaction, password)
+      if (kept.outcome === 'rejected') return kept
+      if (kept.outcome !== 'staged' || (await keep(interaction, { identityId: id })) !== 'staged') {
+        return { outcome: 'over' }
+      }
+      return { outcome: 'staged', id }
+    },
+
+    profile: async (interaction, profile) =>
+      (await keep(interaction, { profile: stagedProfile.parse(profile) })) === 'staged',
 
     begin: (interaction, event, { isAnew = false } = {}) => beginEvent(query, { id: interaction.id, event, isAnew }),
 
@@ -116,8 +144,8 @@ export const createStaging = ({
     },
 
     async release({ id }, fields) {
-      const [first] = fields.filter(isIdentifier)
-      if (first) await releaseStaged(query, id, fields.filter(isIdentifier), { notice: `${first}_taken` })
+      const identifier = fields.find(isIdentifier)
+      await releaseStaged(query, id, fields, identifier === undefined ? {} : { notice: `${identifier}_taken` })
     },
   }
 }

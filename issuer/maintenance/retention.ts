@@ -25,11 +25,11 @@ const fixed = {
   knownDevices: 400 * day,
   // Longer than the longest lock.
   signInFailures: 2 * day,
-  // Longer than the longest window.
-  messageCounts: 2 * day,
   captchaSolutions: 0,
   // Longer than the time in which they count together.
   failingIdentifiers: 3_600_000,
+  // Longer than the longest window.
+  messageCounts: 2 * day,
 }
 
 export type RetentionKind = Exclude<RemovableKind, keyof typeof fixed>

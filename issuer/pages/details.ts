@@ -4,7 +4,7 @@ import { errorSummary, field, formOf, type Problem, tooManyRequestsText } from '
 import { type Html, html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
-import { type PasswordIssue, passwordProblem } from './password-words.ts'
+import { type PasswordIssue, passwordProblems } from './password-words.ts'
 import { type Say, sayIn } from './say.ts'
 
 export type UsernameError = 'missing' | 'invalid' | 'taken' | 'too_many_requests'
@@ -34,7 +34,7 @@ export interface DetailsPage {
 export const detailsPage = (options: DetailsPage): Page => {
   const { locale, client, purpose, asksUsername, passwordLength, account, errors = {}, canSignIn } = options
   const say = sayIn(locale)
-  const wrong = [...usernameProblems(say, locale, errors.username), ...passwordProblems(say, errors.password)]
+  const wrong = [...usernameProblems(say, locale, errors.username), ...problemsOfPassword(say, errors.password)]
   const isNew = purpose === 'reset' || purpose === 'expired'
   const title = say(isNew ? 'newPasswordTitle' : purpose === 'register' ? 'createAccount' : 'profileTitle')
   const isFirst = (name: 'username' | 'password') =>
@@ -99,9 +99,8 @@ const usernameProblems = (say: Say, locale: Locale, error: UsernameError | undef
 
 const passwordTexts = { missing: 'choosePassword', same: 'passwordSame', too_long: 'tooLong' } as const
 
-const passwordProblems = (say: Say, error: PasswordError | undefined): Problem[] => {
+const problemsOfPassword = (say: Say, error: PasswordError | undefined): Problem[] => {
   if (error === undefined) return []
-  const messages: Html[] =
-    typeof error === 'string' ? [say(passwordTexts[error])] : error.issues.map((issue) => passwordProblem(say, issue))
+  const messages: Html[] = typeof error === 'string' ? [say(passwordTexts[error])] : passwordProblems(say, error.issues)
   return messages.map((message) => ({ message, field: 'password' }))
 }

@@ -15,26 +15,44 @@ export const directions: Readonly<Record<Locale, 'ltr' | 'rtl'>> = {
 
 const fallback: Locale = 'en'
 
+/** As the settings of signing in have it. */
+export interface LanguageInfo {
+  /** Whether the languages of the browser count. */
+  autoDetect: boolean
+  fallbackLanguage: string
+}
+
 /** What is longer names more languages than a person speaks. */
 const maxRanges = 20
 
 /**
- * The language of a page: what the client asks for (`ui_locales`), else what the browser does, else English. Ranges are
- * looked up as RFC 4647 §3.4 says: `de-AT` finds `de`.
+ * The language of a page: what the client asks for (`ui_locales`), else what the browser does (`autoDetect`), else the
+ * one of the settings, else English. Ranges are looked up as RFC 4647 §3.4 says: `de-AT` finds `de`.
  */
 export const pickLocale = ({
   uiLocales = [],
   acceptLanguage = '',
+  languageInfo: { autoDetect, fallbackLanguage } = { autoDetect: true, fallbackLanguage: fallback },
 }: {
   uiLocales?: readonly string[] | undefined
   acceptLanguage?: string | undefined
+  languageInfo?: LanguageInfo | undefined
 }): Locale => {
-  for (const range of [...uiLocales.slice(0, maxRanges), ...rangesOf(acceptLanguage)]) {
+  const ofBrowser = autoDetect ? rangesOf(acceptLanguage) : []
+  for (const range of [...uiLocales.slice(0, maxRanges), ...ofBrowser, fallbackLanguage]) {
     const found = lookUp(range)
     if (found !== undefined) return found
   }
   return fallback
 }
+
+/** `pickLocale` with the settings of the moment. */
+export type LocaleOf = (asked: Omit<Parameters<typeof pickLocale>[0], 'languageInfo'>) => Locale
+
+export const createLocaleOf =
+  (settings: () => { languageInfo: LanguageInfo }): LocaleOf =>
+  (asked) =>
+    pickLocale({ ...asked, languageInfo: settings().languageInfo })
 
 /** All our languages are primary subtags, so that is all there is to compare. */
 const lookUp = (range: string): Locale | undefined => {

@@ -21,5 +21,15 @@ const texts: Readonly<Record<string, (say: Say, issue: PasswordIssue) => Html>> 
 }
 
 /** An issue that this version does not know is told as what it comes to. */
-export const passwordProblem = (say: Say, issue: PasswordIssue): Html =>
+const passwordProblem = (say: Say, issue: PasswordIssue): Html =>
   (texts[issue.code.replace(/^password_rejected\./, '')] ?? texts['pwned']!)(say, issue)
+
+const predictable = /^password_rejected\.restricted\.(repetition|sequence)$/
+
+/** What is told in the same words is told once. */
+export const passwordProblems = (say: Say, issues: readonly PasswordIssue[]): Html[] =>
+  issues
+    .filter(
+      ({ code }, index) => !predictable.test(code) || index === issues.findIndex((one) => predictable.test(one.code)),
+    )
+    .map((issue) => passwordProblem(say, issue))

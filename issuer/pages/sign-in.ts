@@ -77,16 +77,18 @@ export const signInPage = (options: SignInPage): Page => {
 <h1>${say(isReturning ? 'reauthenticate' : 'signIn')}</h1>
 <p class="lead">${introduction(say, client, reasons)}</p>
 ${problem ? errorSummary(say, wrong) : notice(options.isPasswordChanged ? say('passwordChanged') : undefined)}
-${formOf(options, [
-  (byPassword || byCode.length > 0) && fields(say, options, wrong),
-  test?.field,
-  html`
+${
+  (byPassword || byCode.length > 0) &&
+  formOf(options, [
+    fields(say, options, wrong),
+    test?.field,
+    html`
 <p class="actions">
 ${byPassword && html`<button name="choice" value="sign_in">${say('signIn')}</button>`}
 ${byCode.length > 0 && html`<button${byPassword && html` class="quiet"`} name="choice" value="code">${say('sendCode')}</button>`}
-</p>
-${otherWays(say, options)}`,
-])}
+</p>`,
+  ])
+}
 ${
   passkey &&
   passkeyForm({
@@ -97,7 +99,8 @@ ${
     failed: say('passkeyFailed'),
     isQuiet: byPassword || byCode.length > 0,
   })
-}`,
+}
+${otherWays(say, options)}`,
   })
 }
 
@@ -130,14 +133,15 @@ ${
 <label class="choice"><input type="checkbox" name="keep" value="yes"${keep && html` checked`}><span>${say('keep')}</span></label>`
 }
 
-/** Behind the button that signs in, so that Enter presses that one. */
-const otherWays = (say: Say, { canRegister, canReset, canCancel }: SignInPage): Html | undefined => {
+/** A form of their own, behind all others: Enter signs in. */
+const otherWays = (say: Say, options: SignInPage): Html | undefined => {
+  const { canRegister, canReset, canCancel } = options
   const ways = [
     canReset && html`<button class="link" name="choice" value="reset">${say('forgotPassword')}</button>`,
     canRegister && html`<button class="link" name="choice" value="register">${say('createAccount')}</button>`,
     canCancel && html`<button class="link" name="choice" value="cancel">${say('cancel')}</button>`,
   ].filter((way) => way !== false && way !== undefined)
-  return ways.length > 0 ? html`<p class="ways">${ways}</p>` : undefined
+  return ways.length > 0 ? formOf(options, html`<p class="ways">${ways}</p>`) : undefined
 }
 
 const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons']): Html => {

@@ -121,11 +121,13 @@ input[readonly] { background: var(--page); border-color: var(--line); }
 [aria-invalid] { border: 2px solid var(--bad) !important; }
 .message { margin-bottom: 6px; color: var(--bad); font-size: 15px; font-weight: 600; }
 .problem { margin-top: 24px; padding: 16px 20px; border-radius: 12px; border: 2px solid var(--bad); background: var(--bad-tint); }
+.problem p + p { margin-top: 8px; }
 .problem a { color: var(--bad); font-weight: 600; }
 .notice { margin-top: 24px; padding: 14px 18px; border-radius: 12px; background: var(--good-tint); color: var(--text); font-weight: 600; }
 .field > .small { margin: 0 0 8px; }
 .code { max-width: 220px; font-size: 22px !important; letter-spacing: .2em; font-variant-numeric: tabular-nums; }
-.ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 4px 8px; margin-top: 16px; }
+.ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 8px; margin-top: 16px; }
+form + form:has(> .ways) { margin-top: 0; }
 .ways .link { margin: 0; }
 .passkey { margin-top: 12px; }
 .passkey .actions { margin-top: 0; }

@@ -24,14 +24,15 @@ import {
   errorPage,
   finishedPage,
   type Locale,
+  type LocaleOf,
   type Page,
   type PageProblem,
-  pickLocale,
   sendPage,
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
+import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 
@@ -44,6 +45,9 @@ export interface SignInEndpointDependencies {
   visitorOf: VisitorOf
   settings: () => SignInExperience
   brandings: Brandings
+  localeOf: LocaleOf
+  /** Where they are sent who come without an interaction; null: to a page that says so. */
+  unknownSessionRedirectUrl: () => string | null
   /** Where browsers reach the issuer. */
   baseUrl: string
   logger: Logger
@@ -84,12 +88,8 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, settings, brandings, baseUrl, logger, metrics } = dependencies
-  const counter = metrics.counter(
-    'surrogate_sign_ins_total',
-    'Attempts to sign in by how they were proven and came out.',
-    ['proof', 'outcome'],
-  )
+  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
@@ -108,7 +108,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       throw new Refusal('other_browser', 400)
     }
     const { uiLocales } = interaction.request
-    const locale = pickLocale({ uiLocales, acceptLanguage: visitor.acceptLanguage })
+    const locale = localeOf({ uiLocales, acceptLanguage: visitor.acceptLanguage })
     return { request, response, requestId, visitor: { ...visitor, browser }, interaction, locale }
   }
 
@@ -193,12 +193,17 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
       async again(entered, status = 400) {
-        // What the answer was about may have changed it.
+        // What the answer was about may have changed it; sent twice, the other one may have finished it.
         const now = await findInteraction(query, interaction.id)
+        if (now?.isOpen === false) return goOn(visit)
         await show({ ...visit, interaction: now ?? interaction }, { status, page: token.page, entered })
       },
+      async reload() {
+        const now = await findInteraction(query, interaction.id)
+        if (now?.isOpen === false) return goOn(visit)
+        redirectBrowser(response, interactionPath(interaction.id))
+      },
       end: async (problem) => showEnd(visit, 403, problem),
-      reload: () => redirectBrowser(response, interactionPath(interaction.id)),
       refuse() {
         throw new Refusal('invalid_form', 400)
       },
@@ -218,7 +223,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
-    if (pathOf(request.url) === '/sign-in') throw new Refusal('no_sign_in', 400)
+    if (pathOf(request.url) === '/sign-in') {
+      const elsewhere = dependencies.unknownSessionRedirectUrl()
+      if (elsewhere === null) throw new Refusal('no_sign_in', 400)
+      return redirectBrowser(response, elsewhere)
+    }
     const visit = await visitOf(request, response, requestId)
     if (visit.interaction.isOpen) await show(visit)
     else await showEnd(visit)
@@ -231,7 +240,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   ])
 
   return async (request, response, requestId) => {
-    const locale = pickLocale({ acceptLanguage: request.headers['accept-language'] })
+    const locale = localeOf({ acceptLanguage: request.headers['accept-language'] })
     try {
       const handle = methods.get(request.method ?? '')
       if (!handle) throw new Refusal('invalid_request', 405, { headers: { Allow: [...methods.keys()].join(', ') } })

@@ -17,7 +17,8 @@ import {
   waitingMessages,
 } from './message-claim-store.ts'
 import { createMessageMetrics } from './message-metrics.ts'
-import { failure, type SendResult } from './sender.ts'
+import type { Sign } from './senders/http.ts'
+import { failure, type SendResult } from './senders/sender.ts'
 import { createSenders } from './senders.ts'
 
 /** Sends what issuers have put into the ledger for people. Any number of relays share the work. */
@@ -43,6 +44,8 @@ export interface MessageSendingOptions {
   /** In [0, 1), for jitter. */
   random: () => number
   resolve?: Resolve | undefined
+  /** How requests to operators' own URLs are signed. */
+  sign: Sign
 }
 
 const defaultSchedule = [1_000, 3_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000]
@@ -65,7 +68,7 @@ export const startMessageSending = (options: MessageSendingOptions): MessageSend
   } = options
   const { query } = database
   const connectors = createConnectorStore(envelope)
-  const senders = createSenders({ config: options.config ?? noMessages, resolve: options.resolve })
+  const senders = createSenders({ config: options.config ?? noMessages, resolve: options.resolve, sign: options.sign })
   const metrics = createMessageMetrics(options.metrics, () => waitingMessages(query))
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
@@ -128,11 +131,14 @@ export const startMessageSending = (options: MessageSendingOptions): MessageSend
         pausedUntil = 0
         return
       }
+      // A server may hold more than this message up.
+      if (result.error === 'timeout') senders.drop(channel)
+      // What was under way together failed together: that is one failure.
+      if (performance.now() < pausedUntil) return
       providerFailures++
       pausedUntil = performance.now() + backOffMs(providerFailures, { first: 500, longest: longestPauseMs })
       if (providerFailures === 1)
         logger.warn({ channel, connector: name, reason: result.error }, 'messages cannot be sent now')
-      if (result.error === 'timeout') senders.drop(channel)
     }
 
     const send = async (message: ClaimedMessage) => {

@@ -3,9 +3,9 @@ import type { Channel } from '../../deliveries/messages/message.ts'
 import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import { type AddressGuard, createAddressGuard } from '../../platform/http/address-guard.ts'
 import { createOutboundAgent, createTargetPolicy, type Resolve } from '../../platform/http/outbound.ts'
-import type { Sender } from './sender.ts'
 import { createMockSender, createOutboxSender } from './senders/files.ts'
-import { createHttpSender, isHttpProvider } from './senders/http.ts'
+import { createHttpSender, isHttpProvider, type Sign } from './senders/http.ts'
+import type { Sender } from './senders/sender.ts'
 import { createSmtpSender } from './senders/smtp.ts'
 
 /** A connector as it is stored, or as it is tried out. */
@@ -27,16 +27,16 @@ export interface Senders {
   close(): Promise<void>
 }
 
+export interface SendersOptions {
+  config: MessageConfig
+  resolve?: Resolve | undefined
+  sign: Sign
+}
+
 /** Answers of providers are short. */
 const maxBodyBytes = 65_536
 
-export const createSenders = ({
-  config,
-  resolve,
-}: {
-  config: MessageConfig
-  resolve?: Resolve | undefined
-}): Senders => {
+export const createSenders = ({ config, resolve, sign }: SendersOptions): Senders => {
   const { allowedNetworks, outbox, mockFolder } = config
   const policy = createTargetPolicy({ allowedNetworks, allowHttp: allowedNetworks.length > 0, resolve })
   const guard: AddressGuard = createAddressGuard({ allowedNetworks })
@@ -50,7 +50,7 @@ export const createSenders = ({
     const parsed = factory.config.parse(raw)
     if (factory.mock) return createMockSender(mockFolder!, channel, (parsed as { templates: [] }).templates)
     if (isHttpProvider(connectorId))
-      return createHttpSender(connectorId, parsed as never, { agent, policy, owner: channel })
+      return createHttpSender(connectorId, parsed as never, { agent, policy, sign, owner: channel })
     return createSmtpSender(parsed as Parameters<typeof createSmtpSender>[0], { policy, guard })
   }
 

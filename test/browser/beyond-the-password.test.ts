@@ -71,8 +71,11 @@ describe.skipIf(!chromium)('in Chromium, with mails', () => {
       await page.getByLabel('6-digit code').fill(await codeFor(address))
       await button(page, 'Continue').click()
       await page.getByLabel('Password').fill('four words make sense')
-      await button(page, 'Continue').click()
+      // Twice makes one account, too.
+      await button(page, 'Continue').dblclick()
       await page.waitForURL(atTheApplication)
+      const query = 'SELECT FROM users WHERE lower(primary_email) = lower($1)'
+      expect(await pages.signIn.sql(query, [address])).toHaveLength(1)
 
       await page.goto(pages.authorizationUrl({ prompts: ['login'] }))
       await page.getByLabel('Email address').fill(address)
@@ -101,6 +104,45 @@ describe.skipIf(!chromium)('in Chromium, with mails', () => {
       await page.waitForURL(atTheApplication)
       await context.close()
     })
+  })
+
+  test('the keyboard alone sets another password, after a mistake too', async () => {
+    const person = await pages.signIn.createPerson({ email: `${newId().toLowerCase()}@example.test` })
+    const { page, context } = await pages.open()
+    const enter = async (typed: string) => {
+      await page.keyboard.type(typed)
+      await page.keyboard.press('Enter')
+    }
+    /** By Tab, as far as it takes. */
+    const reach = async (name: string) => {
+      for (let count = 0; count < 10; count++) {
+        if ((await page.evaluate('document.activeElement.textContent')) === name) return
+        await page.keyboard.press('Tab')
+      }
+      throw new Error(`${name} was not reached`)
+    }
+    const heading = (name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
+    await page.goto(pages.authorizationUrl())
+    await reach('Forgot your password?')
+    await page.keyboard.press('Enter')
+    await heading('Reset your password')
+    await enter('no address')
+    // What went wrong has the focus; the link in it leads to the field.
+    await page.getByRole('alert').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('ControlOrMeta+a')
+    await enter(person.email)
+    await heading('Check your email')
+    await enter(await codeFor(person.email))
+    await heading('Choose a new password')
+    await enter('four words make sense')
+    await heading('Sign in')
+    await page.keyboard.type(person.email)
+    await page.keyboard.press('Tab')
+    await enter('four words make sense')
+    await page.waitForURL(atTheApplication)
+    await context.close()
   })
 
   test('the owner of an address learns by mail that somebody wanted to register it, the other one does not', async () => {

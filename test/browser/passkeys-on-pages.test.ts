@@ -2,7 +2,15 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { createFactors } from '../../issuer/directory/users/factors/index.ts'
+import {
+  createFactors,
+  registrationCredential,
+  registrationOptions,
+  relyingPartyOf,
+  verifyRegistration,
+} from '../../issuer/directory/users/factors/index.ts'
+import { html, render } from '../../issuer/pages/html.ts'
+import { passkeyForm } from '../../issuer/pages/index.ts'
 import { chromium } from '../support/chromium.ts'
 import { atTheApplication, type PagesInChromium, startPagesInChromium } from '../support/pages-in-chromium.ts'
 import { attachAuthenticator } from '../support/passkeys.ts'
@@ -102,6 +110,29 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('alert').getByText('No passkey was accepted.').waitFor()
     expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(true)
+    await context.close()
+  })
+
+  test('the same script makes a passkey, and hands over what the issuer verifies', async () => {
+    const { page, context } = await pages.open()
+    await attachAuthenticator(page)
+    const relyingParty = relyingPartyOf(pages.signIn.url)
+    const challenge = randomBytes(32).toString('base64url')
+    const owner = { handle: randomBytes(32), name: 'ada', displayName: 'Ada' }
+    const form = passkeyForm({
+      ...{ action: '/made', csrf: 'csrf-value', kind: 'create', proofId: 'p1' },
+      options: registrationOptions(relyingParty, challenge, owner, []),
+      ...{ label: html`Add a passkey`, failed: html`None` },
+    })
+    await page.route('**/enrol', (route) => route.fulfill({ contentType: 'text/html', body: render(form) }))
+    await page.route('**/made', (route) => route.fulfill({ contentType: 'text/html', body: 'made' }))
+    await page.goto(`${pages.signIn.url}/enrol`)
+    const posted = page.waitForRequest((request) => request.method() === 'POST')
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    const sent = new URLSearchParams((await posted).postData() ?? '')
+    expect(Object.fromEntries(sent)).toMatchObject({ csrf: 'csrf-value', choice: 'passkey', proofId: 'p1' })
+    const credential = registrationCredential.parse(JSON.parse(sent.get('credential')!))
+    expect(verifyRegistration(credential, { challenge, relyingParty })).toHaveProperty('verified')
     await context.close()
   })
 

@@ -6,6 +6,8 @@ test('the catalogue holds the events of the interface, those of impersonation an
   const types = catalogue.map(({ type }) => type)
   expect(types.toSorted()).toEqual(
     [
+      'Consent.Granted',
+      'Consent.Revoked',
       'Grant.LimitExceeded',
       'Identifier.Lockout',
       'Impersonation.Ended',
@@ -18,6 +20,8 @@ test('the catalogue holds the events of the interface, those of impersonation an
       'PostResetPassword',
       'PostSignIn',
       'PostSignInAdaptiveMfaTriggered',
+      'RefreshToken.Reused',
+      'Session.Ended',
       ...['Created', 'Deleted', 'Data.Updated', 'Scopes.Updated'].map((what) => `Role.${what}`),
       ...['Created', 'Deleted', 'Data.Updated'].map((what) => `Scope.${what}`),
       ...['Created', 'Deleted', 'Data.Updated', 'SuspensionStatus.Updated'].map((what) => `User.${what}`),

@@ -79,8 +79,8 @@ export const smtpError = (responseCode: number, message = 'no'): Error =>
 export const textsOf = (raw: string): { headers: string; text: string; html: string } => {
   const [headers = ''] = raw.split('\r\n\r\n', 1)
   const part = (type: string) => {
-    const pattern = new RegExp(`Content-Type: ${type}[^]*?\\r\\n\\r\\n([^]*?)(?=\\r\\n--|$)`, 'i')
-    const head = new RegExp(`Content-Type: ${type}[^]*?\\r\\n\\r\\n`, 'i').exec(raw)?.[0] ?? ''
+    const pattern = new RegExp(`Content-Type: ${type}[\\s\\S]*?\\r\\n\\r\\n([\\s\\S]*?)(?=\\r\\n--|$)`, 'i')
+    const head = new RegExp(`Content-Type: ${type}[\\s\\S]*?\\r\\n\\r\\n`, 'i').exec(raw)?.[0] ?? ''
     const body = pattern.exec(raw)?.[1] ?? ''
     if (/quoted-printable/i.test(head))
       return Buffer.from(

@@ -17,6 +17,7 @@ import { createSettings } from '../../issuer/directory/sign-in-experience/settin
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from '../../issuer/tokens/access-token.ts'
 import { createSigningKeys } from '../../issuer/tokens/keys/signing-keys.ts'
 import { createImpersonationPolicy } from '../../issuer/tokens/subject-tokens/impersonation-policy.ts'
@@ -98,6 +99,14 @@ export const startManagement = async (): Promise<ManagementTest> => {
   const mutate = createMutate({ knex: database.knex, events: { wake: () => void wakes++ } })
   const audit = createTokenAudit({ database, logger })
   const settings = await createSettings({ database, logger })
+  const messages = createMessages({
+    query: database.query,
+    envelope,
+    hmac: await createHmacs(database, envelope),
+    config: noMessages,
+    baseUrl,
+    events: { wake() {} },
+  })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
   const routes = routesFor(
     'management',
@@ -123,14 +132,8 @@ export const startManagement = async (): Promise<ManagementTest> => {
       settings,
       logger,
       messageConfig: noMessages,
-      testMessages: createMessages({
-        query: database.query,
-        envelope,
-        hmac: await createHmacs(database, envelope),
-        config: noMessages,
-        baseUrl,
-        events: { wake() {} },
-      }),
+      testMessages: messages,
+      notifyOwner: createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger }),
     }),
   )
   const app = createManagementApi({

@@ -5,7 +5,7 @@ import { startChromium } from './chromium.ts'
 import { startTestSignIn, type TestClient, type TestSignIn } from './sign-in.ts'
 import { startWebsite } from './website.ts'
 
-/** The pages of signing in by themselves, in a real browser, with an application that only says that one has arrived. */
+/** The pages of signing in by themselves, in a real browser, with an application that only greets. */
 export interface PagesInChromium {
   signIn: TestSignIn
   client: TestClient

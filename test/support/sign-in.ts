@@ -24,8 +24,9 @@ import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interac
 import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
-import { createBrandings, findAsset, sendAsset } from '../../issuer/pages/index.ts'
+import { createBrandings, createLocaleOf, findAsset, sendAsset } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -155,6 +156,8 @@ export const startTestSignIn = async ({
     const metrics = createMetrics()
     const config = { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined }
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
+    const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
+    const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
     const policy = await createSignInPolicy({ logger, metrics })
     const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
@@ -167,6 +170,8 @@ export const startTestSignIn = async ({
         cookies,
         hmac,
         messages,
+        notifyOwner,
+        localeOf: createLocaleOf(settings.experience),
         policy,
         captcha,
         passwordRules,

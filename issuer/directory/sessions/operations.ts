@@ -6,7 +6,7 @@ import type { OperationContext } from '../../base/route.ts'
 import { endAuthorizations, endSessionWhole } from '../../tokens/authorizations/end.ts'
 import { revokeConsent } from '../../tokens/consents/consent-store.ts'
 import type { Settings } from '../sign-in-experience/settings.ts'
-import { findUser } from '../users/user-store.ts'
+import { findUser, lockUser } from '../users/user-store.ts'
 import { toUserGrant, toUserSession, type UserGrant, type UserSession } from './records.ts'
 import { findGrantee, findUserSession, listGrants, listUserSessions } from './user-session-store.ts'
 
@@ -41,10 +41,12 @@ export const userSessionOperations = ({
 
     /** With everything that came of it, offline access too. */
     end: (context: OperationContext, userId: string, sessionId: string): Promise<void> =>
-      mutate(context, async ({ trx }) => {
+      mutate(context, async (mutation) => {
+        const { trx } = mutation
+        await lockUser(trx, userId)
         const ending = { sessionId, reason: 'ended_by_administrator', endedBy: context.caller.subject } as const
         const found = await findUserSession(trx, userId, sessionId)
-        if (!found || !(await endSessionWhole(trx, ending))) throw noSession(sessionId)
+        if (!found || !(await endSessionWhole(mutation, ending))) throw noSession(sessionId)
       }),
 
     async listGrants(userId: string, appType: 'firstParty' | 'thirdParty' | undefined): Promise<UserGrant[]> {
@@ -58,12 +60,16 @@ export const userSessionOperations = ({
      * it got of the person: it has to ask again.
      */
     endGrant: (context: OperationContext, userId: string, grantId: string): Promise<void> =>
-      mutate(context, async ({ trx }) => {
+      mutate(context, async ({ trx, record }) => {
+        await lockUser(trx, userId)
         const grantee = await findGrantee(trx, userId, grantId)
         if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
         const { clientId, isThirdParty } = grantee
         if (!isThirdParty) return void (await endAuthorizations(trx, { ids: [grantId] }, 'ended_by_administrator'))
-        await revokeConsent(trx, userId, clientId)
+        if (await revokeConsent(trx, userId, clientId)) {
+          const extras = { userId, applicationId: clientId, revokedBy: context.caller.subject }
+          await record({ type: 'Consent.Revoked', entity: { kind: 'user', id: userId }, data: null, extras })
+        }
         await endAuthorizations(trx, { userId, clientId }, 'consent_revoked')
       }),
   }

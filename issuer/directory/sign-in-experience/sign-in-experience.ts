@@ -200,6 +200,8 @@ const members = z.object({
   displayName: optional(displayName),
   /** The address of pages of one's own instead of ours (they use the Experience API). Not Logto's. */
   signInPages: optional(safeLink),
+  /** Whether people get a message when somebody begins or ceases to act as them. Not Logto's. */
+  notifyImpersonation: flag(true),
   // These do nothing here.
   adaptiveMfa: kept({}),
   signUpProfileFields: z

@@ -12,6 +12,8 @@ export interface NewPassword {
   endedBy: string
   /** The session in which the person changed it: it is spared. */
   exceptSessionId?: string | undefined
+  /** Tells the owner. */
+  notify(owner: UserRow): Promise<void>
 }
 
 /**
@@ -20,13 +22,15 @@ export interface NewPassword {
  * the revocation feed (see `revoke`).
  */
 export const changePassword = async (
-  { trx, record }: Recording,
-  { userId, digest, endedBy, exceptSessionId }: NewPassword,
+  recording: Recording,
+  { userId, digest, endedBy, exceptSessionId, notify }: NewPassword,
 ): Promise<UserRow | undefined> => {
+  const { trx, record } = recording
   const changed = await replacePassword(trx, userId, digest)
   if (!changed) return undefined
   await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: toUser(changed) })
+  await notify(changed)
   await forgetDevices(trx, userId)
-  await endAllOfUser(trx, { userId, exceptSessionId, reason: 'password_changed', endedBy })
+  await endAllOfUser(recording, { userId, exceptSessionId, reason: 'password_changed', endedBy })
   return changed
 }

@@ -8,6 +8,7 @@ import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
+import { addressNotices, type NotifyOwner } from '../../base/owner-notices.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { readSetting } from '../../base/settings-store.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
@@ -31,6 +32,7 @@ import {
 
 export interface UserDependencies extends ManagementDependencies {
   passwords: PasswordHasher
+  notifyOwner: NotifyOwner
 }
 
 /** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
@@ -38,7 +40,8 @@ export const userOperations = ({
   database: { knex },
   mutate,
   passwords,
-}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords'>) => {
+  notifyOwner,
+}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords' | 'notifyOwner'>) => {
   /**
    * Locks the user, lets `changes` say what becomes different, and records it if anything does. `data` is what the
    * event tells. Answers the row as it then is.
@@ -55,6 +58,7 @@ export const userOperations = ({
       if (columns === undefined) return row
       const changed = await updateUser(trx, userId, columns)
       if (columns.primary_phone) await refuseOtherSpellings(trx, userId, readPhone(columns.primary_phone))
+      for (const notice of addressNotices(row, changed)) await notifyOwner(trx, row, notice)
       await record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data: data(changed) })
       return changed
     })
@@ -124,7 +128,10 @@ export const userOperations = ({
       requireFound(await findUser(knex, userId), userId, notFound)
       const digest = await passwords.hash(password)
       return mutate(context, async (mutation) => {
-        const changed = await changePassword(mutation, { userId, digest, endedBy: context.caller.subject })
+        const changed = await changePassword(mutation, {
+          ...{ userId, digest, endedBy: context.caller.subject },
+          notify: (owner) => notifyOwner(mutation.trx, owner, { type: 'PasswordChanged' }),
+        })
         return toUser(requireFound(changed, userId, notFound))
       })
     },

@@ -15,9 +15,16 @@ export interface Catalogue {
   texts: Texts
 }
 
+const localeOf = (wanted: string): MessageLocale | undefined => {
+  const [primary = ''] = wanted.toLowerCase().split(/[-_]/, 1)
+  return Object.hasOwn(catalogues, primary) ? (primary as MessageLocale) : undefined
+}
+
+export const hasCatalogue = (wanted: string | undefined): boolean =>
+  wanted !== undefined && localeOf(wanted) !== undefined
+
 /** `de-AT` finds `de`; what is not there is English. */
 export const catalogueOf = (wanted: string): Catalogue => {
-  const [primary = ''] = wanted.toLowerCase().split('-', 1)
-  const locale = Object.hasOwn(catalogues, primary) ? (primary as MessageLocale) : 'en'
+  const locale = localeOf(wanted) ?? 'en'
   return { locale, texts: catalogues[locale] }
 }

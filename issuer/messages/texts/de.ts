@@ -43,5 +43,13 @@ export const de = translation({
   ImpersonationStarted: '{actor} handelt jetzt in Ihrem Namen. Angegebener Grund: {reason}',
   ImpersonationEndedSubject: 'Niemand handelt mehr in Ihrem Namen',
   ImpersonationEnded: '{actor} handelt nicht mehr in Ihrem Namen.',
+  unknownDevice: 'ein anderes Gerät',
+  factorTotp: 'eine Authentifizierungs-App',
+  factorWebAuthn: 'ein Passkey',
+  factorBackupCode: 'Ersatzcodes',
+  factorEmailVerificationCode: 'Codes per E-Mail',
+  factorPhoneVerificationCode: 'Codes per SMS',
+  noAddress: 'keine andere',
+  noReason: 'keiner angegeben',
   noticeHelp: 'Wenn Sie das nicht erwartet haben, melden Sie sich bei {link} an und ändern Sie Ihr Passwort.',
 })

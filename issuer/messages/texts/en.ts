@@ -44,5 +44,13 @@ export const en = {
   ImpersonationStarted: '{actor} has begun to act in your name. The reason given: {reason}',
   ImpersonationEndedSubject: 'Nobody acts in your name any more',
   ImpersonationEnded: '{actor} has ceased to act in your name.',
+  unknownDevice: 'another device',
+  factorTotp: 'an authenticator app',
+  factorWebAuthn: 'a passkey',
+  factorBackupCode: 'backup codes',
+  factorEmailVerificationCode: 'codes by mail',
+  factorPhoneVerificationCode: 'codes by text message',
+  noAddress: 'no other',
+  noReason: 'none was given',
   noticeHelp: 'If you did not expect this, sign in at {link} and change your password.',
 } as const

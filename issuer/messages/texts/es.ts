@@ -42,5 +42,13 @@ export const es = translation({
   ImpersonationStarted: '{actor} ha empezado a actuar en su nombre. Motivo indicado: {reason}',
   ImpersonationEndedSubject: 'Ya nadie actúa en su nombre',
   ImpersonationEnded: '{actor} ha dejado de actuar en su nombre.',
+  unknownDevice: 'otro dispositivo',
+  factorTotp: 'una aplicación de autenticación',
+  factorWebAuthn: 'una clave de acceso',
+  factorBackupCode: 'códigos de respaldo',
+  factorEmailVerificationCode: 'códigos por correo',
+  factorPhoneVerificationCode: 'códigos por SMS',
+  noAddress: 'ninguna',
+  noReason: 'no se indicó ninguno',
   noticeHelp: 'Si no lo esperaba, inicie sesión en {link} y cambie su contraseña.',
 })

@@ -42,5 +42,13 @@ export const fr = translation({
   ImpersonationStarted: '{actor} a commencé à agir en votre nom. Raison indiquée : {reason}',
   ImpersonationEndedSubject: 'Plus personne n’agit en votre nom',
   ImpersonationEnded: '{actor} a cessé d’agir en votre nom.',
+  unknownDevice: 'un autre appareil',
+  factorTotp: 'une application d’authentification',
+  factorWebAuthn: 'une clé d’accès',
+  factorBackupCode: 'des codes de secours',
+  factorEmailVerificationCode: 'des codes par e-mail',
+  factorPhoneVerificationCode: 'des codes par SMS',
+  noAddress: 'aucune',
+  noReason: 'aucune n’a été donnée',
   noticeHelp: 'Si vous ne vous y attendiez pas, connectez-vous sur {link} et changez votre mot de passe.',
 })

@@ -42,5 +42,13 @@ export const ja = translation({
   ImpersonationStarted: '{actor} があなたに代わって操作を始めました。理由: {reason}',
   ImpersonationEndedSubject: 'あなたに代わる操作は終わりました',
   ImpersonationEnded: '{actor} はあなたに代わる操作を終えました。',
+  unknownDevice: '別のデバイス',
+  factorTotp: '認証アプリ',
+  factorWebAuthn: 'パスキー',
+  factorBackupCode: 'バックアップコード',
+  factorEmailVerificationCode: 'メールのコード',
+  factorPhoneVerificationCode: 'SMS のコード',
+  noAddress: 'なし',
+  noReason: '記載なし',
   noticeHelp: 'お心当たりがない場合は、{link} でサインインし、パスワードを変更してください。',
 })

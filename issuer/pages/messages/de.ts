@@ -40,7 +40,7 @@ export const de = translation({
   phoneOrUsernameMissing: 'Geben Sie Ihre Telefonnummer oder Ihren Benutzernamen ein',
   emailTaken: 'Diese E-Mail-Adresse gehört zu einem anderen Konto. Verwenden Sie eine andere.',
   phoneTaken: 'Diese Telefonnummer gehört zu einem anderen Konto. Verwenden Sie eine andere.',
-  usernameHint: 'Buchstaben von a bis z, Ziffern und _. Am Anfang steht ein Buchstabe oder _.',
+  usernameHint: 'Buchstaben von a bis z, Ziffern und _, aber keine Ziffer am Anfang.',
   usernameInvalid: 'Verwenden Sie nur Buchstaben von a bis z, Ziffern und _, am Anfang einen Buchstaben oder _',
   usernameTaken: 'Dieser Benutzername ist vergeben. Wählen Sie einen anderen.',
 

@@ -41,7 +41,7 @@ export const en = {
   phoneOrUsernameMissing: 'Enter your phone number or username',
   emailTaken: 'This email address belongs to another account. Use another one.',
   phoneTaken: 'This phone number belongs to another account. Use another one.',
-  usernameHint: 'Letters from a to z, digits and _. It begins with a letter or _.',
+  usernameHint: 'Letters from a to z, digits and _, but no digit first.',
   usernameInvalid: 'Use letters from a to z, digits and _ only, and begin with a letter or _',
   usernameTaken: 'This username is taken. Choose another one.',
 

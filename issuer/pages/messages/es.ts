@@ -40,7 +40,7 @@ export const es = translation({
   phoneOrUsernameMissing: 'Introduzca su teléfono o su nombre de usuario',
   emailTaken: 'Este correo electrónico pertenece a otra cuenta. Use otro.',
   phoneTaken: 'Este número de teléfono pertenece a otra cuenta. Use otro.',
-  usernameHint: 'Letras de la a a la z, cifras y _. Empieza por una letra o _.',
+  usernameHint: 'Letras de la a a la z, cifras y _, pero ninguna cifra al principio.',
   usernameInvalid: 'Use solo letras de la a a la z, cifras y _, y empiece por una letra o _',
   usernameTaken: 'Este nombre de usuario ya está en uso. Elija otro.',
 

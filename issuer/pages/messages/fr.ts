@@ -40,7 +40,7 @@ export const fr = translation({
   phoneOrUsernameMissing: 'Saisissez votre téléphone ou votre nom d’utilisateur',
   emailTaken: 'Cette adresse e-mail appartient à un autre compte. Utilisez-en une autre.',
   phoneTaken: 'Ce numéro de téléphone appartient à un autre compte. Utilisez-en un autre.',
-  usernameHint: 'Lettres de a à z, chiffres et _. Il commence par une lettre ou _.',
+  usernameHint: 'Lettres de a à z, chiffres et _, mais pas de chiffre en premier.',
   usernameInvalid: 'Utilisez seulement des lettres de a à z, des chiffres et _, en commençant par une lettre ou _',
   usernameTaken: 'Ce nom d’utilisateur est déjà pris. Choisissez-en un autre.',
 

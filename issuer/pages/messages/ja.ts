@@ -39,7 +39,7 @@ export const ja = translation({
   phoneOrUsernameMissing: '電話番号またはユーザー名を入力してください',
   emailTaken: 'このメールアドレスは別のアカウントで使われています。別のメールアドレスをお使いください。',
   phoneTaken: 'この電話番号は別のアカウントで使われています。別の電話番号をお使いください。',
-  usernameHint: 'a～z の文字、数字、_ が使えます。先頭は文字または _ です。',
+  usernameHint: 'a～z の文字、数字、_ が使えます。先頭に数字は使えません。',
   usernameInvalid: 'a～z の文字、数字、_ だけを使い、先頭は文字または _ にしてください',
   usernameTaken: 'このユーザー名はすでに使われています。別のものを選んでください。',
 

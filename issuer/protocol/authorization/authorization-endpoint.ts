@@ -10,7 +10,7 @@ import { type AuthorizationResult, authorizationResponse } from '../../interacti
 import type { Interactions } from '../../interaction/interactions.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../interaction/send-authorization-response.ts'
 import type { Visitor, VisitorOf } from '../../interaction/visitor.ts'
-import { type Brandings, errorPage, type PageProblem, pickLocale, sendPage } from '../../pages/index.ts'
+import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../../pages/index.ts'
 import { type Endpoint, errorToTell } from '../answers.ts'
 import { type AskingClient, findAuthorizationFacts } from './authorization-facts-store.ts'
 import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
@@ -24,6 +24,7 @@ export interface AuthorizationEndpointDependencies {
   pushedRequests: PushedRequests
   interactions: Interactions
   brandings: Brandings
+  localeOf: LocaleOf
   visitorOf: VisitorOf
   cookies: Pick<Cookies, 'set'>
   limits: Pick<Limits, 'storedRequestFrom'>
@@ -125,7 +126,7 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
     })
     counter.inc({ outcome: outcomeOf(answer) })
     const { setCookies, uiLocales } = visit
-    const locale = pickLocale({ uiLocales, acceptLanguage: visit.visitor.acceptLanguage })
+    const locale = dependencies.localeOf({ uiLocales, acceptLanguage: visit.visitor.acceptLanguage })
     if ('location' in answer) return redirectBrowser(response, answer.location, { setCookies })
     if ('recipient' in answer) {
       const { recipient, result } = answer

@@ -8,7 +8,7 @@ import type { Cookies } from '../../base/cookies.ts'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../../base/same-origin.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { type Brandings, finishedPage, logoutPage, signedOutPage } from '../../pages/index.ts'
+import { type Brandings, finishedPage, type LocaleOf, logoutPage, signedOutPage } from '../../pages/index.ts'
 import type { VerifyIdTokenHint } from '../../tokens/id-token-hint.ts'
 import { type FoundSession, findSession } from '../../tokens/sessions/session-store.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
@@ -28,11 +28,14 @@ import { pageEndpoint, type Visit } from './visit.ts'
 
 export interface EndSessionDependencies {
   database: Pick<Database, 'query' | 'transaction'>
+  /** The publisher of the outbox. */
+  events: { wake(): void }
   verifyIdTokenHint: VerifyIdTokenHint
   pushedRequests: Pick<PushedRequests, 'post' | 'use'>
   cookies: Cookies
   hmac: Hmac
   brandings: Brandings
+  localeOf: LocaleOf
   /** `BASE_URL`. */
   baseUrl: string
   originOf(request: IncomingMessage): RequestOrigin
@@ -56,10 +59,11 @@ const confirmPath = `${path}/confirm`
  * unless the client shows that it was given the session. Without a session there is nothing to ask.
  */
 export const createEndSessionEndpoints = (dependencies: EndSessionDependencies): EndSessionEndpoints => {
-  const { database, verifyIdTokenHint, pushedRequests, cookies, hmac, originOf, limitStored, logger } = dependencies
+  const { database, events, verifyIdTokenHint, pushedRequests, cookies, hmac, originOf, limitStored, logger } =
+    dependencies
   const { query } = database
   const { origin: ownOrigin, protocol } = new URL(dependencies.baseUrl)
-  const signOut = createSignOut({ database })
+  const signOut = createSignOut({ database, events })
   const readLogoutRequest = createReadLogoutRequest({
     verifyIdTokenHint,
     findClient: (clientId) => findLogoutClient(query, clientId),
@@ -168,7 +172,12 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
     visit.show(200, signedOutPage({ locale: visit.locale, client: asked.client }), { setCookies })
   }
 
-  const options = { secure: protocol === 'https:', brandings: dependencies.brandings, logger }
+  const options = {
+    secure: protocol === 'https:',
+    brandings: dependencies.brandings,
+    localeOf: dependencies.localeOf,
+    logger,
+  }
   return { endSession: pageEndpoint(options, endSession), confirmEndSession: pageEndpoint(options, confirm) }
 }
 

@@ -1,6 +1,9 @@
+import { recordEvent } from '../../../events/outbox.ts'
 import type { Database, Query } from '../../../platform/database/database.ts'
+import { uuidv7 } from '../../../platform/ids.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
+import type { Recording } from '../../base/recording.ts'
 import { endAllOfUser, endSessionHere } from '../../tokens/authorizations/end.ts'
 import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
 import { holdForLogout, voidOpenProofs } from './end-session-store.ts'
@@ -20,28 +23,39 @@ export interface SignOut {
 
 /** Ends the session once: of parallel requests one has an effect, and one entry in the audit trail. */
 export const createSignOut =
-  ({ database }: { database: Pick<Database, 'transaction'> }) =>
-  (signOut: SignOut): Promise<void> =>
-    database.transaction(async (query) => {
+  ({ database, events }: { database: Pick<Database, 'transaction'>; events: { wake(): void } }) =>
+  async (signOut: SignOut): Promise<void> => {
+    await database.transaction(async (query) => {
       if (await (signOut.everywhere ? endEverything : endHere)(query, signOut)) await insertLog(query, entryOf(signOut))
     })
+    events.wake()
+  }
 
 const reason = 'logout'
 
-const endHere = async (query: Query, { session, clientId, browser }: SignOut) => {
+const endHere = async (query: Query, { session, clientId, browser, origin }: SignOut) => {
   const { id: sessionId, userId } = session
   if (!(await holdForLogout(query, session))) return false
   await voidOpenProofs(query, userId, { everywhere: false, browser })
-  return endSessionHere(query, { sessionId, clientId, reason, endedBy: userId })
+  return endSessionHere(recordingOf(query, origin), { sessionId, clientId, reason, endedBy: userId })
 }
 
-const endEverything = async (query: Query, { session, browser }: SignOut) => {
+const endEverything = async (query: Query, { session, browser, origin }: SignOut) => {
   const { userId } = session
   if (!(await holdForLogout(query, session))) return false
   await voidOpenProofs(query, userId, { everywhere: true, browser })
   await forgetDevices(query, userId)
-  await endAllOfUser(query, { userId, reason, endedBy: userId })
+  await endAllOfUser(recordingOf(query, origin), { userId, reason, endedBy: userId })
   return true
+}
+
+const path = '/oidc/session/end'
+const request = { method: 'POST', path, matchedRoute: path, params: {}, status: 200 }
+
+const recordingOf = (trx: Query, origin: RequestOrigin): Recording => {
+  // What ends at once is told as one.
+  const told = { ...request, ...origin, correlationId: uuidv7() }
+  return { trx, record: (event) => recordEvent(trx, { ...event, request: told }) }
 }
 
 const entryOf = ({ session, clientId, everywhere, wasAsked, origin }: SignOut) => ({

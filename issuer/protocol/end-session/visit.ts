@@ -8,9 +8,9 @@ import {
   type Brandings,
   errorPage,
   type Locale,
+  type LocaleOf,
   type Page,
   type PageProblem,
-  pickLocale,
   type SendPageOptions,
   sendPage,
 } from '../../pages/index.ts'
@@ -32,10 +32,16 @@ export interface Visit {
 const visitOf = (
   request: IncomingMessage,
   response: ServerResponse,
-  known: { requestId: string; secure: boolean; branding: Branding | undefined; uiLocales?: string | undefined },
+  known: {
+    requestId: string
+    secure: boolean
+    branding: Branding | undefined
+    localeOf: LocaleOf
+    uiLocales?: string | undefined
+  },
 ): Visit => {
   const { requestId, secure, branding, uiLocales } = known
-  const locale = pickLocale({
+  const locale = known.localeOf({
     uiLocales: uiLocales?.split(' '),
     acceptLanguage: request.headers['accept-language'],
   })
@@ -60,11 +66,19 @@ const visitOf = (
 /** An endpoint for people: what fails is told by a page. */
 export const pageEndpoint =
   (
-    { secure, brandings, logger }: { secure: boolean; brandings: Brandings; logger: Logger },
+    {
+      secure,
+      brandings,
+      localeOf,
+      logger,
+    }: { secure: boolean; brandings: Brandings; localeOf: LocaleOf; logger: Logger },
     handle: (visit: Visit) => Promise<void> | void,
   ): Endpoint =>
   async (request, response, requestId) => {
-    const visit = visitOf(request, response, { requestId, secure, branding: await brandings.of(undefined) })
+    const visit = visitOf(request, response, {
+      ...{ requestId, secure, localeOf },
+      branding: await brandings.of(undefined),
+    })
     try {
       await handle(visit)
     } catch (cause) {

@@ -48,7 +48,7 @@ export const submitAddress = async (
   const address = onlyValue(form, 'address') ?? ''
   const identifier = readAddress(address, types)
   const sent = identifier ? await sendCode(answer as StepAnswer<never>, purpose, identifier) : 'address_missing'
-  if (sent === 'sent' || sent === 'over') reload()
+  if (sent === 'sent' || sent === 'over') await reload()
   else await again({ address, addressError: sent }, sent === 'address_missing' ? 400 : statusOf(sent))
   return true
 }

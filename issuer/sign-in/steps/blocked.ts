@@ -25,6 +25,7 @@ export const blocked: SignInStep<never> = {
   status: 403,
 
   async show(view) {
+    view.operations.noteBlocked(view.interaction, view.visitor, view.step, view.requestId)
     return blockedPage({
       ...pageOf(view),
       ...{ reason: blockOf(view.step.reasons), requestId: view.requestId, wayOn: wayOnOf(view) },
@@ -35,6 +36,6 @@ export const blocked: SignInStep<never> = {
   async submit({ operations, interaction, form, goOn, reload }) {
     if (onlyValue(form, 'choice') !== 'back') return goOn({ account: false })
     await operations.staging.begin(interaction, 'SignIn')
-    reload()
+    await reload()
   },
 }

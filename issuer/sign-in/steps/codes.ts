@@ -136,7 +136,7 @@ export const submitCode = async (answer: StepAnswer<CodeEntered>, purpose: Proof
     },
     async other() {
       await operations.codes.withdraw(interaction, purpose)
-      reload()
+      await reload()
     },
   }
   const choice = onlyValue(form, 'choice') ?? ''

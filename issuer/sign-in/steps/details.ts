@@ -1,5 +1,6 @@
+import { shortestPassword } from '../../directory/users/password-policy/policy.ts'
 import type { ProfileField } from '../../interaction/required-profile.ts'
-import { allows } from '../../interaction/settings.ts'
+import { allows, type SignInSettings } from '../../interaction/settings.ts'
 import {
   type DetailsPurpose,
   detailsPage,
@@ -33,11 +34,14 @@ export const showDetails = (
   return detailsPage({
     ...pageOf(view),
     ...{ purpose, asksUsername, username, account },
-    passwordLength: missing.includes('password') ? settings.passwordPolicy.length.min : undefined,
+    passwordLength: missing.includes('password') ? shortestFor(settings) : undefined,
     errors: { username: usernameError ?? (isTaken ? 'taken' : undefined), password: passwordError },
     canSignIn: allows(settings, 'SignIn'),
   })
 }
+
+const shortestFor = ({ passwordPolicy, mfa }: SignInSettings): number =>
+  shortestPassword(passwordPolicy, { isMfaMandatory: mfa.policy === 'Mandatory' && mfa.factors.length > 0 })
 
 export const submitDetails = async (
   answer: StepAnswer<DetailsEntered>,
@@ -45,11 +49,16 @@ export const submitDetails = async (
 ): Promise<void> => {
   const { form, goOn, again } = answer
   const username = (onlyValue(form, 'username') ?? '').trim()
-  const usernameError = missing.includes('username') ? await stageUsername(answer, username) : undefined
-  const password = onlyValue(form, 'password') ?? ''
+  const asksUsername = missing.includes('username')
+  const usernameError = asksUsername ? await stageUsername(answer, username) : undefined
   // A name that is no good does not keep anybody from hearing the same of the password.
   const passwordError = missing.includes('password')
-    ? await stagePassword(answer, password, usernameError !== undefined)
+    ? await stagePassword(answer, {
+        password: onlyValue(form, 'password') ?? '',
+        // What was chosen just now must not be the password.
+        username: asksUsername ? username : undefined,
+        isLost: usernameError !== undefined,
+      })
     : undefined
   if (usernameError === undefined && passwordError === undefined) return goOn()
   const status = usernameError === 'too_many_requests' ? 429 : 400
@@ -75,14 +84,14 @@ const stageUsername = async (
 
 const stagePassword = async (
   { operations, interaction }: StepAnswer<DetailsEntered>,
-  password: string,
-  isLost: boolean,
+  { password, username, isLost }: { password: string; username: string | undefined; isLost: boolean },
 ): Promise<PasswordError | undefined> => {
   if (password === '') return 'missing'
   if (Buffer.byteLength(password) > maxPasswordBytes) return 'too_long'
   // The page asks for both again: hashing this one would be for nothing.
   if (isLost) return undefined
-  const staged = await operations.staging.password(interaction, password)
+  const known = { ...interaction, staged: { ...interaction.staged, ...(username !== undefined && { username }) } }
+  const staged = await operations.staging.password(known, password)
   if (staged.outcome === 'rejected') return { issues: staged.issues }
   return staged.outcome === 'same' ? 'same' : undefined
 }

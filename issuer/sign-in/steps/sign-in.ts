@@ -98,7 +98,7 @@ const beginning =
     const mayBegin =
       settings && (event === 'ForgotPassword' ? recoveryFactors(settings).length > 0 : allows(settings, event))
     if (mayBegin) await operations.staging.begin(interaction, event)
-    reload()
+    await reload()
   }
 
 const typedIn = ({ form, again }: Answer) => {
@@ -162,6 +162,6 @@ const choices: Readonly<Record<string, (answer: Answer) => Promise<void>>> = {
   async begin_account({ operations, interaction, due, reload }) {
     const standing = await due()
     if (standing && allows(standing.situation.settings, 'Register')) await operations.staging.beginAccount(interaction)
-    reload()
+    await reload()
   },
 }

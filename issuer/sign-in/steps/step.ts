@@ -51,7 +51,7 @@ export interface StepAnswer<Entered> {
   /** Shows the page of the step that is due again, with what was entered. Default status 400. */
   again(entered: Entered, status?: number): Promise<void>
   /** Back to the page, whatever is due there now. */
-  reload(): void
+  reload(): Promise<void>
   /** The interaction has ended: says why, and how to start again. */
   end(problem: PageProblem): Promise<void>
   /** A form that no page of ours sends. */

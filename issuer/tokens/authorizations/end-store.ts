@@ -16,23 +16,35 @@ const endSessionsWhere = (name: string, condition: string) =>
     `sessions-end-${name}`,
     `WITH ending AS (SELECT id FROM sessions s WHERE ${condition} AND ended_at IS NULL ORDER BY id FOR UPDATE)
      UPDATE sessions SET ended_at = clock_timestamp(), end_reason = $2, ended_by = $3
-     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id`,
+     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id, user_id AS "userId"`,
   )
+
+export interface EndedSession {
+  id: string
+  userId: string
+}
 
 const one = endSessionsWhere('one', 's.id = $1')
 const ofUser = endSessionsWhere('of-user', 's.user_id = $1 AND s.id IS DISTINCT FROM $4')
 
-/** False when it had ended. */
-export const endOneSession = async (trx: Transaction, sessionId: string, ending: Ending): Promise<boolean> =>
-  (await queryOf(trx)(one, [sessionId, ending.reason, ending.endedBy])).length > 0
+const hold = statement('end-hold-user', 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE')
 
-export const endSessionsOf = async (
+/** First of all, where an event of the user is recorded. */
+export const holdUser = async (trx: Transaction, userId: string): Promise<void> => {
+  await queryOf(trx)(hold, [userId])
+}
+
+/** None when it had ended. */
+export const endOneSession = (trx: Transaction, sessionId: string, ending: Ending): Promise<EndedSession[]> =>
+  queryOf(trx)<EndedSession>(one, [sessionId, ending.reason, ending.endedBy])
+
+/** Those that had not ended. */
+export const endSessionsOf = (
   trx: Transaction,
   { userId, exceptSessionId }: { userId: string; exceptSessionId: string | undefined },
   ending: Ending,
-): Promise<void> => {
-  await queryOf(trx)(ofUser, [userId, ending.reason, ending.endedBy, exceptSessionId ?? null])
-}
+): Promise<EndedSession[]> =>
+  queryOf(trx)<EndedSession>(ofUser, [userId, ending.reason, ending.endedBy, exceptSessionId ?? null])
 
 const endAuthorizationsWhere = (name: string, condition: string) =>
   statement(

@@ -1,7 +1,9 @@
 import type { Transaction } from '../../../platform/database/database.ts'
+import type { Recording } from '../../base/recording.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import type { EndReason } from '../sessions/session.ts'
 import {
+  type EndedSession,
   type Ending,
   endAuthorizationsById,
   endAuthorizationsOfClient,
@@ -9,48 +11,96 @@ import {
   endAuthorizationsOfUser,
   endOneSession,
   endSessionsOf,
+  holdUser,
 } from './end-store.ts'
 
 /**
  * What ends what. Each of these runs in the caller's transaction and writes the revocation feed, so that gateways
- * refuse the tokens within a second; call them last (see `revoke`).
+ * refuse the tokens within a second; call them last (see `revoke`). Those that end sessions record `Session.Ended` for
+ * each, so the caller holds the row of the user: whoever suspends somebody records before sessions are locked. Sessions
+ * that expire are recorded by nobody, because their end was known from the beginning.
  */
 
 export const revocationsOfAuthorizations = (ids: readonly string[]): NewRevocation[] =>
   ids.map((value) => ({ kind: 'sid', value }))
+
+const recordEnded = async (
+  { record }: Recording,
+  sessions: readonly EndedSession[],
+  { reason, endedBy }: Ending,
+): Promise<void> => {
+  for (const { id: sessionId, userId } of sessions) {
+    const extras = { sessionId, userId, reason, endedBy }
+    await record({ type: 'Session.Ended', entity: { kind: 'user', id: userId }, data: null, extras })
+  }
+}
 
 /**
  * Signing out here: the session, what the client that asked got in it, and what others got without offline access.
  * False when the session had ended.
  */
 export const endSessionHere = async (
-  trx: Transaction,
+  recording: Recording,
   { sessionId, clientId, ...ending }: { sessionId: string; clientId?: string | undefined } & Ending,
 ): Promise<boolean> => {
+  const { trx } = recording
   const ended = await endOneSession(trx, sessionId, ending)
   const over = await endAuthorizationsOfSession(trx, { sessionId, all: false, clientId }, ending.reason)
+  await recordEnded(recording, ended, ending)
   await revoke(trx, revocationsOfAuthorizations(over))
-  return ended
+  return ended.length > 0
 }
 
 /** A session with all that came of it, offline access too. False when it had ended. */
 export const endSessionWhole = async (
-  trx: Transaction,
+  recording: Recording,
   { sessionId, ...ending }: { sessionId: string } & Ending,
 ): Promise<boolean> => {
+  const { trx } = recording
   const ended = await endOneSession(trx, sessionId, ending)
   const over = await endAuthorizationsOfSession(trx, { sessionId, all: true, clientId: undefined }, ending.reason)
+  await recordEnded(recording, ended, ending)
   await revoke(trx, revocationsOfAuthorizations(over))
-  return ended
+  return ended.length > 0
+}
+
+/** As `endAllOfUser`, but for the feed: answers the authorizations that are to be revoked. */
+export const endAccessOfUser = async (
+  recording: Recording,
+  { userId, exceptSessionId, ...ending }: { userId: string; exceptSessionId: string | undefined } & Ending,
+): Promise<string[]> => {
+  const { trx } = recording
+  const ended = await endSessionsOf(trx, { userId, exceptSessionId }, ending)
+  const over = await endAuthorizationsOfUser(trx, { userId, exceptSessionId }, ending.reason)
+  await recordEnded(recording, ended, ending)
+  return over
 }
 
 /** Everything of a person, offline access too; but for one session, where that is spared. */
 export const endAllOfUser = async (
-  trx: Transaction,
+  recording: Recording,
   { userId, exceptSessionId, ...ending }: { userId: string; exceptSessionId?: string | undefined } & Ending,
 ): Promise<void> => {
-  await endSessionsOf(trx, { userId, exceptSessionId }, ending)
-  const over = await endAuthorizationsOfUser(trx, { userId, exceptSessionId }, ending.reason)
+  const { trx } = recording
+  const over = await endAccessOfUser(recording, { userId, exceptSessionId, ...ending })
+  await revoke(trx, revocationsOfAuthorizations(over))
+}
+
+/**
+ * An authorization whose refresh token was used again: either party may be the attacker. Recorded by whoever comes
+ * first.
+ */
+export const endReused = async (
+  { trx, record }: Recording,
+  { authorizationId, userId, clientId }: { authorizationId: string; userId: string; clientId: string },
+): Promise<void> => {
+  await holdUser(trx, userId)
+  const reason = 'refresh_token_reused'
+  const over = await endAuthorizationsById(trx, [authorizationId], reason)
+  if (over.length > 0) {
+    const extras = { userId, applicationId: clientId, authorizationId }
+    await record({ type: 'RefreshToken.Reused', entity: { kind: 'user', id: userId }, data: null, extras })
+  }
   await revoke(trx, revocationsOfAuthorizations(over))
 }
 

@@ -46,10 +46,9 @@ export const useConsent = async (query: Query, userId: string, clientId: string)
 
 const revoke = statement(
   'consent-revoke',
-  'UPDATE consents SET revoked_at = now() WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL',
+  'UPDATE consents SET revoked_at = now() WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL RETURNING id',
 )
 
-/** Before the authorizations that it ends: rows are locked in this order. */
-export const revokeConsent = async (transaction: Transaction, userId: string, clientId: string): Promise<void> => {
-  await queryOf(transaction)(revoke, [userId, clientId])
-}
+/** Before the authorizations that it ends: rows are locked in this order. False when there was none. */
+export const revokeConsent = async (transaction: Transaction, userId: string, clientId: string): Promise<boolean> =>
+  (await queryOf(transaction)(revoke, [userId, clientId])).length > 0

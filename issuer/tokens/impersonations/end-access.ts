@@ -1,5 +1,5 @@
 import type { Mutation } from '../../base/mutate.ts'
-import { endAuthorizationsOfUser, endSessionsOf } from '../authorizations/end-store.ts'
+import { endAccessOfUser } from '../authorizations/end.ts'
 import { removeOpaqueTokens } from '../opaque-token-store.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import { endSessionsOfUser } from './impersonation-store.ts'
@@ -11,11 +11,8 @@ import { recordEnded } from './operations.ts'
  */
 export const endUserAccess = async (mutation: Mutation, userId: string, endedBy: string): Promise<void> => {
   const { trx } = mutation
-  const everything = { userId, exceptSessionId: undefined }
-  const reason = 'user_suspended'
   // One entry of the feed, for the user, revokes the tokens of all of them.
-  await endSessionsOf(trx, everything, { reason, endedBy })
-  await endAuthorizationsOfUser(trx, everything, reason)
+  await endAccessOfUser(mutation, { userId, exceptSessionId: undefined, reason: 'user_suspended', endedBy })
   const ended = await endSessionsOfUser(trx, userId, endedBy)
   await removeOpaqueTokens(trx, { userId })
   await recordEnded(mutation, ended, [{ kind: 'sub', value: userId }])

@@ -2,7 +2,7 @@ import { appendFile, mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Template } from '../../../deliveries/messages/factories.ts'
 import type { Channel } from '../../../deliveries/messages/message.ts'
-import { failure, type Outgoing, type Sender, type SendResult } from '../sender.ts'
+import { failure, type Outgoing, type Sender, type SendResult } from './sender.ts'
 
 /** Messages that go to files: for development, and for tests of existing clients. */
 

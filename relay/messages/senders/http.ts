@@ -2,8 +2,7 @@ import { request } from 'undici'
 import { z } from 'zod'
 import type { ConfigOf, SenderId } from '../../../deliveries/messages/factories.ts'
 import type { OutboundAgent, TargetPolicy } from '../../../platform/http/outbound.ts'
-import { createSigningKey, signatureHeaders } from '../../signature.ts'
-import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from '../sender.ts'
+import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from './sender.ts'
 
 /** Providers that take a message as one POST. */
 type HttpId = Exclude<SenderId, 'simple-mail-transfer-protocol' | `mock-${string}`>
@@ -14,8 +13,11 @@ interface HttpRequest {
   body: string
 }
 
+/** The headers that prove where a request comes from, like those of webhooks. */
+export type Sign = (request: { id: string; body: string; signingKey: string }) => Record<string, string>
+
 interface Provider<Config> {
-  request(config: Config, message: Outgoing): HttpRequest
+  request(config: Config, message: Outgoing, sign: Sign): HttpRequest
   /** What a 200 says that is a failure all the same. */
   read?(body: string): SendResult
 }
@@ -29,19 +31,14 @@ const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:
 
 /** To an operator's own URL, signed like a webhook. */
 const ownUrl: Provider<ConfigOf<'http-email'>> = {
-  request(
-    { endpoint, authorization, signingKey },
-    { id, to, usage, type, variables, locale, subject, text, html, ip },
-  ) {
+  request({ endpoint, authorization, signingKey }, message, sign) {
+    const { id, to, usage, type, variables, locale, subject, text, html, ip } = message
     const { headers, body } = json({
       ...{ id, to, type: usage, template: type, payload: { ...variables, locale }, subject, text },
       ...(html !== undefined && { html }),
       ...(ip !== undefined && { ip }),
     })
-    const timestamp = Math.floor(Date.now() / 1_000)
-    const signed = signingKey
-      ? signatureHeaders({ id, timestamp, body: Buffer.from(body), keys: [createSigningKey(signingKey)] })
-      : {}
+    const signed = signingKey ? sign({ id, body, signingKey }) : {}
     return { url: endpoint, headers: { ...headers, ...signed, ...(authorization && { authorization }) }, body }
   },
 }
@@ -109,12 +106,12 @@ export const isHttpProvider = (id: string): id is HttpId => Object.hasOwn(provid
 export const createHttpSender = <Id extends HttpId>(
   id: Id,
   config: ConfigOf<Id>,
-  { agent, policy, owner }: { agent: OutboundAgent; policy: TargetPolicy; owner: string },
+  { agent, policy, sign, owner }: { agent: OutboundAgent; policy: TargetPolicy; sign: Sign; owner: string },
 ): Sender => {
   const provider: Provider<ConfigOf<Id>> = providers[id]
   return {
     async send(message, timeoutMs) {
-      const { url, headers, body } = provider.request(config, message)
+      const { url, headers, body } = provider.request(config, message, sign)
       if (policy.refusalOfUrl(new URL(url)) !== undefined) return failure('provider', 'not_allowed')
       try {
         const answer = await request(url, {

@@ -1,9 +1,9 @@
-import { connect, isIP, type Socket } from 'node:net'
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
 import type { ConfigOf } from '../../../deliveries/messages/factories.ts'
 import type { AddressGuard } from '../../../platform/http/address-guard.ts'
 import { TargetNotAllowed, type TargetPolicy } from '../../../platform/http/outbound.ts'
-import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from '../sender.ts'
+import { failure, networkErrorOf, type Outgoing, type Sender, type SendResult } from './sender.ts'
 
 type SmtpConfig = ConfigOf<'simple-mail-transfer-protocol'>
 
@@ -41,20 +41,32 @@ export const createSmtpSender = (
   { policy, guard }: { policy: TargetPolicy; guard: AddressGuard },
 ): Sender => {
   const { host, port, secure = false, requireTLS = true, auth, tls, fromEmail, replyTo, maxConnections = 5 } = config
+  const lookup: LookupFunction = (hostname, { all, family }, callback) => {
+    policy.resolve(hostname).then(
+      (addresses) => {
+        const fitting = family ? addresses.filter((one) => one.family === family) : addresses
+        const [first] = fitting
+        if (first === undefined) {
+          const missing = Object.assign(new Error(`The name ${hostname} has no address.`), { code: 'ENOTFOUND' })
+          callback(missing, all ? [] : '', 0)
+        } else if (all) callback(null, fitting)
+        else callback(null, first.address, first.family)
+      },
+      (error: NodeJS.ErrnoException) => callback(error, all ? [] : '', 0),
+    )
+  }
   /** Looked up, and held against what may be reached, at every connect. */
   const open = async (): Promise<Socket> => {
     const refused = isIP(host) === 0 ? undefined : guard.refusal(host)
     if (refused !== undefined) throw new TargetNotAllowed(`The address ${host} is not allowed: ${refused}.`)
-    const addresses = isIP(host) === 0 ? await policy.resolve(host) : [{ address: host }]
-    const [first] = addresses
-    if (first === undefined) throw Object.assign(new Error(`The name ${host} has no address.`), { code: 'ENOTFOUND' })
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: first.address, port })
+      const socket = connect({ host, port, lookup, autoSelectFamily: true })
       const late = () => socket.destroy(Object.assign(new Error('late'), { code: 'ETIMEDOUT' }))
       socket.setTimeout(timeouts.connectionTimeout, late)
       socket.once('error', reject)
       socket.once('connect', () => {
         socket.off('error', reject)
+        socket.off('timeout', late)
         socket.setTimeout(0)
         resolve(socket)
       })

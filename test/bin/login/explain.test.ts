@@ -21,7 +21,8 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     database = await createTestDatabase()
     issuer = await startTestIssuer({ test: database })
-    ada = (await issuer.api('POST', '/users', { username: 'ada', primaryEmail: 'ada@example.test' })).body.id
+    const person = { username: 'ada', primaryEmail: 'ada@example.test', password: 'a good password' }
+    ada = (await issuer.api('POST', '/users', person)).body.id
     const role = (await issuer.api('POST', '/roles', { name: 'admin', description: 'May do all.' })).body.id
     await issuer.api('POST', `/users/${ada}/roles`, { roleIds: [role] })
     client = (
@@ -41,6 +42,9 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     })
   const explain = (...args: string[]) => run(['--user', 'ada', '--client', client, ...args])
 
+  const setting = async (patch: object) => {
+    expect((await issuer.api('PATCH', '/sign-in-exp', patch)).status).toBe(200)
+  }
   const sample = (name: string) => readFile(join(shippedPolicies, 'examples/signin', `${name}.rego`), 'utf8')
   const folderWith = async (...names: string[]) =>
     ruleFolder({
@@ -55,15 +59,15 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
       `client    ${client} (Shop), SPA`,
       expect.stringMatching(/^rules {5}those that come with Surrogate, revision \w+$/),
       '',
-      'step      mfa',
+      'stage     mfa',
       'decision  allowed',
       'requires  none',
-      'asked     nothing more',
+      'next      done',
       '',
-      'step      finish',
+      'stage     finish',
       'decision  allowed',
       'requires  none',
-      'asked     nothing more',
+      'next      done',
     ])
     expect(code).toBe(0)
   })
@@ -72,11 +76,19 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     const line = (await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'))
       .split('\n')
       .findIndex((text) => text.startsWith('require contains "mfa"'))
+    await setting({ mfa: { factors: ['Totp'], policy: 'NoPrompt' } })
     const { output } = await explain('--amr', 'pwd', '--factor', 'totp', '--stage', 'mfa')
-    expect(output).toContain('asked     a second factor (totp)\n')
+    expect(output).toContain('requires  mfa\nnext      mfa (required): totp\n')
     expect(output).toContain(`because   require  signin.rego:${line + 1}  require contains "mfa" if {\n`)
     const after = await explain('--amr', 'pwd,otp', '--factor', 'totp', '--stage', 'finish')
-    expect(after.output).toContain('requires  mfa\nasked     nothing more\n')
+    expect(after.output).toContain('requires  mfa\nnext      done\n')
+    // What the person has by the database needs no option.
+    const { body } = await issuer.api('POST', `/users/${ada}/mfa-verifications`, { type: 'Totp' })
+    expect(body.type).toBe('Totp')
+    expect((await explain('--amr', 'pwd', '--stage', 'mfa')).output).toContain('next      mfa (required): totp\n')
+    await issuer.sql('DELETE FROM totp_secrets')
+    await setting({ mfa: { factors: [], policy: 'NoPrompt' } })
+    expect((await explain('--factor', 'tooth')).output).toContain('There is no factor "tooth".')
   })
 
   test('rules of the operator decide, with the roles and the time that are asked about', async () => {
@@ -89,7 +101,7 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
       { POLICY_PATH: path },
     )
     expect(inside.output).toContain(
-      'asked     a passkey\nsession   idle at most 1800 s\nsession   absolute at most 28800 s\n',
+      'session   idle at most 1800 s\nsession   absolute at most 28800 s\nnext      blocked (required, out_of_reach)\n',
     )
     expect(inside.output).toMatch(/^because {3}require {2}passkey_for_admins\.rego:4 /m)
     // With --rules also what did not hold, and where it stopped.
@@ -115,7 +127,7 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     expect(answers[0]).toMatchObject({
       stage: 'prove',
       decision: { allow: true, require: ['captcha'], session: {} },
-      due: ['captcha'],
+      next: { step: 'captcha', reasons: ['captcha'], options: {} },
       because: [{ rule: 'require', file: 'new_device.rego', line: 7 }],
     })
     expect(answers[0].input.subject).toBeUndefined()
@@ -127,18 +139,32 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
   test('settings and organizations of the database count', async () => {
     const organization = (await issuer.api('POST', '/organizations', { name: 'Acme', isMfaRequired: true })).body.id
     await issuer.api('POST', `/organizations/${organization}/users`, { userIds: [ada] })
-    const setting = JSON.stringify({
-      mfa: { policy: 'NoPrompt', factors: ['Totp'], organizationRequiredMfaPolicy: 'Mandatory' },
-    })
-    await issuer.sql(`INSERT INTO settings (name, value) VALUES ('sign-in-experience', '${setting}')`)
-    try {
-      const { output } = await explain('--amr', 'pwd', '--stage', 'mfa')
-      expect(output).toContain(
-        'requires  mfa, enrol\nasked     a second factor, once there is one, then to add a second factor\n',
-      )
-    } finally {
-      await issuer.sql(`DELETE FROM settings WHERE name = 'sign-in-experience'`)
-    }
+    await setting({ mfa: { policy: 'NoPrompt', factors: ['Totp'], organizationRequiredMfaPolicy: 'Mandatory' } })
+    const { output } = await explain('--amr', 'pwd', '--stage', 'mfa')
+    expect(output).toContain('requires  mfa, enrol\nnext      enrol (required): Totp\n')
+    await issuer.api('DELETE', `/organizations/${organization}`)
+    await setting({ mfa: { policy: 'PromptAtSignInAndSignUp', factors: ['Totp'] } })
+    expect((await explain('--amr', 'pwd', '--stage', 'finish')).output).toContain(
+      'next      enrol (suggested): Totp, which can be put off\n',
+    )
+    await setting({ mfa: { policy: 'NoPrompt', factors: [] } })
+  })
+
+  test('what else is due is the step that the issuer would show: proofs, consent, suspension', async () => {
+    expect((await explain()).output).toContain(
+      'stage     prove\ndecision  allowed\nrequires  none\nnext      sign_in (no_session): password\n',
+    )
+    const third = (
+      await issuer.api('POST', '/applications', {
+        ...{ name: 'Elsewhere', type: 'SPA', isThirdParty: true },
+        oidcClientMetadata: { redirectUris: ['https://elsewhere.example.test/'], postLogoutRedirectUris: [] },
+      })
+    ).body.id
+    const asked = await run(['--user', 'ada', '--client', third, '--amr', 'pwd', '--stage', 'finish'])
+    expect(asked.output).toContain('next      consent (consent)\n')
+    await issuer.api('PATCH', `/users/${ada}/is-suspended`, { isSuspended: true })
+    expect((await explain('--amr', 'pwd', '--stage', 'mfa')).output).toContain('next      blocked (user_suspended)\n')
+    await issuer.api('PATCH', `/users/${ada}/is-suspended`, { isSuspended: false })
   })
 
   test('who is unknown, what is misspelt, and rules that decide nothing are told, not decided', async () => {

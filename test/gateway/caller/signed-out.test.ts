@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { endSessionHere } from '../../../issuer/tokens/authorizations/end.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startTestIssuer } from '../../support/issuer.ts'
+import { recordingIn } from '../../support/recording.ts'
 import { createSessions } from '../../support/sessions.ts'
 import { until } from '../../support/until.ts'
 
@@ -45,7 +46,12 @@ test('signing out ends at the gateway within a second, for the applications that
     Promise.all(tokens.map(async (token) => (await gateway.call('/orders/1', { token })).status))
   expect(await statuses()).toEqual([200, 200, 200, 200, 200, 200])
   await issuer.database.transaction((trx) =>
-    endSessionHere(trx, { sessionId: ada.sessionId, clientId: first.id, reason: 'logout', endedBy: 'ada' }),
+    endSessionHere(recordingIn(trx), {
+      sessionId: ada.sessionId,
+      clientId: first.id,
+      reason: 'logout',
+      endedBy: 'ada',
+    }),
   )
   await until(async () => expect(await statuses()).toEqual([401, 401, 200, 200, 200, 200]), 1_000)
 })

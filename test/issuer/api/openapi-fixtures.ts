@@ -133,6 +133,9 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: inAnHour,
   })
 
+  const smsConfig = { apiKey: 'key', apiSecret: 'secret', brandName: 'Acme' }
+  const connector = await create('/connectors', { connectorId: 'vonage-sms', config: smsConfig })
+
   const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
   await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
 
@@ -172,6 +175,8 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/configs/jwt-customizer/{tokenType}': 'access-token',
       '/configs/oidc/cookie-keys/{keyId}': 'unknown',
       '/configs/oidc/id-token-keys/{keyId}': 'unknown',
+      '/connectors/{id}': connector,
+      '/connectors/{factoryId}': 'vonage-sms',
       '/impersonations/{id}': session,
       '/hooks/{id}': hook,
       '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
@@ -244,6 +249,11 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       indicator: `https://other.test/${nonce}`,
       events: ['User.Created'],
       event: 'User.Created',
+      connectorId: 'vonage-sms',
+      phone: '4915112345678',
+      'createConnector config': smsConfig,
+      'updateConnector config': { ...smsConfig, brandName: 'Other' },
+      'testConnector config': smsConfig,
       script,
       url: 'https://192.88.98.1/other',
       expiresAt: Date.now() + 86_400_000,

@@ -118,6 +118,7 @@ const parseJson = (text: string) => JSON.parse(text)
 /** Members that exclude each other, or others: not sent in a valid request. */
 const leftOut: Record<string, readonly string[]> = {
   createUser: ['passwordDigest', 'passwordAlgorithm'],
+  testConnector: ['email'],
   createHook: ['event'],
   updateHook: ['event'],
   createApplication: ['oidcClientMetadata', 'customClientMetadata', 'isThirdParty'],
@@ -141,6 +142,7 @@ const otherwise: Record<string, number> = {
   deleteIdTokenKey: 404,
   deleteCookieKey: 404,
   testHook: 503,
+  testConnector: 503,
 }
 
 /** They are POSTs for the size of what they ask. */

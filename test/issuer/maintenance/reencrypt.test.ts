@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { hookSecrets } from '../../../deliveries/hook-secrets.ts'
+import { createConnectorStore } from '../../../deliveries/messages/connector-store.ts'
+import { openMessage, sealMessage } from '../../../deliveries/messages/message.ts'
+import { insertMessage } from '../../../deliveries/messages/message-store.ts'
 import { reencrypt } from '../../../issuer/maintenance/reencrypt.ts'
 import { sealedColumns } from '../../../issuer/maintenance/sealed-column-store.ts'
 import { createSigningKeys } from '../../../issuer/tokens/keys/signing-keys.ts'
@@ -152,6 +155,8 @@ test('the headers of a test-send that is under way are encrypted anew, for the h
 
 /** Binary columns that hold nothing sealed, beside digests. */
 const notSealed = [
+  // Pictures on pages.
+  'assets.content',
   'deliveries.payload',
   'delivery_attempts.response_body',
   // Encrypted with keys that the database's owner never has.
@@ -162,6 +167,7 @@ const notSealed = [
   'interactions.browser',
   'message_counts.key',
   'opaque_tokens.personal_access_token',
+  'proofs.secret',
   'outbox.payload',
   // What browsers are told.
   'passkeys.credential_id',
@@ -182,4 +188,21 @@ test('every binary column of the schema is either encrypted anew or known to hol
   const names = columns.map(({ name }) => String(name)).filter((name) => !name.endsWith('.digest'))
   const known = [...notSealed, ...sealedColumns.map(({ name }) => name)]
   expect(names.toSorted()).toEqual(known.toSorted())
+})
+
+test('what waits to be sent to people, and what sends it, are readable with the new key alone', async () => {
+  const connectors = createConnectorStore(before)
+  const connector = { id: 'c1', connectorId: 'vonage-sms', config: { apiSecret: 'x' } }
+  await home.database.transaction((query) =>
+    connectors.insert(query, { ...connector, type: 'Sms', syncProfile: false, metadata: {} }),
+  )
+  const content = { to: 'ada@example.com', usage: 'SignIn', variables: {}, locale: 'en', subject: 'Hello', text: 'x' }
+  const sealed = sealMessage(before, 'm1', content)
+  await insertMessage(home.database.query, { id: 'm1', channel: 'email', type: 'SignIn', sealed, ttl: 600 })
+  expect(await reencrypt({ database: home.database, envelope: during })).toEqual({
+    ...{ total: 2, reencrypted: 2, unreadable: [], missed: 0 },
+  })
+  expect(await createConnectorStore(after).find(home.database.query, 'c1')).toMatchObject(connector)
+  const [row] = await sql('SELECT sealed FROM messages')
+  expect(openMessage(after, 'm1', row!['sealed'] as Buffer)).toEqual(content)
 })

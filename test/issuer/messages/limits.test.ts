@@ -79,6 +79,19 @@ test('a message that goes beyond a limit is a value, is not kept, and is in the 
   ])
 })
 
+test('fifty transactions that send at once to one recipient: five messages, and none waits for another for ever', async () => {
+  const code = {
+    channel: 'email',
+    type: 'SignIn',
+    locale: 'en',
+    variables: { code: '123456' },
+    ip: '192.0.2.1',
+  } as const
+  const sent = await Promise.all(Array.from({ length: 50 }, () => messages.sendNow({ ...code, to: 'ada@example.com' })))
+  expect(sent.filter((answer) => typeof answer !== 'string')).toHaveLength(5)
+  expect(await ledger.rows('SELECT count(*) AS total FROM messages')).toEqual([{ total: 5 }])
+})
+
 test('a permit counts once: what was asked for before is not counted again when it is sent', async () => {
   for (let index = 0; index < 5; index++) {
     const permit = await ask()

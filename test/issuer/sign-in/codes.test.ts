@@ -165,6 +165,18 @@ describe('a code', () => {
     expect(summaryOf(at)).toBe('This code no longer works. Ask for a new one.')
   })
 
+  test('that is sent five times at once signs in once, and leads every one of them to the same place', async () => {
+    const person = await signIn.createPerson()
+    const { browser, page, submit } = await open()
+    const check = await submit(page, { choice: 'code', identifier: person.email })
+    const code = await signIn.lastCode(person.email)
+    const twice = () => browser.submit(check, { choice: 'verify', code }, { with: 'choice', follow: false })
+    const visits = await Promise.all(Array.from({ length: 5 }, twice))
+    expect(new Set(visits.map(({ location }) => location)).size).toBe(1)
+    expect(answerOf(visits[0]!)).toHaveProperty('code')
+    expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toHaveLength(1)
+  })
+
   test('that is too old, too', async () => {
     const person = await signIn.createPerson()
     const { page, submit } = await open()
@@ -185,6 +197,24 @@ describe('a code', () => {
     expect(refused.status).toBe(400)
     expect(refused.location).toBeUndefined()
   })
+})
+
+test('a passkey is asked for where it is enabled, and what is none is refused', async () => {
+  signIn.settings = experienceWith({ passkeySignIn: { enabled: true } })
+  const { browser, page, submit } = await open()
+  const form = page.forms.find(({ names }) => names.includes('credential'))!
+  expect(form.fields).toMatchObject({ choice: 'passkey', proofId: expect.any(String), credential: '' })
+  expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+  const script = /<script src="([^"]*)"/.exec(page.text)![1]!
+  const asset = await browser.send(script)
+  expect(asset.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  for (const credential of ['', '{', 'null', '{"id":"x"}']) {
+    const refused = await submit(page, { choice: 'passkey', proofId: form.fields['proofId']!, credential })
+    expect(refused.status).toBe(400)
+    expect(summaryOf(refused)).toContain('No passkey was accepted.')
+  }
+  signIn.settings = experienceWith({})
+  expect((await browser.get(page.url)).text).not.toContain('<script')
 })
 
 test('wrong codes from one address are refused after a while, whomever they are for', async () => {

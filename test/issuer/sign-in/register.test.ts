@@ -63,6 +63,20 @@ describe('with a user name', () => {
     expect(await userBy('username', 'hopper')).toBeDefined()
   })
 
+  test('a password that is not good enough is refused, with all that is wrong with it', async () => {
+    signIn.settings = experienceWith({ passwordPolicy: { length: { min: 12 } } })
+    const { page, submit } = await open({ prompts: ['create'] })
+    expect(page.text).toContain('At least 12 characters.')
+    const refused = await submit(page, { choice: 'details', username: 'lovelace', password: 'lovelace' })
+    expect(refused.status).toBe(400)
+    expect(problemsOf(refused)[0]).toContain('Use at least 12 characters')
+    expect(problemsOf(refused)[0]).toContain('your name or address')
+    // The name is kept; nothing of the password is.
+    expect(refused.text).not.toContain('name="username"')
+    const back = await submit(refused, { choice: 'details', password: 'four words make sense' })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+
   test('a name that somebody has is refused, whether it is taken before or meanwhile', async () => {
     const person = await signIn.createPerson({ username: 'taken_name' })
     const { page, submit } = await open({ firstScreen: 'register' })

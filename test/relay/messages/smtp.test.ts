@@ -48,6 +48,43 @@ test('a code reaches the one recipient as text and HTML, and nothing of it stays
   expect(html).toContain('>123456</strong>')
 })
 
+test('a name cannot add a recipient, a header or a link', async () => {
+  const server = await mailServer()
+  await smtp(server.port)
+  await ledger.relay({ config })
+  await messages.sendNow({
+    ...{ channel: 'email', to: 'ada@example.com', type: 'OrganizationInvitation', locale: 'en' },
+    variables: {
+      organization: 'Acme\r\nBcc: eve@evil.example\r\n\r\n<a href="https://evil.example">Win</a>',
+      link: 'https://id.example.com/invitation/1',
+    },
+  })
+  const [mail] = await server.until(1)
+  expect(mail!.to).toEqual(['ada@example.com'])
+  const { headers, text, html } = textsOf(mail!.raw)
+  expect(headers).not.toMatch(/^bcc:/im)
+  expect(headers.match(/^to:.*$/gim)).toEqual(['To: ada@example.com'])
+  const links = (part: string) => part.match(/https?:\/\/[^\s"<]+/g)
+  expect(links(text)).toEqual(['https://id.example.com/invitation/1'])
+  expect(new Set(links(html))).toEqual(new Set(['https://id.example.com/invitation/1']))
+})
+
+test('mail servers are found by name, and their addresses held against what is allowed at every connect', async () => {
+  const server = await mailServer()
+  await smtp(server.port, { host: 'mail.surrogate.test' })
+  let address = '127.0.0.1'
+  const resolve = async () => [{ address, family: 4 }]
+  const relay = await ledger.relay({ config, resolve })
+  await messages.code('ada@example.com')
+  await server.until(1)
+  await relay.close()
+  // Private, and not among the networks that are allowed.
+  address = '10.0.0.1'
+  await ledger.relay({ config, resolve })
+  await messages.code('eve@example.com')
+  await ledger.untilTrue(`SELECT bool_or(error = 'not_allowed') FROM messages`)
+})
+
 test('a message that is refused for now is sent again, with the same id, and then once', async () => {
   const server = await mailServer({ refuse: (_mail, count) => (count <= 2 ? smtpError(451) : undefined) })
   await smtp(server.port)

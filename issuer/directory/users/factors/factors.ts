@@ -5,6 +5,7 @@ import { newId } from '../../../../platform/ids.ts'
 import { notFound } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import type { Hmac } from '../../../base/hmac-keys-store.ts'
+import type { Recording } from '../../../base/recording.ts'
 import { endAllOfUser } from '../../../tokens/authorizations/end.ts'
 import { forgetDevices } from '../../../tokens/sessions/known-device-store.ts'
 import { replaceBackupCodeRows, useBackupCodeRow } from './backup-code-store.ts'
@@ -123,9 +124,9 @@ export const createFactors = ({ envelope, hmac }: FactorDependencies): Factors =
  * known. The last thing in the transaction (see `revoke`).
  */
 export const endAfterRemoval = async (
-  trx: Transaction,
+  recording: Recording,
   { userId, endedBy, exceptSessionId }: { userId: string; endedBy: string; exceptSessionId?: string },
 ): Promise<void> => {
-  await forgetDevices(trx, userId)
-  await endAllOfUser(trx, { userId, reason: 'factor_removed', endedBy, exceptSessionId })
+  await forgetDevices(recording.trx, userId)
+  await endAllOfUser(recording, { userId, reason: 'factor_removed', endedBy, exceptSessionId })
 }

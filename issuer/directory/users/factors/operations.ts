@@ -3,6 +3,7 @@ import { type Database, queryOf } from '../../../../platform/database/database.t
 import { notFound, requireFound } from '../../../base/errors/not-found.ts'
 import { problem } from '../../../base/errors/problems.ts'
 import type { Mutate, Mutation } from '../../../base/mutate.ts'
+import type { NotifyOwner } from '../../../base/owner-notices.ts'
 import type { OperationContext } from '../../../base/route.ts'
 import { toUser, type UserRow } from '../user.ts'
 import { findUser, lockUser, updateUser } from '../user-store.ts'
@@ -19,6 +20,7 @@ import { newTotpSecret, qrDataUrl, totpUri } from './totp.ts'
 export interface MfaVerificationDependencies extends FactorDependencies {
   database: Pick<Database, 'query' | 'knex'>
   mutate: Mutate
+  notifyOwner: NotifyOwner
   baseUrl: string
 }
 
@@ -26,6 +28,7 @@ export interface MfaVerificationDependencies extends FactorDependencies {
 export const mfaVerificationOperations = ({
   database: { query, knex },
   mutate,
+  notifyOwner,
   baseUrl,
   ...dependencies
 }: MfaVerificationDependencies) => {
@@ -69,17 +72,19 @@ export const mfaVerificationOperations = ({
         const created = await give[input.type](mutation.trx, row, input)
         mutation.note({ userId, details: { factor: input.type } })
         await recordChange(mutation, userId)
+        await notifyOwner(mutation.trx, row, { type: 'FactorAdded', factor: input.type })
         return created
       }),
 
     /** Who had signed in with it, or without, has to sign in again. */
     delete: (context: OperationContext, userId: string, factorId: string): Promise<void> =>
       mutate(context, async (mutation) => {
-        await lockFor(mutation, userId)
+        const owner = await lockFor(mutation, userId)
         const factor = await factors.removeFactor(mutation.trx, { userId, factorId })
         mutation.note({ userId, details: { factor } })
         await recordChange(mutation, userId)
-        await endAfterRemoval(mutation.trx, { userId, endedBy: context.caller.subject })
+        await notifyOwner(mutation.trx, owner, { type: 'FactorRemoved', factor })
+        await endAfterRemoval(mutation, { userId, endedBy: context.caller.subject })
       }),
   }
 }

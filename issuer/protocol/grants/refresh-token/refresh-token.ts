@@ -1,9 +1,10 @@
+import { recordEvent } from '../../../../events/outbox.ts'
 import type { Database, Query } from '../../../../platform/database/database.ts'
 import { randomToken } from '../../../../platform/ids.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
 import type { CustomClaims } from '../../../claims/claims.ts'
-import { endAuthorizations } from '../../../tokens/authorizations/end.ts'
+import { endReused } from '../../../tokens/authorizations/end.ts'
 import { openSuccessor, sealSuccessor } from '../../../tokens/authorizations/successor.ts'
 import { grantTypes } from '../../../tokens/grant-types.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
@@ -22,6 +23,8 @@ import { type RefreshRequest, readRefreshRequest } from './request.ts'
 export interface RefreshDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   claims: CustomClaims
+  /** The publisher of the outbox. */
+  events: { wake(): void }
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
   /** How long a token that was replaced still gets the one that replaced it, in seconds. */
@@ -42,9 +45,12 @@ type Use = 'rotate' | 'keep' | { successor: Buffer }
 
 const day = 86_400
 
+const path = '/oidc/token'
+const tokenRequest = { method: 'POST', path, matchedRoute: path, params: {}, status: 400 }
+
 /** RFC 6749 §6, OpenID Connect Core §12, RFC 9700 §2.2.2 and §4.14.2. */
 export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
-  const { database, claims, audit, refreshTokenLeeway: leeway } = dependencies
+  const { database, claims, events, audit, refreshTokenLeeway: leeway } = dependencies
 
   const factsOf = ({ digest, organizationId }: RefreshRequest, resource: string | undefined) =>
     findRefreshFacts(database.query, { digest, resource, organizationId, leeway })
@@ -58,8 +64,11 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     if (facts.rotated) {
       // RFC 9700 §4.14.2: either party may be the attacker. It stands although the request fails.
       attempt.ended = 'refresh_token_reused'
-      const ids = [facts.authorizationId]
-      await database.transaction((query) => endAuthorizations(query, { ids }, 'refresh_token_reused'))
+      const request = { ...tokenRequest, ...attempt.request.origin }
+      await database.transaction((trx) =>
+        endReused({ trx, record: (event) => recordEvent(trx, { ...event, request }) }, facts),
+      )
+      events.wake()
       throw refused('refresh_token_reused')
     }
     if (facts.tokenExpired) throw refused('refresh_token_expired')

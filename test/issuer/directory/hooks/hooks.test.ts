@@ -82,7 +82,7 @@ test('a hook that an existing client registers by `event` is answered as that cl
 })
 
 test('events of existing clients can be named, though nothing sends them yet', async () => {
-  const events = ['PostSignInAdaptiveMfaTriggered', 'Message.RateLimited', 'Grant.LimitExceeded']
+  const events = ['PostSignInAdaptiveMfaTriggered', 'Grant.LimitExceeded']
   expect((await create({ events })).events).toEqual(events)
   for (const event of events) expect(await create({ events: undefined, event })).toMatchObject({ event, events: [] })
   const document = (await issuer.api('GET', '/openapi.json', undefined, { token: null })).body

@@ -181,7 +181,11 @@ test('a new password is not expired, ends every session but the one that made it
       [session, Buffer.from(session), id],
     )
   }
-  const change = { userId: id, digest: { digest: 'new', algorithm: 'Argon2id' as const }, endedBy: id }
+  const told: string[] = []
+  const change = {
+    ...{ userId: id, digest: { digest: 'new', algorithm: 'Argon2id' as const }, endedBy: id },
+    notify: async (owner: { id: string }) => void told.push(owner.id),
+  }
   const changed = await within((recording) => changePassword(recording, { ...change, exceptSessionId: 'spared' }))
   expect(changed).toMatchObject({
     ...{ password_digest: 'new', password_expired: false, password_changed_at: expect.any(Date) },
@@ -191,6 +195,7 @@ test('a new password is not expired, ends every session but the one that made it
     { id: 'spared', end_reason: null },
   ])
   expect(await rows('SELECT FROM known_devices WHERE user_id = $1', [id])).toEqual([])
-  expect((await eventsOf(id)).map(({ event }) => event)).toEqual(['User.Created', 'User.Data.Updated'])
+  expect((await eventsOf(id)).map(({ event }) => event)).toEqual(['User.Created', 'User.Data.Updated', 'Session.Ended'])
   expect(await within((recording) => changePassword(recording, { ...change, userId: 'nobody' }))).toBeUndefined()
+  expect(told).toEqual([id])
 })

@@ -8,7 +8,7 @@ import { createLimits, rateLimitDefaults } from '../../../../issuer/base/rate-li
 import { createSettings } from '../../../../issuer/directory/sign-in-experience/settings.ts'
 import type { AuthorizationRequest } from '../../../../issuer/interaction/authorization-request.ts'
 import type { Begun } from '../../../../issuer/interaction/interactions.ts'
-import { createBrandings } from '../../../../issuer/pages/index.ts'
+import { createBrandings, pickLocale } from '../../../../issuer/pages/index.ts'
 import { createAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/authorization-endpoint.ts'
 import { createCheckRequest } from '../../../../issuer/protocol/authorization/checks.ts'
 import { createPushedAuthorizationEndpoint } from '../../../../issuer/protocol/authorization/pushed-authorization-endpoint.ts'
@@ -90,6 +90,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
   const limits = createLimits({ query, limits: rateLimitDefaults, now: systemClock, metrics: createMetrics() })
   const authorization = createAuthorizationEndpoint({
     query,
+    localeOf: pickLocale,
     checkRequest,
     pushedRequests,
     interactions: {

@@ -8,6 +8,7 @@ import { newId } from '../../../../platform/ids.ts'
 import { type AuthorizationOptions, authorize, refresh } from '../../../support/authorizations.ts'
 import { request, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
+import { recordingIn } from '../../../support/recording.ts'
 
 let issuer: TestIssuer
 let native: TestApplication
@@ -262,13 +263,13 @@ describe('a refresh fails for good', () => {
     await refreshed(native, kept.first)
     const { first, sessionId } = await family(native)
     await issuer.database.transaction((query) =>
-      endSessionWhole(query, { sessionId, reason: 'ended_by_user', endedBy: user.id }),
+      endSessionWhole(recordingIn(query), { sessionId, reason: 'ended_by_user', endedBy: user.id }),
     )
     expect(await refresh(issuer, native, first)).toMatchObject(refusedBecause('session_ended'))
     const loggedOut = await family(native)
     const ending = { reason: 'logout', endedBy: user.id } as const
     await issuer.database.transaction((query) =>
-      endSessionHere(query, { sessionId: loggedOut.sessionId, clientId: native.id, ...ending }),
+      endSessionHere(recordingIn(query), { sessionId: loggedOut.sessionId, clientId: native.id, ...ending }),
     )
     expect(await refresh(issuer, native, loggedOut.first)).toMatchObject(refusedBecause('session_ended'))
   })

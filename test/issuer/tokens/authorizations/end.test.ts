@@ -18,6 +18,7 @@ import {
 import { newSignInSid } from '../../../../issuer/tokens/sid.ts'
 import { newId, randomToken } from '../../../../platform/ids.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
+import { recordingIn } from '../../../support/recording.ts'
 
 /** Sessions of people, what applications got in them, and what ends what. */
 
@@ -96,6 +97,15 @@ const left = async ({ at }: Person): Promise<string[]> => {
   return Object.entries(at).flatMap(([name, id]) => (live.includes(id) ? [name] : []))
 }
 
+/** What was told of the ends of a person's sessions. */
+const told = async (userId: string) =>
+  (
+    await issuer.sql<{ payload: Buffer }>(
+      `SELECT payload FROM outbox WHERE entity_id = $1 AND type = 'Session.Ended' ORDER BY seq`,
+      [userId],
+    )
+  ).map(({ payload }) => JSON.parse(payload.toString()))
+
 const ending = { reason: 'logout', endedBy: 'somebody' } as const
 const transaction = <Result>(work: Parameters<typeof issuer.database.transaction<Result>>[0]) =>
   issuer.database.transaction(work)
@@ -103,15 +113,18 @@ const transaction = <Result>(work: Parameters<typeof issuer.database.transaction
 test('signing out here ends the session, all of the application, and of others what is not offline', async () => {
   const ada = await person()
   const sessionId = ada.session.id
-  expect(await transaction((trx) => endSessionHere(trx, { sessionId, clientId: ada.first.id, ...ending }))).toBe(true)
+  expect(
+    await transaction((trx) => endSessionHere(recordingIn(trx), { sessionId, clientId: ada.first.id, ...ending })),
+  ).toBe(true)
   expect(await left(ada)).toEqual(['secondOffline'])
   expect(await findSession(query(), ada.session.cookie)).toBeUndefined()
-  expect(await transaction((trx) => endSessionHere(trx, { sessionId, ...ending }))).toBe(false)
+  expect(await transaction((trx) => endSessionHere(recordingIn(trx), { sessionId, ...ending }))).toBe(false)
+  expect(await told(ada.userId)).toMatchObject([{ event: 'Session.Ended', data: null, sessionId, ...ending }])
 })
 
 test('a session that a person or an administrator ends takes offline access with it', async () => {
   const ada = await person()
-  await transaction((trx) => endSessionWhole(trx, { sessionId: ada.session.id, ...ending }))
+  await transaction((trx) => endSessionWhole(recordingIn(trx), { sessionId: ada.session.id, ...ending }))
   expect(await left(ada)).toEqual([])
 })
 
@@ -120,10 +133,16 @@ test('everything of a person ends, but for the session that is spared, and nothi
   const spared = signedIn(ada.userId)
   await insertSession(query(), spared)
   await transaction((trx) =>
-    endAllOfUser(trx, { userId: ada.userId, exceptSessionId: spared.id, ...ending, reason: 'password_changed' }),
+    endAllOfUser(recordingIn(trx), {
+      userId: ada.userId,
+      exceptSessionId: spared.id,
+      ...ending,
+      reason: 'password_changed',
+    }),
   )
   expect(await left(ada)).toEqual([])
   expect(await left(bob)).toHaveLength(4)
+  expect(await told(ada.userId)).toMatchObject([{ sessionId: ada.session.id, reason: 'password_changed' }])
   expect(await findSession(query(), spared.cookie)).toMatchObject({ id: spared.id })
   expect(await findSession(query(), ada.session.cookie)).toBeUndefined()
 })
@@ -210,7 +229,7 @@ test('authorizations that race with the end of their session leave none behind',
   await insertSession(query(), session)
   const racing = Array.from({ length: 30 }, (_, n) =>
     n === 15
-      ? transaction((trx) => endSessionWhole(trx, { sessionId: session.id, ...ending }))
+      ? transaction((trx) => endSessionWhole(recordingIn(trx), { sessionId: session.id, ...ending }))
       : authorize(session, apps[0]!, { isOffline: n % 2 === 0 }),
   )
   await Promise.all(racing)

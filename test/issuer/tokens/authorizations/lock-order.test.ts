@@ -5,6 +5,7 @@ import { silentLogger } from '../../../../platform/logger.ts'
 import { authorize, signIn } from '../../../support/authorizations.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
+import { recordingIn } from '../../../support/recording.ts'
 import { until } from '../../../support/until.ts'
 
 /** Everybody locks in one order: users, sessions, authorizations. Whoever does not could wait in a circle. */
@@ -39,7 +40,7 @@ test('an authorization that waits for its user holds no session that the other o
       )
       expect(waiting).toHaveLength(1)
     })
-    const ended = await endSessionHere(query, { sessionId, reason: 'user_suspended', endedBy: user.id })
+    const ended = await endSessionHere(recordingIn(query), { sessionId, reason: 'user_suspended', endedBy: user.id })
     return { ended, authorized }
   })
 

@@ -1,4 +1,4 @@
-import type { MessageContent } from '../../deliveries/messages/message.ts'
+import type { MessageContent } from '../../../deliveries/messages/message.ts'
 
 /** What is handed to a provider. */
 export interface Outgoing extends MessageContent {

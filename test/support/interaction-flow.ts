@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto'
+import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
+import { createCookies } from '../../issuer/base/cookies.ts'
+import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
+import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
+import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
+import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
+import { readIdentifier } from '../../issuer/interaction/identifier.ts'
+import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
+import { createInteractionOperations, type InteractionOperations } from '../../issuer/interaction/operations.ts'
+import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
+import type { Visitor } from '../../issuer/interaction/visitor.ts'
+import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
+import { createLogger, silentLogger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import { createCodeFlow } from './code-flow.ts'
+import { startTestIssuer } from './issuer.ts'
+import { localProviders } from './messages.ts'
+import { createMessageReader } from './notices.ts'
+
+/** A sign-in that was begun at the issuer with a browser, and goes on by operations. */
+export interface Flow {
+  id: string
+  visitor: Visitor & { browser: string }
+  request: Parameters<InteractionOperations['finish']['proceed']>[2]
+  /** As it stands. */
+  now(): Promise<Interaction>
+  proceed: (
+    decision?: Parameters<InteractionOperations['finish']['proceed']>[3],
+  ) => ReturnType<InteractionOperations['finish']['proceed']>
+}
+
+/** An issuer, and what can be done in its interactions, also where no page offers it. `close()` it. */
+export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => void } = {}) => {
+  const keyEncryptionKey = randomBytes(32)
+  const envelope = createEnvelope({ current: keyEncryptionKey })
+  const events = { wake }
+  const issuer = await startTestIssuer({
+    config: { keyEncryptionKey, webhookTargets: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true } },
+    events,
+  })
+  const { database, baseUrl } = issuer
+  const { query } = database
+  const hmac = await createHmacs(database, envelope)
+  const settings = await createSettings({ database, logger: silentLogger })
+  const audit = createTokenAudit({ database, logger: silentLogger })
+  const metrics = createMetrics()
+  const messages = createMessages({ query, envelope, hmac, config: localProviders, baseUrl, events })
+  const operations = await createInteractionOperations({
+    ...{ database, envelope, hmac, messages, audit, events, baseUrl },
+    cookies: createCookies({ secure: false }),
+    issuer: issuer.issuer,
+    sessionLimits: async () => settings.session(),
+    passwords: createPasswordHasher(),
+    notifyOwner: createNotifyOwner({
+      messages,
+      fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,
+      logger: createLogger({ name: 'test', level: 'error' }),
+    }),
+    policy: await createSignInPolicy({ logger: silentLogger, metrics }),
+    captcha: createCaptcha({ query, hmac, settings: captchaDefaults, logger: silentLogger, metrics }),
+    passwordRules: createPasswordRules({
+      experience: settings.experience,
+      breached: await openBreachedPasswords({}, { audit }),
+    }),
+    settings: settings.experience,
+    now: systemClock,
+  })
+  const mail = createMessageReader({ database, envelope })
+  const flow = createCodeFlow(issuer)
+
+  return {
+    ...{ issuer, operations, mail, flow, envelope },
+    /** Changes `/api/sign-in-exp`. */
+    async experience(patch: Record<string, unknown>) {
+      const { status, body } = await issuer.api('PATCH', '/sign-in-exp', patch)
+      if (status !== 200) throw new Error(JSON.stringify(body))
+      await settings.refreshed()
+    },
+    /** `cookies`: of a browser that was here before. */
+    async begin(
+      client: { id: string },
+      {
+        cookies = {},
+        userAgent = 'Mozilla/5.0 (Windows NT 10.0) Firefox/140.0',
+        parameters = {},
+        acceptLanguage,
+      }: {
+        cookies?: { session?: string; device?: string }
+        userAgent?: string
+        parameters?: Record<string, string>
+        acceptLanguage?: string
+      } = {},
+    ): Promise<Flow> {
+      const browser = flow.browser()
+      const page = await flow.ask(browser, client, parameters)
+      const id = /\/sign-in\/([0-9a-z]{21})/.exec(page.url)?.[1]
+      if (id === undefined) throw new Error(`no interaction: ${page.status} ${page.url}\n${page.text}`)
+      const origin = { ip: '203.0.113.9', userAgent }
+      const visitor = {
+        ...{ session: cookies.session, device: cookies.device, browser: browser.cookies.get('surrogate_browser')! },
+        ...{ origin, acceptLanguage, isEmbedded: false, signInContext: {} },
+      }
+      const path = `/sign-in/${id}`
+      const request = {
+        ...{ ...origin, method: 'POST', path, matchedRoute: '/sign-in/:id', params: { id }, status: 303 },
+      }
+      return {
+        ...{ id, visitor, request },
+        now: async () => (await findInteraction(query, id))!,
+        proceed: (decision) => operations.finish.proceed(id, visitor, request, decision),
+      }
+    },
+    async password(begun: Flow, identifier: string, password: string) {
+      const attempt = await operations.passwords.prove(
+        await begun.now(),
+        begun.visitor,
+        { identifier: readIdentifier(identifier)!, password, keep: false },
+        begun.request,
+      )
+      if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+    },
+    /** Proves a mail address by the code that comes there. */
+    async code(begun: Flow, email: string, purpose: 'reset' | 'register' | 'bind' | 'sign_in') {
+      const identifier = readIdentifier(email)!
+      const asked = { purpose, identifier, locale: 'en', tellsOwner: false }
+      const sent = await operations.codes.send(await begun.now(), begun.visitor, asked, begun.request)
+      if (sent.outcome !== 'sent') throw new Error(sent.outcome)
+      const code = /\b\d{6}\b/.exec((await mail.waiting(email)).at(-1)!.text)![0]
+      const answer = { proofId: sent.proofId, code }
+      const attempt = await operations.codes.verify(await begun.now(), begun.visitor, answer, begun.request)
+      if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+    },
+    /** What was recorded of an entity. */
+    async eventsOf(entityId: string) {
+      const rows = await issuer.sql<{ payload: Buffer }>(
+        'SELECT payload FROM outbox WHERE entity_id = $1 ORDER BY version',
+        [entityId],
+      )
+      return rows.map(({ payload }) => JSON.parse(payload.toString()))
+    },
+    /** A value of a cookie that finishing set. */
+    cookieOf: (proceeded: Awaited<ReturnType<Flow['proceed']>>, name: 'session' | 'device'): string => {
+      if (proceeded.kind !== 'redirect') throw new Error(proceeded.kind)
+      const line = proceeded.redirect.setCookies.find((cookie) => cookie.startsWith(`surrogate_${name}=`))
+      return line!.split(/[=;]/)[1]!
+    },
+    async close() {
+      await settings.close()
+      await audit.close()
+      await issuer.close()
+    },
+  }
+}
+
+export type InteractionFlow = Awaited<ReturnType<typeof startInteractionFlow>>
