@@ -64,7 +64,10 @@ export const totpUri = ({ issuer, account, secret }: { issuer: string; account: 
 /** An `<svg>` element: no script, no style, nothing that is loaded. */
 export const qrSvg = (text: string): string => renderSVG(text, { ecc: 'M', border: 4 })
 
-/** The same, for a screen that nothing soils: as lines of width 1: `path` draws the dark ones of `size` times `size` modules, each along its top. */
+/**
+ * The same, for a screen that nothing soils, as lines of width 1: `path` draws the dark ones of `size` times `size`
+ * modules, each along its top.
+ */
 export const qrPicture = (text: string): { size: number; path: string } => {
   const { size, data } = encode(text, { ecc: 'L', border: 4 })
   let path = 'M0 0'
