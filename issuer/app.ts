@@ -3,6 +3,7 @@ import type { Logger } from '../platform/logger.ts'
 import { OAuthError } from './base/errors/problems.ts'
 import { type Endpoint, requestIdHeader, sendError } from './protocol/answers.ts'
 import { type Cors, openPreflight, openToAll } from './protocol/cors.ts'
+import { resumedId } from './sign-in/experience/resume-endpoint.ts'
 import { newTokenId } from './tokens/access-token.ts'
 
 export interface IssuerEndpoints {
@@ -16,6 +17,10 @@ export interface IssuerEndpoints {
   signIn: Endpoint
   /** Files of the pages: all below `/assets/`. */
   assets: Endpoint
+  /** For pages of signing in that are not ours: `/api/experience` and all below it. */
+  experience: Endpoint
+  /** `/oidc/auth/<id>`: where those lead. */
+  resume: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -82,6 +87,8 @@ export const createIssuerApp = (
     if (methods) {
       const endpoint = methods.get(method) ?? refuseMethod(methods, logger)
       void endpoint(request, response, requestId)
+    } else if (method === 'GET' && resumedId(path) !== undefined) {
+      void endpoints.resume(request, response, requestId)
     } else if (path === '/oidc' || path.startsWith('/oidc/')) {
       sendError(
         response,
@@ -93,6 +100,8 @@ export const createIssuerApp = (
       void endpoints.signIn(request, response, requestId)
     } else if (path.startsWith('/assets/') && (method === 'GET' || method === 'HEAD')) {
       void endpoints.assets(request, response, requestId)
+    } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {
+      void endpoints.experience(request, response, requestId)
     } else {
       endpoints.management(request, response)
     }

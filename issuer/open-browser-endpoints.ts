@@ -70,6 +70,10 @@ export interface BrowserEndpoints {
   signIn: Endpoint
   /** Files of the pages. */
   assets: Endpoint
+  /** For pages of signing in that are not ours. */
+  experience: Endpoint
+  /** Where those lead. */
+  resume: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -89,12 +93,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
     settings: settings.experience,
     brandings,
+    signInPagesOf: async (clientId) =>
+      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
     localeOf,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
@@ -126,6 +132,8 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     }),
     signIn: signInEndpoint,
     assets: createAssetEndpoint({ query, brandings, logger }),
+    experience: experienceEndpoint,
+    resume: resumeEndpoint,
     ...createEndSessionEndpoints({
       database,
       events: dependencies.events,

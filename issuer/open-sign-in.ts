@@ -4,10 +4,15 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
 import type { Brandings, LocaleOf } from './pages/index.ts'
+import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
+import type { SignInPagesOf } from './sign-in/experience/origins.ts'
+import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
 import { createSignInEndpoint, type PageEndpoint } from './sign-in/sign-in-endpoint.ts'
 
 export interface SignInDependencies extends InteractionOperationsDependencies {
   visitorOf: VisitorOf
+  /** Pages of signing in that are not ours. Absent: there are none. */
+  signInPagesOf?: SignInPagesOf
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
   /** What operators put on pages. */
@@ -17,30 +22,31 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
   metrics: Metrics
 }
 
+export interface SignInEndpoints {
+  interactions: Interactions
+  signInEndpoint: PageEndpoint
+  /** `/api/experience/…` */
+  experienceEndpoint: PageEndpoint
+  /** `GET /oidc/auth/<id>` */
+  resumeEndpoint: PageEndpoint
+}
+
 /** Everything between an authorization request and its answer. */
-export const openSignIn = async (
-  dependencies: SignInDependencies,
-): Promise<{ interactions: Interactions; signInEndpoint: PageEndpoint }> => {
-  const {
-    database,
-    cookies,
-    hmac,
-    settings,
-    visitorOf,
-    brandings,
-    localeOf,
-    baseUrl,
-    interactionsPerAddress,
-    logger,
-    metrics,
-  } = dependencies
+export const openSignIn = async (dependencies: SignInDependencies): Promise<SignInEndpoints> => {
+  const { database, cookies, hmac, settings, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const { interactionsPerAddress } = dependencies
+  const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   return {
-    interactions: createInteractions({ database, cookies, interactionsPerAddress, settings }),
+    interactions: createInteractions({ database, cookies, interactionsPerAddress, settings, signInPagesOf }),
     signInEndpoint: createSignInEndpoint({
-      ...{ query, hmac, operations, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
+      ...{ query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics },
       unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
     }),
+    experienceEndpoint: createExperienceEndpoint({
+      ...{ query, operations, visitorOf, settings, signInPagesOf, baseUrl, logger, metrics },
+    }),
+    resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, baseUrl, logger }),
   }
 }

@@ -11,7 +11,7 @@ CREATE INDEX interactions_by_client ON interactions (client_id);
 CREATE INDEX interactions_by_user ON interactions (user_id) WHERE user_id IS NOT NULL;
 
 ALTER TABLE proofs
-  -- The HMAC of a code that was sent, or the challenge that a passkey signs; erased when it is verified.
+  -- The HMAC of a code that was sent; erased when it is verified.
   ADD COLUMN secret bytea,
   -- Answers that were held against it.
   ADD COLUMN tries smallint NOT NULL DEFAULT 0;

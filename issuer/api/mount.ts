@@ -13,6 +13,7 @@ import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
+import { type InputIssue, parseInput } from '../base/parse-input.ts'
 import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import {
   type Caller,
@@ -27,7 +28,6 @@ import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { createDocumentsRouter } from './documents-router.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
-import { type InputIssue, parseInput } from './parse-input.ts'
 
 export interface ManagementApiOptions extends AuthenticateOptions {
   /** Those for the Management API are served, others left out. */

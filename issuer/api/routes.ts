@@ -47,6 +47,7 @@ export type RouteDependencies = UserDependencies &
   IdTokenConfigDependencies &
   OneTimeTokenDependencies &
   LockoutDependencies &
+  ConnectorDependencies &
   AssetDependencies &
   SignInExperienceDependencies &
   ConnectorDependencies
@@ -77,6 +78,7 @@ const routers = [
   jitRoutes,
   oneTimeTokensRoutes,
   lockoutRoutes,
+  connectorsRoutes,
   assetsRoutes,
   signInExperienceRoutes,
   previewRoutes,

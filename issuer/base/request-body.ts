@@ -6,10 +6,10 @@ import { problem } from './errors/problems.ts'
 /**
  * The JSON of a request body; an absent body is `{}`. Read after authentication, so that strangers cannot make us read.
  * Throws 400 `guard.invalid_json` and `guard.invalid_input`, 413 `guard.body_too_large`, 415
- * `guard.unsupported_media_type`.
+ * `guard.unsupported_media_type`. `limit`: bytes, by default 1 MB.
  */
-export const readJson = async (request: IncomingMessage): Promise<unknown> => {
-  const bytes = await readBytes(request)
+export const readJson = async (request: IncomingMessage, { limit = bodyLimit } = {}): Promise<unknown> => {
+  const bytes = await readBytes(request, limit)
   if (bytes.length === 0) return {}
   if (!isJson(request.headers['content-type'])) {
     throw problem('guard.unsupported_media_type', { detail: 'Send application/json.' })
@@ -24,16 +24,16 @@ const bodyLimit = 1_048_576
 /** Nesting of a JSON body; deeper ones would only serve to exhaust a stack. */
 const maxDepth = 64
 
-const readBytes = async (request: IncomingMessage): Promise<Buffer> => {
+const readBytes = async (request: IncomingMessage, limit: number): Promise<Buffer> => {
   // The connection is closed after the answer: what is left of the body is not worth reading.
   const tooLarge = () => problem('guard.body_too_large', { headers: { Connection: 'close' } })
   const { 'content-encoding': encoding = 'identity', 'content-length': length = '0' } = request.headers
   if (encoding !== 'identity') {
     throw problem('guard.unsupported_media_type', { detail: 'Send the body without content encoding.' })
   }
-  if (Number(length) > bodyLimit) throw tooLarge()
+  if (Number(length) > limit) throw tooLarge()
   try {
-    return await readWhole(request.iterator({ destroyOnReturn: false }), bodyLimit, tooLarge)
+    return await readWhole(request.iterator({ destroyOnReturn: false }), limit, tooLarge)
   } catch (error) {
     if (error instanceof AppError) throw error
     throw problem('guard.invalid_input', { detail: 'The body ended before it was complete.', cause: error })

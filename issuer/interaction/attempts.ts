@@ -23,7 +23,11 @@ import type { Visitor } from './visitor.ts'
 export type AttemptOutcome =
   | { outcome: 'verified'; proofId: string }
   /** What was shown proves nothing. Why is told to nobody. */
-  | { outcome: 'invalid_credentials' }
+  | {
+      outcome: 'invalid_credentials'
+      /** It was the last one that is allowed. */
+      isLast?: boolean
+    }
   | { outcome: 'locked'; minutes: number }
   /** From this address. */
   | { outcome: 'too_many_requests' }
@@ -147,8 +151,9 @@ export const createAttempts = ({ database, events, hmac, audit, captchas }: Atte
       const tellsWho = identifies({ kind, purpose: 'sign_in' })
       if (!verified) {
         if (tellsWho) await captchas.failed(attempt.entered.value)
-        if (ofAccount === policy.attempts) await lock(attempt)
-        return refuse({ outcome: 'invalid_credentials' })
+        const isLast = ofAccount === policy.attempts
+        if (isLast) await lock(attempt)
+        return refuse({ outcome: 'invalid_credentials', ...(isLast && { isLast }) })
       }
       const proofId = await succeedAttempt(query, keys, { ...verified, interactionId: interaction.id, kind })
       if (proofId !== undefined) {

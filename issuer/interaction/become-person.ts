@@ -7,8 +7,8 @@ import type { Recording } from '../base/recording.ts'
 import { joinByEmail } from '../directory/organizations/jit/join.ts'
 import { createPerson, type Taken } from '../directory/people/create-person.ts'
 import { readPhone } from '../directory/users/phone.ts'
-import type { UserProfile } from '../directory/users/user.ts'
 import type { Bindings } from './bindings.ts'
+import type { Staged } from './interaction-state.ts'
 import type { Interaction } from './interaction-store.ts'
 import { changePerson, isAddressTaken, skipMfa } from './person-change-store.ts'
 import { type SecondFactor, secondFactorNames, secondFactors } from './person-facts.ts'
@@ -99,15 +99,10 @@ export const createBecomePerson =
     }
   }
 
-const profileOf = (profile: Record<string, unknown> | undefined) => {
-  if (profile === undefined) return {}
-  const { name, avatar, customData, ...rest } = profile
-  return {
-    name: name as string | undefined,
-    avatar: avatar as string | undefined,
-    customData: customData as Record<string, unknown> | undefined,
-    profile: rest as UserProfile,
-  }
+const profileOf = (staged: Staged['profile']) => {
+  if (staged === undefined) return {}
+  const { name, avatar, ...profile } = staged
+  return { name, avatar, profile }
 }
 
 const takenFields: Readonly<Record<Taken, TakenField>> = {

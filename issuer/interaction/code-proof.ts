@@ -10,9 +10,9 @@ import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { CaptchaGate } from './captcha-gate.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
-import type { Interaction } from './interaction-store.ts'
+import { endInteraction, type Interaction } from './interaction-store.ts'
 import { type Person, personAddress } from './person-store.ts'
-import { beginProof, findPendingProof, findWaiting, takeTry } from './proof-store.ts'
+import { beginProof, findFate, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
 import type { ProofPurpose } from './proofs.ts'
 import { allows, codeKindOf, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
@@ -24,9 +24,12 @@ export type CodeSent =
   /** `captcha_required`: the test for machines comes first. `over`: the interaction has finished or expired. */
   | { outcome: Refusal | 'captcha_required' | 'over' }
 
+/** Why a code did not do; for whoever has the interaction. */
+export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong_code' | 'wrong_address'
+
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`: the person's own address is taken, by its type. */
+  /** `mfa`, `captcha`: the person's own address is taken, by its type, whatever else is named. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -36,19 +39,35 @@ export interface CodeRequest {
 export interface CodeProofs {
   /** Sends a code; the one before is void. */
   send(interaction: Interaction, visitor: Visitor, asked: CodeRequest, request: EventRequest): Promise<CodeSent>
-  /** One attempt. `identifier`, where it is given, must be the one that the code was sent to. */
+  /**
+   * One attempt. `identifier`, where it is given, must be the one that the code was sent to. Locked second factors end
+   * the interaction.
+   */
   verify(
     interaction: Interaction,
     visitor: Visitor,
     answer: { proofId: string; code: string; identifier?: Identifier | undefined; keep?: boolean | undefined },
     request: EventRequest,
-  ): Promise<AttemptOutcome>
+  ): Promise<AttemptOutcome & { refusal?: CodeRefusal | undefined }>
   /** The code that waits to be entered: where it was sent. */
-  waiting(
-    interaction: Interaction,
-    type: 'email' | 'phone',
-    purpose: CodePurpose,
-  ): Promise<{ proofId: string; address: string } | undefined>
+  waiting(interaction: Interaction, type: AddressType, purpose: CodePurpose): Promise<WaitingCode | undefined>
+  /** Ends what waits, or was proven of nobody, for another address; but for one. */
+  withdraw(interaction: Interaction, purpose: CodePurpose, exceptProofId?: string): Promise<void>
+  /** Where codes can be sent to at all. */
+  channels(): Promise<AddressType[]>
+}
+
+export type AddressType = 'email' | 'phone'
+
+export interface WaitingCode {
+  proofId: string
+  type: AddressType
+  /** In its canonical form; a phone number's digits. */
+  address: string
+  /** Seconds since it was sent. */
+  age: number
+  /** It is not the first one to this address. */
+  isAnother: boolean
 }
 
 export interface CodeProofDependencies {
@@ -73,6 +92,7 @@ const messageTypes: Readonly<
   reset: 'ForgotPassword',
   bind: 'BindNewIdentifier',
   mfa: 'MfaVerification',
+  captcha: 'MfaVerification',
 }
 
 /** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
@@ -82,7 +102,11 @@ const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
   register: undefined,
   bind: 'here',
   mfa: 'here',
+  captcha: 'here',
 }
+
+const addressTypes = ['email', 'phone'] as const
+const channelOf = { email: 'email', phone: 'sms' } as const
 
 const newCode = () => String(randomInt(1_000_000)).padStart(6, '0')
 
@@ -108,6 +132,7 @@ export const createCodeProofs = ({
         return person ? 'tell_owner' : 'send'
       case 'bind':
       case 'mfa':
+      case 'captcha':
         return 'send'
       case 'sign_in':
         return person || allows(settings(), 'Register') ? 'send' : 'nobody'
@@ -116,13 +141,23 @@ export const createCodeProofs = ({
     }
   }
 
+  const whyNot = async (interactionId: string, proofId: string): Promise<CodeRefusal> => {
+    const fate = await findFate(query, interactionId, proofId)
+    if (!fate) return 'not_found'
+    if (fate.isVerified) return 'used'
+    if (fate.tries > settings().verificationCodePolicy.maxRetryAttempts) return 'exceeded'
+    return fate.isExpired ? 'expired' : 'not_found'
+  }
+
+  const ownAddress = async ({ person }: Interaction, type: Identifier['type']): Promise<Identifier | undefined> => {
+    if (!person || type === 'username') return undefined
+    const own = await personAddress(query, person.id, type)
+    return own === undefined ? undefined : readIdentifier(own)
+  }
+
   return {
     async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
-      const own =
-        'canonical' in asked
-          ? undefined
-          : interaction.person && (await personAddress(query, interaction.person.id, asked.type))
-      const identifier = 'canonical' in asked ? asked : own === undefined ? undefined : readIdentifier(own)
+      const identifier = 'canonical' in asked && purpose !== 'mfa' ? asked : await ownAddress(interaction, asked.type)
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
@@ -131,7 +166,7 @@ export const createCodeProofs = ({
       const isFirst = !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
-        channel: type === 'email' ? ('email' as const) : ('sms' as const),
+        channel: channelOf[type],
         to: canonical,
         ip: visitor.origin.ip,
         ...(isDeviceKnown && visitor.device !== undefined && { knownDevice: visitor.device }),
@@ -170,11 +205,13 @@ export const createCodeProofs = ({
 
     async verify(interaction, visitor, { proofId, code, identifier, keep }, request) {
       const pending = await findWaiting(query, interaction.id, proofId)
-      if (!pending) return { outcome: 'invalid_credentials' }
+      // Something else that waits, such as a passkey's challenge, has no address.
+      if (!pending?.data.identifier)
+        return { outcome: 'invalid_credentials', refusal: await whyNot(interaction.id, proofId) }
       const { kind, purpose } = pending
-      const address = pending.data.identifier!
+      const address = pending.data.identifier
       const known = readIdentifier(address.type === 'phone' ? `+${address.value}` : address.value)
-      if (!known) return { outcome: 'invalid_credentials' }
+      if (!known) return { outcome: 'invalid_credentials', refusal: 'not_found' }
       const { person, account } = await accountKey(known, visitor)
       const isSecond = purpose === 'mfa'
       const counted = isSecond
@@ -182,7 +219,8 @@ export const createCodeProofs = ({
         : purpose === 'reset'
           ? keys.recovery(person?.id ?? known.canonical)
           : account
-      return attempts.attempt(
+      let refusal: CodeRefusal | undefined
+      const attempt = await attempts.attempt(
         {
           interaction,
           visitor,
@@ -202,9 +240,18 @@ export const createCodeProofs = ({
             most: settings().verificationCodePolicy.maxRetryAttempts,
           })
           const given = digestOf(proofId, code.replace(/\s/g, ''))
-          if (!taken?.secret || !timingSafeEqual(taken.secret, given)) return undefined
-          if (identifier && (identifier.type !== address.type || identifier.canonical !== address.value))
+          if (!taken?.secret) {
+            refusal = await whyNot(interaction.id, proofId)
             return undefined
+          }
+          if (identifier && (identifier.type !== address.type || identifier.canonical !== address.value)) {
+            refusal = 'wrong_address'
+            return undefined
+          }
+          if (!timingSafeEqual(taken.secret, given)) {
+            refusal = 'wrong_code'
+            return undefined
+          }
           return {
             userId: (owners[purpose] === 'named' ? person?.id : owners[purpose] && interaction.person?.id) ?? null,
             purpose,
@@ -214,12 +261,25 @@ export const createCodeProofs = ({
           }
         },
       )
+      if (isSecond && attempt.outcome === 'locked') await endInteraction(query, interaction.id)
+      return { ...attempt, refusal }
     },
 
     async waiting(interaction, type, purpose) {
       const pending = await findPendingProof(query, interaction.id, codeKindOf(type), purpose)
       const address = pending?.data.identifier?.value
-      return pending && address !== undefined ? { proofId: pending.id, address } : undefined
+      if (!pending || address === undefined) return undefined
+      return { proofId: pending.id, type, address, age: pending.age, isAnother: pending.isAnother }
+    },
+
+    withdraw: (interaction, purpose, except) =>
+      withdrawProofs(query, {
+        ...{ interactionId: interaction.id, kinds: addressTypes.map(codeKindOf), purpose, except },
+      }),
+
+    async channels() {
+      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(query, channelOf[type])))
+      return addressTypes.filter((_, index) => isAvailable[index])
     },
   }
 }

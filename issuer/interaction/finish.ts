@@ -12,12 +12,14 @@ import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
 import type { Consent } from '../tokens/consents/consent.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
+import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type Became, type BecomePerson, recordingOf, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
 import { deviceLabel } from './device-label.ts'
 import { grantCode } from './grant-code.ts'
+import { readIdentifier } from './identifier.ts'
 import type { InteractionState } from './interaction-state.ts'
 import {
   beginEvent,
@@ -30,7 +32,7 @@ import {
 import { newPerson, type Situation } from './next-step.ts'
 import type { Notices } from './notices.ts'
 import { holdPerson, keepDevice, notePersonSignsIn } from './person-store.ts'
-import { authenticating, identifies } from './proofs.ts'
+import { authenticating, authenticationBy, identifies, type Proof, type ProofKindName } from './proofs.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
 import { establishSession, type SessionLimits } from './sign-in-session.ts'
 import type { StandingOf } from './standing.ts'
@@ -114,6 +116,9 @@ export const createFinish = (dependencies: FinishDependencies): Finish => {
   }
 }
 
+/** Who it is, not merely that an address is theirs. */
+const isOfSomebody = (proof: Proof): boolean => identifies(proof) && proof.userId !== null
+
 type FinishingVisitor = Visitor & { browser: string }
 type Finished = Proceeded & { hasEvent: boolean }
 
@@ -148,7 +153,7 @@ const finishWithin = async (finishing: Finishing): Promise<Finished> => {
   if (interaction.event === 'ForgotPassword' && next.step === 'done') return resetPassword(finishing, interaction)
 
   // Refusing what an application asks for does not undo the sign-in; a sign-in that was broken off is none.
-  const isProven = interaction.event === 'Register' || situation.proofs.some(identifies)
+  const isProven = interaction.event === 'Register' || situation.proofs.some(isOfSomebody)
   const isRefusal = next.step === 'denied' && next.reasons.includes('consent')
   const isSigningIn = isProven && (next.step === 'done' || (isRefusal && interaction.event === 'SignIn'))
   const signedIn = isSigningIn ? await signIn(finishing, interaction, situation) : undefined
@@ -210,7 +215,8 @@ const signIn = async (
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
   // Held before anything of it changes. Somebody new has no row to hold.
   const before = known === undefined ? undefined : await notePersonSignsIn(trx, known, mark)
-  if (known !== undefined && !before) return undefined
+  if (known !== undefined && !(before && authenticating(proofs).every((proof) => isStillOf(before, proof))))
+    return undefined
   const recording = recordingOf(trx, interaction, request)
   const became = await becomePerson(trx, { interaction, proofs, userId: known, recording })
   const { userId } = became
@@ -220,7 +226,8 @@ const signIn = async (
     current,
     event: interaction.event,
     userId,
-    proofs: authenticating(proofs),
+    proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
+    authentication: authenticationOf(interaction, proofs),
     keep: state.keep === true,
     limits: shortened(limits, decision?.session),
     visitor,
@@ -253,6 +260,27 @@ const signIn = async (
   }
 }
 
+/** Who registers has proven no more than what the account begins with. */
+const authenticationOf = ({ event, staged: { password } }: Interaction, proofs: readonly Proof[]) => {
+  if (event !== 'Register') return authenticationBy(authenticating(proofs))
+  const registered = [...proofs.filter(({ purpose }) => purpose === 'register'), ...(password ? [byPassword] : [])]
+  const amr = registered.flatMap((proof) => authenticationBy([proof]).amr)
+  return { amr: [...new Set(amr)], acr: acrs[0] }
+}
+
+const byPassword = { kind: 'password' } as const
+
+const addressProofs: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
+
+/** An address says who somebody is only as long as it is theirs: one that was taken from them opens nothing. */
+const isStillOf = (user: UserRow, { kind, data: { identifier } }: Proof): boolean => {
+  if (!identifier || !addressProofs.includes(kind)) return true
+  if (identifier.type === 'email') {
+    return user.primary_email?.normalize('NFKC').toLowerCase() === identifier.value.toLowerCase()
+  }
+  return readIdentifier(`+${identifier.value}`)?.spellings.includes(user.primary_phone ?? '') === true
+}
+
 /** The rules may end a session earlier than the settings. */
 const shortened = (
   { ttl, idleTtl }: SessionLimits,
@@ -265,11 +293,12 @@ const resetPassword = async (finishing: Finishing, interaction: Interaction): Pr
   const { person, staged } = interaction
   if (!person || !staged.password) throw overtaken
   const held = await holdPerson(trx, person.id)
-  if (!held) {
+  if (!held || !interaction.proofs.every((proof) => isStillOf(held, proof))) {
     await beginEvent(trx, { id, event: 'SignIn', isAnew: true })
     return { kind: 'page', hasEvent: false }
   }
   await beginEvent(trx, { id, event: 'SignIn', isAnew: false })
+  await keepDecision(trx, id, { notice: 'password_changed' })
   const recording = recordingOf(trx, interaction, request)
   await changePassword(
     {

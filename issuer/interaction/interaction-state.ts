@@ -1,4 +1,9 @@
 import { z } from 'zod'
+import { userProfile } from '../directory/users/user.ts'
+import { proofKindNames } from './proofs.ts'
+
+export const interactionNotices = ['password_changed', 'username_taken', 'email_taken', 'phone_taken'] as const
+export type InteractionNotice = (typeof interactionNotices)[number]
 
 /** What the person decided so far; each decision names what it was about, and counts for nothing else. */
 export const interactionState = z.object({
@@ -12,8 +17,14 @@ export const interactionState = z.object({
   terms: z.boolean().optional(),
   /** A second factor, where that is the person's choice, is not wanted now. */
   skipsMfa: z.boolean().optional(),
+  /** The second factor that the person wants to use, or to add, where there are several; null: to choose again. */
+  factor: z.enum(proofKindNames).nullable().optional(),
+  /** Whom the Experience API was told that it is about; `newPerson` for somebody new. */
+  identified: z.string().optional(),
   /** A captcha was solved. */
   captcha: z.boolean().optional(),
+  /** What the next page tells: of a reset that succeeded, or of what somebody else has. */
+  notice: z.enum(interactionNotices).optional(),
 })
 export type InteractionState = z.output<typeof interactionState>
 
@@ -21,11 +32,19 @@ export type InteractionState = z.output<typeof interactionState>
 export const interactionEvents = ['SignIn', 'Register', 'ForgotPassword'] as const
 export type InteractionEventName = (typeof interactionEvents)[number]
 
+/** What people may say of themselves. Everything else is left out. */
+export const stagedProfile = z.object({
+  name: z.string().optional(),
+  avatar: z.string().optional(),
+  ...userProfile.shape,
+})
+
 /** What becomes of the person when the interaction finishes, beside the factors and addresses that proofs bind. */
 export const staged = z.object({
   username: z.string().optional(),
   password: z.object({ digest: z.string(), algorithm: z.literal('Argon2id') }).optional(),
-  /** Columns of the user. */
-  profile: z.record(z.string(), z.unknown()).optional(),
+  /** By which the Experience API names the user name and password of somebody new. */
+  identityId: z.string().optional(),
+  profile: stagedProfile.optional(),
 })
 export type Staged = z.output<typeof staged>

@@ -58,11 +58,11 @@ const insert = statement(
      SELECT count(*) AS total FROM (
        SELECT FROM interactions WHERE address = $4 AND finished_at IS NULL AND expires_at > now() LIMIT $7) AS waiting),
    made AS (
-     INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
+     INSERT INTO interactions (id, browser, address, client_id, request, event, expires_at)
      SELECT $1, CASE WHEN $2::bytea IS NULL THEN $3
          WHEN EXISTS (SELECT FROM interactions WHERE browser = $2 AND expires_at > now()) THEN $2
          WHEN EXISTS (SELECT FROM pushed_requests WHERE browser = $2 AND expires_at > now()) THEN $2 ELSE $3 END,
-       $4, $5, $6::jsonb, now() + ${life}
+       $4, $5, $6::jsonb, $10, now() + ${life}
      FROM open WHERE $7 = 0 OR open.total < $7
      RETURNING browser = $3 AS is_new),
    log AS (${logged('made', ['$8', '$9'])})
@@ -72,6 +72,8 @@ const insert = statement(
 export interface NewInteraction {
   id: string
   request: AuthorizationRequest
+  /** What it begins with. */
+  event: InteractionEventName
   /** Digests of the cookie that the browser has, if any, and of the one that it gets if that is not known. */
   browser: { known: Buffer | undefined; fresh: Buffer }
   /** See `addressKey`. */
@@ -84,7 +86,7 @@ export interface NewInteraction {
 /** Undefined when the address has too many. Else whether the browser gets the fresh cookie. */
 export const insertInteraction = async (
   query: Query,
-  { id, request, browser, address, limit, audit }: NewInteraction,
+  { id, request, event, browser, address, limit, audit }: NewInteraction,
 ): Promise<{ isNewBrowser: boolean } | undefined> => {
   const values = [
     id,
@@ -96,6 +98,7 @@ export const insertInteraction = async (
     limit,
     newId(),
     JSON.stringify(logPayload(audit)),
+    event,
   ]
   return (await query<{ isNewBrowser: boolean }>(insert, values))[0]
 }
@@ -162,6 +165,21 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
   }
 }
 
+const newest = statement(
+  'interaction-newest',
+  `SELECT id FROM interactions
+   WHERE browser = $1 AND ($2::text IS NULL OR client_id = $2)
+     AND CASE WHEN finished_at IS NULL THEN expires_at > now() ELSE finished_at > now() - ${redirectLife} END
+   ORDER BY created_at DESC, id DESC LIMIT 1`,
+)
+
+/** The newest of a browser that somebody can still do something with; `clientId`: of this application alone. */
+export const findNewestInteraction = async (
+  query: Query,
+  browser: Buffer,
+  clientId: string | undefined,
+): Promise<string | undefined> => (await query<{ id: string }>(newest, [browser, clientId ?? null]))[0]?.id
+
 // Whoever deletes the client or the person locks that first, and this row after it: so does this.
 const lock = statement(
   'interaction-lock',
@@ -188,6 +206,7 @@ const begin = statement(
   `WITH begun AS (
      UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
        state = CASE WHEN $3 THEN state - 'skipsMfa' - 'terms' - 'consent' - 'captcha' ELSE state END
+         - 'notice' - 'identified'
      WHERE id = $1 AND ${isOpen} RETURNING id)
    UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,
 )
@@ -205,12 +224,43 @@ export const beginEvent = async (
 
 const stage = statement(
   'interaction-stage',
-  `UPDATE interactions SET staged = staged || $2::jsonb WHERE id = $1 AND ${isOpen} RETURNING id`,
+  `UPDATE interactions SET staged = staged || $2::jsonb
+   WHERE id = $1 AND event = $3 AND user_id IS NOT DISTINCT FROM $4 AND ${isOpen} RETURNING id`,
 )
 
-/** Keeps what the person is to become, beside what is kept already. False when the interaction is over. */
-export const keepStaged = async (transaction: Transaction, id: string, added: Staged): Promise<boolean> =>
-  (await queryOf(transaction)(stage, [id, JSON.stringify(added)])).length > 0
+/**
+ * Keeps what the person is to become, beside what is kept already. False when the interaction is over, or is for
+ * something or somebody else by now.
+ */
+export const keepStaged = async (
+  transaction: Transaction,
+  { id, event, person }: Pick<Interaction, 'id' | 'event' | 'person'>,
+  added: Staged,
+): Promise<boolean> =>
+  (await queryOf(transaction)(stage, [id, JSON.stringify(added), event, person?.id ?? null])).length > 0
+
+const release = statement(
+  'interaction-release',
+  `WITH kept AS (
+     UPDATE interactions SET staged = staged - $2::text[], state = state || $3::jsonb
+     WHERE id = $1 AND ${isOpen} RETURNING id)
+   UPDATE proofs SET consumed_at = now()
+   WHERE interaction_id = (SELECT id FROM kept) AND consumed_at IS NULL AND purpose IN ('register', 'bind')
+     AND (data->'identifier'->>'type' = ANY ($2::text[]) OR kind = ANY ($2::text[]))`,
+)
+
+/**
+ * Forgets what the person was to get, because somebody else has it: it is asked for again. `fields` are kinds of
+ * identifiers and of factors.
+ */
+export const releaseStaged = async (
+  transaction: Transaction,
+  id: string,
+  fields: readonly string[],
+  decision: InteractionState,
+): Promise<void> => {
+  await queryOf(transaction)(release, [id, fields, JSON.stringify(decision)])
+}
 
 const end = statement('interaction-end', `UPDATE interactions SET expires_at = now() WHERE id = $1 AND ${isOpen}`)
 

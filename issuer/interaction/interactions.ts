@@ -9,15 +9,16 @@ import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
+import type { InteractionEventName } from './interaction-state.ts'
 import { insertInteraction } from './interaction-store.ts'
-import { nextStep, type RefusalWithoutPages, refusalWithoutPages } from './next-step.ts'
-import type { SignInSettings } from './settings.ts'
+import { nextStep, type RefusalWithoutPages, refusalWithoutPages, type StepName } from './next-step.ts'
+import { allows, recoveryFactors, type SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
 import type { Visitor } from './visitor.ts'
 
 export type Begun =
   | { kind: 'authorized'; code: string; setCookies: string[] }
-  /** `location` is relative: `/sign-in/<id>`. */
+  /** `location` is relative, `/sign-in/<id>`, where the pages are ours. */
   | { kind: 'page'; location: string; setCookies: string[] }
   | ({ kind: 'refused'; setCookies: string[] } & RefusalWithoutPages)
 
@@ -32,6 +33,8 @@ export interface InteractionDependencies {
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
   settings: () => SignInSettings
+  /** Where an application's pages of signing in are, if they are not ours. */
+  signInPagesOf(clientId: string): Promise<string | null>
 }
 
 /** What an interaction knows before anybody has said anything. */
@@ -44,7 +47,37 @@ const untouched = {
   state: {},
 } as const
 
+/** Of first pages that existing SDKs ask for; all others sign in. */
+const eventByScreen: ReadonlyMap<string, InteractionEventName> = new Map([
+  ['register', 'Register'],
+  ['identifier:register', 'Register'],
+  ['reset_password', 'ForgotPassword'],
+])
+
+/** What a request begins with, as far as the settings let people. */
+const firstEvent = (
+  { firstScreen = '', prompts }: AuthorizationRequest,
+  settings: SignInSettings,
+): InteractionEventName => {
+  if (!allows(settings, 'SignIn')) return 'Register'
+  const wanted = prompts.includes('create') ? 'Register' : eventByScreen.get(firstScreen)
+  if (wanted === 'ForgotPassword') return recoveryFactors(settings).length > 0 ? wanted : 'SignIn'
+  return wanted !== undefined && allows(settings, wanted) ? wanted : 'SignIn'
+}
+
 export const interactionPath = (id: string): string => `/sign-in/${id}`
+
+/** Steps that are ours to ask, whoever has the pages of signing in. */
+const ownSteps: ReadonlySet<StepName> = new Set(['select_account', 'consent', 'denied', 'blocked', 'done'])
+
+/** Pages that are not ours are told what they are about, in the words of existing ones. */
+const foreignPage = (page: string, id: string, { clientId, firstScreen }: AuthorizationRequest): string => {
+  const url = new URL(page)
+  url.searchParams.set('interaction', id)
+  url.searchParams.set('app_id', clientId)
+  if (firstScreen !== undefined) url.searchParams.set('first_screen', firstScreen)
+  return url.href
+}
 
 /**
  * Whoever has a session and lacks nothing goes back at once, and leaves no row behind. Otherwise an interaction waits
@@ -55,11 +88,13 @@ export const createInteractions = ({
   cookies,
   interactionsPerAddress,
   settings,
+  signInPagesOf,
 }: InteractionDependencies): Interactions => {
   const beginPages = async (
     request: AuthorizationRequest,
     client: AuthorizationClient,
     { browser, origin }: Visitor,
+    due: StepName,
   ): Promise<Pick<Extract<Begun, { kind: 'page' }>, 'location' | 'setCookies'>> => {
     const id = newId()
     const fresh = randomToken()
@@ -67,6 +102,7 @@ export const createInteractions = ({
     const made = await insertInteraction(query, {
       id,
       request,
+      event: firstEvent(request, settings()),
       browser: {
         known: browser === undefined ? undefined : tokenDigest('browser', browser),
         fresh: tokenDigest('browser', fresh),
@@ -86,7 +122,9 @@ export const createInteractions = ({
         headers: { 'Retry-After': '60' },
       })
     }
-    return { location: interactionPath(id), setCookies: made.isNewBrowser ? [cookies.set('browser', fresh)] : [] }
+    const page = ownSteps.has(due) ? null : await signInPagesOf(client.id)
+    const location = page === null ? interactionPath(id) : foreignPage(page, id, request)
+    return { location, setCookies: made.isNewBrowser ? [cookies.set('browser', fresh)] : [] }
   }
 
   const beginWith = async (
@@ -111,7 +149,7 @@ export const createInteractions = ({
       const { error = refusal.error, description = refusal.description } = options
       return { kind: 'refused', error, description, setCookies }
     }
-    const page = await beginPages(request, client, visitor)
+    const page = await beginPages(request, client, visitor, step)
     return { kind: 'page', location: page.location, setCookies: [...setCookies, ...page.setCookies] }
   }
 

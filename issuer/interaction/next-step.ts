@@ -134,15 +134,19 @@ export const nextStep = (situation: Situation): Step => {
 
 type Ask = (situation: Situation) => Step | undefined
 
-const isProven = ({ proofs }: Situation): boolean => proofs.some(identifies)
+// An address that is nobody's may have been proven: that is a beginning of an account, and no sign-in.
+const isProven = ({ proofs }: Situation): boolean => proofs.some((proof) => identifies(proof) && proof.userId !== null)
 
 const isProvenBy = ({ proofs }: Situation, kind: ProofKindName): boolean =>
   proofs.some((proof) => identifies(proof) && proof.kind === kind)
 
 const signIn: Ask = (situation) => {
-  if (isProven(situation)) return undefined
+  const isAllowed = allows(situation.settings, 'SignIn')
+  if (isProven(situation)) return isAllowed ? undefined : step('blocked', ['out_of_reach'])
   const reasons = reasonsToSignIn(situation)
-  return reasons.length > 0 ? step('sign_in', reasons, { proofs: firstFactors(situation.settings) }) : undefined
+  if (reasons.length === 0) return undefined
+  if (!isAllowed) return step('blocked', [...reasons, 'out_of_reach'])
+  return step('sign_in', reasons, { proofs: firstFactors(situation.settings) })
 }
 
 const selectAccount: Ask = (situation) =>
@@ -164,15 +168,21 @@ const rules: Ask = ({ decision }) =>
     ? step('blocked', ['denied_by_rules'], decision.reason === undefined ? {} : { description: decision.reason })
     : undefined
 
-const captcha: Ask = ({ decision, state }) =>
-  decision?.require.includes('captcha') && state.captcha !== true ? step('captcha', ['captcha']) : undefined
+const captcha: Ask = ({ decision, state, proofs }) => {
+  if (!decision?.require.includes('captcha') || state.captcha === true) return undefined
+  // For browsers without scripts: whoever reads a mailbox is no program of many.
+  return proofs.some(({ kind }) => kind === 'email_code') ? undefined : step('captcha', ['captcha'])
+}
 
 const [, multiFactor, strongest] = acrs
 
-/** The class that the rules insist on. The shipped ones do what the settings say. */
-const demandedAcr = ({ decision }: Situation): Acr | undefined => {
-  if (decision?.require.includes('phr')) return strongest
-  return decision?.require.includes('mfa') ? multiFactor : undefined
+/**
+ * The classes that the rules insist on. The shipped ones do what the settings say. Who has no passkey yet, and has to
+ * add one, shows the second factor that there is before: a password alone must not add another.
+ */
+const demandedAcrs = ({ decision }: Situation): Acr[] => {
+  if (decision?.require.includes('phr')) return [strongest, multiFactor]
+  return decision?.require.includes('mfa') ? [multiFactor] : []
 }
 
 const mfa: Ask = (situation) => {
@@ -185,7 +195,7 @@ const mfa: Ask = (situation) => {
   const leadingTo = (wanted: Acr) => usable.filter((kind) => isAtLeast(reachableAcr([...proven, kind]), wanted))
   const acr = reachableAcr(proven)
   const wishes: [Acr | undefined, Reason][] = [
-    [demandedAcr(situation), 'required'],
+    ...demandedAcrs(situation).map((wanted): [Acr, Reason] => [wanted, 'required']),
     [weakestAcr(request.acrValues), 'acr'],
   ]
   // The strongest first: one proof may do for all. What the person cannot reach here is a matter of `enrol`.
@@ -306,7 +316,8 @@ const stepsOf: Readonly<Record<InteractionEventName, readonly Ask[]>> = {
     terms,
     consent,
   ],
-  Register: [register, rules, captcha, enrol, terms, consent],
+  // Somebody new is never whom the client expects.
+  Register: [expectedPerson, register, rules, captcha, enrol, terms, consent],
   // It leads to a new password, and to nothing else: whoever has set one signs in with it.
   ForgotPassword: [captcha, reset, newPassword],
 }

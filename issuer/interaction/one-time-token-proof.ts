@@ -30,6 +30,8 @@ export const createOneTimeTokenProofs = ({
   lockout: () => LockoutPolicy
 }): OneTimeTokenProofs => ({
   async prove(interaction, visitor, { identifier, token }, request) {
+    // It would be used up for nothing.
+    if (interaction.event === 'ForgotPassword') return { outcome: 'invalid_credentials' }
     const { person, account } = await accountKey(identifier, visitor)
     const entered = { type: identifier.type, value: identifier.canonical }
     const isNew = interaction.event === 'Register'

@@ -21,6 +21,8 @@ import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
+import type { Interaction } from './interaction-store.ts'
+import type { Step } from './next-step.ts'
 import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
@@ -29,6 +31,7 @@ import { createSecondFactorProofs, type SecondFactorProofs } from './second-fact
 import type { SignInPolicy } from './sign-in-policy.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createStandingOf, type StandingOf } from './standing.ts'
+import type { Visitor } from './visitor.ts'
 
 /** Everything that can be done in an interaction: pages and the Experience API call the same. */
 export interface InteractionOperations {
@@ -43,6 +46,8 @@ export interface InteractionOperations {
   staging: Staging
   captchas: CaptchaGate
   finish: Finish
+  /** Notes for the operator why somebody does not get on; the page tells less. */
+  noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
 }
 
 export interface InteractionOperationsDependencies
@@ -102,9 +107,24 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     enrolment: createEnrolment({ query, envelope, now }),
-    staging: createStaging({ database, passwords, passwordRules, settings }),
+    staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,
     finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices }),
+    noteBlocked: ({ id, event, client, person }, { origin }, { reasons, options }, requestId) =>
+      audit.record({
+        key: `Interaction.${event}.Blocked`,
+        result: 'Error',
+        applicationId: client.id,
+        userId: person?.id,
+        payload: {
+          interactionId: id,
+          requestId,
+          ip: origin.ip,
+          userAgent: origin.userAgent,
+          reasons,
+          reason: options.description,
+        },
+      }),
   }
 }
 

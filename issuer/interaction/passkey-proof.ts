@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
@@ -29,7 +28,8 @@ import { openFactor, pendingPasskey, sealFactor, toPendingCredential } from './b
 import { lockoutDefaults } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
-import { beginProof, findWaiting, keepProof, takeTry } from './proof-store.ts'
+import { beginProof, keepProof, takeTry } from './proof-store.ts'
+import type { ProofPurpose } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
 export type PasskeyPurpose = 'sign_in' | 'mfa'
@@ -85,28 +85,27 @@ export const createPasskeyProofs = ({
   relyingParty: RelyingParty
 }): PasskeyProofs => {
   const keys = lockoutKeys(hmac)
+  /** Made of the id of its proof, which is random and used once: the database holds no challenge. */
+  const challengeOf = (proofId: string) => hmac('verification-codes', 'challenge', proofId).toString('base64url')
 
   /** A challenge is used up by the first answer, whatever it is. */
-  const takeChallenge = async (interaction: Interaction, proofId: string) => {
-    const waiting = await findWaiting(query, interaction.id, proofId)
-    if (waiting?.kind !== 'passkey') return undefined
+  const takeChallenge = async (interaction: Interaction, proofId: string, purposes: readonly ProofPurpose[]) => {
     const taken = await takeTry(query, {
       id: proofId,
       interactionId: interaction.id,
       kinds: ['passkey'],
-      purposes: [waiting.purpose],
+      purposes,
       most: 1,
     })
-    return taken?.secret ? { ...taken, challenge: taken.secret.toString('base64url') } : undefined
+    return taken && { ...taken, challenge: challengeOf(proofId) }
   }
 
   return {
     async authentication(interaction, purpose, visitor, identifier) {
-      const challenge = randomBytes(32)
       const proofId = await beginProof(query, {
         interactionId: interaction.id,
         userId: purpose === 'mfa' ? (interaction.person?.id ?? null) : null,
-        ...{ kind: 'passkey', purpose, data: {}, secret: challenge, seconds: challengeSeconds },
+        ...{ kind: 'passkey', purpose, data: {}, secret: null, seconds: challengeSeconds },
       })
       if (proofId === undefined) return undefined
       const person =
@@ -114,11 +113,11 @@ export const createPasskeyProofs = ({
       const held = person ? await listCredentials(query, person.id) : []
       const isOfNobody = identifier !== undefined && held.length === 0
       const allowed = isOfNobody ? plausibleCredentials(hmac, identifier.canonical) : held
-      return { proofId, options: authenticationOptions(relyingParty, challenge.toString('base64url'), allowed) }
+      return { proofId, options: authenticationOptions(relyingParty, challengeOf(proofId), allowed) }
     },
 
     async prove(interaction, visitor, { proofId, credential, keep }, request) {
-      const challenge = await takeChallenge(interaction, proofId)
+      const challenge = await takeChallenge(interaction, proofId, ['sign_in', 'mfa'])
       const passkey = challenge && (await findPasskey(query, presentedCredentialId(credential)))
       const purpose = challenge?.purpose === 'mfa' ? 'mfa' : 'sign_in'
       const person = passkey ? { id: passkey.userId } : undefined
@@ -150,24 +149,23 @@ export const createPasskeyProofs = ({
 
     async registration(interaction, { name, displayName }) {
       const { person } = interaction
-      const challenge = randomBytes(32)
       const handle = (person && (await findUserHandle(query, person.id))) ?? newUserHandle()
       const id = newId()
       const proofId = await beginProof(query, {
         ...{ id, interactionId: interaction.id, userId: person?.id ?? null },
-        ...{ kind: 'passkey', purpose: 'bind', secret: challenge, seconds: challengeSeconds },
+        ...{ kind: 'passkey', purpose: 'bind', secret: null, seconds: challengeSeconds },
         data: { factor: sealFactor(envelope, id, { userHandle: handle.toString('base64url') }) },
       })
       if (proofId === undefined) return undefined
       const existing = person ? await listCredentials(query, person.id) : []
       const owner = { handle, name, displayName }
-      const options = registrationOptions(relyingParty, challenge.toString('base64url'), owner, existing)
+      const options = registrationOptions(relyingParty, challengeOf(proofId), owner, existing)
       return { proofId, options }
     },
 
     async bind(interaction, visitor, { proofId, credential }) {
-      const challenge = await takeChallenge(interaction, proofId)
-      if (challenge?.purpose !== 'bind') return false
+      const challenge = await takeChallenge(interaction, proofId, ['bind'])
+      if (!challenge) return false
       const { verified } = verifyRegistration(credential, { challenge: challenge.challenge, relyingParty })
       if (!verified) return false
       const { userHandle } = openFactor(envelope, pendingPasskey, challenge)

@@ -23,19 +23,21 @@ export interface PersonFacts {
   mfaOrganizations: readonly string[]
 }
 
+type HeldFacts = Pick<PersonFacts, 'passkeys' | 'hasTotp' | 'hasPhone' | 'hasEmail' | 'backupCodes'>
+
 interface SecondFactorRow {
   /** The kind of proof. */
   proof: ProofKindName
-  isHeld(person: PersonFacts): boolean
+  isHeld(person: HeldFacts): boolean
 }
 
 /** Second factors by the names of the settings; the better first. */
 export const secondFactors = {
-  WebAuthn: { proof: 'passkey', isHeld: ({ passkeys }: PersonFacts) => passkeys > 0 },
-  Totp: { proof: 'totp', isHeld: ({ hasTotp }: PersonFacts) => hasTotp },
-  PhoneVerificationCode: { proof: 'phone_code', isHeld: ({ hasPhone }: PersonFacts) => hasPhone },
-  EmailVerificationCode: { proof: 'email_code', isHeld: ({ hasEmail }: PersonFacts) => hasEmail },
-  BackupCode: { proof: 'backup_code', isHeld: ({ backupCodes }: PersonFacts) => backupCodes > 0 },
+  WebAuthn: { proof: 'passkey', isHeld: ({ passkeys }: HeldFacts) => passkeys > 0 },
+  Totp: { proof: 'totp', isHeld: ({ hasTotp }: HeldFacts) => hasTotp },
+  PhoneVerificationCode: { proof: 'phone_code', isHeld: ({ hasPhone }: HeldFacts) => hasPhone },
+  EmailVerificationCode: { proof: 'email_code', isHeld: ({ hasEmail }: HeldFacts) => hasEmail },
+  BackupCode: { proof: 'backup_code', isHeld: ({ backupCodes }: HeldFacts) => backupCodes > 0 },
 } as const satisfies Record<MfaFactor, SecondFactorRow>
 
 export type SecondFactor = MfaFactor

@@ -2,27 +2,45 @@ import { type Query, queryOf, statement, type Transaction } from '../../platform
 import { newId } from '../../platform/ids.ts'
 import type { InteractionState } from './interaction-state.ts'
 import { isOpen } from './interaction-store.ts'
-import { type Proof, type ProofData, type ProofKindName, type ProofPurpose, proofData } from './proofs.ts'
+import { type Proof, type ProofData, type ProofKindName, type ProofPurpose, proofData, purposesOf } from './proofs.ts'
 
 /** A proof that was not used by then is asked for again: `auth_time` tells when it was used. */
 const proofLife = `interval '10 minutes'`
 
-// One proof of each kind counts for a purpose, and all are of one person: those of somebody else end here. A deletion
+/** An SQL condition: whether a proof for this purpose means anything in the interaction now. */
+const isWanted = (purpose: string): string => {
+  const list = (event: keyof typeof purposesOf) => purposesOf[event].map((name) => `'${name}'`).join(', ')
+  return `CASE event WHEN 'Register' THEN ${purpose} IN (${list('Register')})
+         WHEN 'ForgotPassword' THEN ${purpose} IN (${list('ForgotPassword')}) ELSE ${purpose} IN (${list('SignIn')}) END`
+}
+
+/** An SQL condition: what adds to a person is of whom the interaction is about; it never says who that is. */
+const isOf = (owner: string, purpose: string, userId: string): string =>
+  `(${purpose} NOT IN ('mfa', 'bind') OR ${owner} IS NOT DISTINCT FROM ${userId})`
+
+// One proof says who somebody is, and one of each kind counts for another purpose; all are of one person: those of
+// somebody else end here, and so does
+// what somebody else was to become: the next at this browser must not get a password of theirs. A deletion
 // of the person that is under way is waited for; then nothing is kept. One that waited for an answer keeps its id.
 export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
    interaction AS (
-     UPDATE interactions SET user_id = $2, state = (state - 'busyUntil') || $3::jsonb
-     WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person)) RETURNING id),
+     UPDATE interactions SET user_id = $2,
+       staged = CASE WHEN user_id IS DISTINCT FROM $2 THEN '{}' ELSE staged END,
+       state = (CASE WHEN user_id IS DISTINCT FROM $2 THEN state - 'skipsMfa' - 'terms' ELSE state END - 'busyUntil')
+         || $3::jsonb
+     WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person))
+       AND ${isWanted('$7')} AND ${isOf('user_id', '$7', '$2')} RETURNING id),
    void AS (
      UPDATE proofs SET consumed_at = now()
      WHERE interaction_id = (SELECT id FROM interaction) AND consumed_at IS NULL AND id <> $4
-       AND ((kind = $5 AND purpose = $7) OR user_id IS DISTINCT FROM $2)),
+       AND ((purpose = $7 AND (kind = $5 OR $7 = 'sign_in')) OR user_id IS DISTINCT FROM $2)),
    proof AS (
      INSERT INTO proofs AS p (id, interaction_id, user_id, kind, purpose, data, verified_at, expires_at)
      SELECT $4, id, $2, $5, $7, $6::jsonb, now(), now() + ${proofLife} FROM interaction
      ON CONFLICT (id) DO UPDATE SET user_id = $2, data = p.data || excluded.data, secret = NULL, verified_at = now(),
        expires_at = excluded.expires_at
-     WHERE p.interaction_id = $1 AND p.verified_at IS NULL AND p.consumed_at IS NULL
+     WHERE p.interaction_id = $1 AND p.kind = $5 AND p.purpose = $7 AND ${isOf('p.user_id', '$7', '$2')}
+       AND p.verified_at IS NULL AND p.consumed_at IS NULL
      RETURNING p.id)${more}`
 
 export interface NewProof {
@@ -62,7 +80,9 @@ export interface PendingProof extends Omit<Proof, 'userId'> {
 
 const begin = statement(
   'proof-begin',
-  `WITH interaction AS (SELECT id FROM interactions WHERE id = $2 AND ${isOpen}),
+  `WITH interaction AS (
+     SELECT id FROM interactions
+     WHERE id = $2 AND ${isOpen} AND ${isWanted('$5')} AND ${isOf('user_id', '$5', '$3')}),
    void AS (
      UPDATE proofs SET consumed_at = now()
      WHERE interaction_id = (SELECT id FROM interaction) AND kind = $4 AND purpose = $5 AND verified_at IS NULL
@@ -73,7 +93,7 @@ const begin = statement(
 
 /**
  * Begins a proof; one that waits for the same ends. `seconds`: how long it may be answered. Undefined when the
- * interaction is over.
+ * interaction is over, or is for something or somebody else by now.
  */
 export const beginProof = async (
   transaction: Transaction,
@@ -94,9 +114,10 @@ export const beginProof = async (
   return (await queryOf(transaction)(begin, values)).length > 0 ? id : undefined
 }
 
+// A challenge that is answered twice at once is good for the first answer, which is still being looked at.
 const take = statement(
   'proof-take-try',
-  `UPDATE proofs SET tries = tries + 1, consumed_at = CASE WHEN tries + 1 > $5 THEN now() END
+  `UPDATE proofs SET tries = least(tries + 1, 100), consumed_at = CASE WHEN tries + 1 > $5 AND kind <> 'passkey' THEN now() END
    WHERE id = $1 AND interaction_id = $2 AND kind = ANY ($3::text[]) AND purpose = ANY ($4::text[])
      AND verified_at IS NULL AND consumed_at IS NULL AND expires_at > now()
    RETURNING id, kind, purpose, user_id AS "userId", data, secret, tries`,
@@ -128,10 +149,19 @@ export const takeTry = async (
 
 const findPending = statement(
   'proof-find-pending',
-  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries FROM proofs
+  `SELECT id, kind, purpose, user_id AS "userId", data, secret, tries,
+     extract(epoch FROM now() - created_at)::float8 AS age,
+     EXISTS (
+       SELECT FROM proofs before
+       WHERE before.interaction_id = $1 AND before.kind = $2 AND before.purpose = $3 AND before.id <> p.id
+         AND before.data->'identifier' = p.data->'identifier') AS "isAnother"
+   FROM proofs p
    WHERE interaction_id = $1 AND kind = $2 AND purpose = $3 AND verified_at IS NULL AND consumed_at IS NULL
      AND expires_at > now() ORDER BY created_at DESC LIMIT 1`,
 )
+
+/** `age`: seconds since it was begun. `isAnother`: it is not the first one about the same thing. */
+export type WaitingProof = PendingProof & { age: number; isAnother: boolean }
 
 /** The one of a kind that waits for its answer, without using up a try. */
 export const findPendingProof = async (
@@ -139,9 +169,29 @@ export const findPendingProof = async (
   interactionId: string,
   kind: ProofKindName,
   purpose: ProofPurpose,
-): Promise<PendingProof | undefined> => {
-  const [row] = await query<PendingRow>(findPending, [interactionId, kind, purpose])
+): Promise<WaitingProof | undefined> => {
+  const [row] = await query<PendingRow & Pick<WaitingProof, 'age' | 'isAnother'>>(findPending, [
+    interactionId,
+    kind,
+    purpose,
+  ])
   return row && { ...row, data: proofData.parse(row.data) }
+}
+
+const withdraw = statement(
+  'proof-withdraw',
+  `UPDATE proofs SET consumed_at = now()
+   WHERE interaction_id = $1 AND kind = ANY ($2::text[]) AND purpose = $3 AND consumed_at IS NULL AND id <> $4
+     AND (verified_at IS NULL OR (purpose = 'sign_in' AND user_id IS NULL))`,
+)
+
+/** Ends those of these kinds that wait, and what shows who it is but names nobody; but for `except`. */
+export const withdrawProofs = async (
+  query: Query,
+  asked: { interactionId: string; kinds: readonly ProofKindName[]; purpose: ProofPurpose; except?: string | undefined },
+): Promise<void> => {
+  const { interactionId, kinds, purpose, except = '' } = asked
+  await query(withdraw, [interactionId, kinds, purpose, except])
 }
 
 const findById = statement(
@@ -159,3 +209,17 @@ export const findWaiting = async (
   const [row] = await query<PendingRow>(findById, [interactionId, id])
   return row && { ...row, data: proofData.parse(row.data) }
 }
+
+const fate = statement(
+  'proof-find-fate',
+  `SELECT verified_at IS NOT NULL AS "isVerified", expires_at <= now() AS "isExpired", tries FROM proofs
+   WHERE id = $2 AND interaction_id = $1 AND kind IN ('email_code', 'phone_code')`,
+)
+
+/** What became of a code that was sent; undefined when it belongs elsewhere. */
+export const findFate = async (
+  query: Query,
+  interactionId: string,
+  id: string,
+): Promise<{ isVerified: boolean; isExpired: boolean; tries: number } | undefined> =>
+  (await query<{ isVerified: boolean; isExpired: boolean; tries: number }>(fate, [interactionId, id]))[0]

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Acr, acrs } from '../tokens/sessions/session.ts'
+import type { InteractionEventName } from './interaction-state.ts'
 
 /** What a person can prove, as rows. A kind says what it adds to `amr` (RFC 8176) and what sort of factor it is. */
 interface ProofKind {
@@ -36,10 +37,20 @@ export const proofKindNames = Object.keys(proofKinds) as [ProofKindName, ...Proo
 /**
  * What a proof is good for; for anything else it is none. `sign_in`: who it is, when signing in · `mfa`: a second
  * factor · `register`: an address of somebody new · `reset`: who it is, to set another password · `bind`: an address or
- * a factor that the person gets.
+ * a factor that the person gets · `captcha`: a code that takes the place of the test for machines.
  */
-export const proofPurposes = ['sign_in', 'mfa', 'register', 'reset', 'bind'] as const
+export const proofPurposes = ['sign_in', 'mfa', 'register', 'reset', 'bind', 'captcha'] as const
 export type ProofPurpose = (typeof proofPurposes)[number]
+
+/**
+ * What proofs are good for while an interaction is for this. Who registers does not prove to be somebody meanwhile:
+ * nobody would ask that one for a second factor.
+ */
+export const purposesOf: Readonly<Record<InteractionEventName, readonly ProofPurpose[]>> = {
+  SignIn: ['sign_in', 'mfa', 'bind', 'captcha'],
+  Register: ['register', 'bind', 'captcha'],
+  ForgotPassword: ['reset', 'captcha'],
+}
 
 /** Verified, not used yet. */
 export interface Proof {
@@ -66,9 +77,14 @@ const kindOf = ({ kind }: Pick<Proof, 'kind'>): ProofKind => proofKinds[kind]
 export const identifies = (proof: Pick<Proof, 'kind' | 'purpose'>): boolean =>
   proof.purpose === 'sign_in' && kindOf(proof).identifies
 
-/** The proofs of who somebody is; what they bind or register proves nothing. */
-export const authenticating = <P extends Pick<Proof, 'purpose'>>(proofs: readonly P[]): P[] =>
-  proofs.filter(({ purpose }) => purpose === 'sign_in' || purpose === 'mfa')
+/**
+ * The proof of who somebody is, and the second factors; what they bind or register proves nothing. Two first factors do
+ * not make a second one: whoever reads the mail of an account could set a password, and would have both.
+ */
+export const authenticating = <P extends Pick<Proof, 'kind' | 'purpose'>>(proofs: readonly P[]): P[] => {
+  const first = proofs.find(identifies)
+  return proofs.filter((proof) => proof === first || proof.purpose === 'mfa')
+}
 
 /** How somebody with these proofs is authenticated. At least one. */
 export const authenticationBy = (proofs: readonly Pick<Proof, 'kind'>[]): { amr: string[]; acr: Acr } => {

@@ -1,6 +1,7 @@
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { isPasswordExpired as isExpired } from '../directory/users/password-expiration.ts'
 import type { InteractionEventName } from './interaction-state.ts'
+import { secondFactors } from './person-facts.ts'
 import type { StoredPersonFacts } from './person-facts-store.ts'
 import type { IdentifierType, Proof, ProofKindName } from './proofs.ts'
 import type { ProfileField } from './required-profile.ts'
@@ -17,6 +18,8 @@ export type SignInSettings = Pick<
   | 'forgotPasswordMethods'
   | 'agreeToTermsPolicy'
   | 'termsOfUseUrl'
+  | 'passwordPolicy'
+  | 'verificationCodePolicy'
 >
 
 /** Whether people may begin this at all. */
@@ -28,6 +31,8 @@ const codeKinds = { email: 'email_code', phone: 'phone_code' } as const satisfie
 >
 export const codeKindOf = (type: 'email' | 'phone'): ProofKindName => codeKinds[type]
 
+const isAddressProof = (kind: ProofKindName): boolean => Object.values<ProofKindName>(codeKinds).includes(kind)
+
 /** What somebody can prove first to sign in. One-time tokens need no setting: whoever runs the issuer made them. */
 export const firstFactors = ({ signIn: { methods }, passkeySignIn }: SignInSettings): ProofKindName[] => [
   ...(methods.some(({ password }) => password) ? (['password'] as const) : []),
@@ -37,8 +42,12 @@ export const firstFactors = ({ signIn: { methods }, passkeySignIn }: SignInSetti
   ...(passkeySignIn.enabled ? (['passkey'] as const) : []),
 ]
 
-/** Whether a proof of who somebody is counts under these settings. */
+/** Whether a proof counts under these settings. */
 export const isEnabled = (settings: SignInSettings, { kind, purpose, data }: Proof): boolean => {
+  if (purpose === 'reset') return recoveryFactors(settings).includes(kind)
+  if (purpose === 'mfa' || (purpose === 'bind' && !isAddressProof(kind))) {
+    return settings.mfa.factors.some((name) => secondFactors[name].proof === kind)
+  }
   if (purpose !== 'sign_in' || kind === 'one_time_token') return true
   if (kind === 'passkey') return settings.passkeySignIn.enabled
   const method = settings.signIn.methods.find(({ identifier }) => identifier === data.identifier?.type)

@@ -10,7 +10,7 @@ import {
   touchSession,
 } from '../tokens/sessions/session-store.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import { authenticationBy, type Proof, proofKinds } from './proofs.ts'
+import { type Proof, proofKinds } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
 /** In seconds. */
@@ -51,6 +51,7 @@ export const establishSession = async (
     event,
     userId,
     proofs,
+    authentication,
     keep,
     limits,
     visitor,
@@ -59,6 +60,7 @@ export const establishSession = async (
     event: InteractionEventName
     userId: string
     proofs: readonly Proof[]
+    authentication: Pick<Session, 'amr' | 'acr'>
     keep: boolean
     limits: SessionLimits
     visitor: Visitor
@@ -70,7 +72,7 @@ export const establishSession = async (
     cookie,
     userId,
     isPersistent: keep,
-    ...authenticationBy(proofs),
+    ...authentication,
     interaction: {
       interactionEvent: event,
       userId,

@@ -6,7 +6,7 @@ import type { Interaction } from './interaction-store.ts'
 import { nextStep, type Situation, type Step, whoIsIt } from './next-step.ts'
 import type { PersonFacts } from './person-facts.ts'
 import { holdPerson } from './person-store.ts'
-import { identifies, type Proof } from './proofs.ts'
+import { identifies, type Proof, purposesOf } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 import { isEnabled, isPasswordExpired, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
@@ -41,7 +41,9 @@ export const createStandingOf =
   async (query, interaction, visitor, { hold = false } = {}) => {
     const { event, client, request, state, staged } = interaction
     const settings = settingsOf()
-    const proofs = interaction.proofs.filter((proof) => isEnabled(settings, proof))
+    const proofs = interaction.proofs.filter(
+      (proof) => purposesOf[event].includes(proof.purpose) && isEnabled(settings, proof),
+    )
     const session = visitor.session === undefined ? undefined : await findSession(query, visitor.session)
     const person = personOf(interaction, proofs, settings, now())
     const userId = whoIsIt({ event, session, proofs })

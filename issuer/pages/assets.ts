@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { sha256 } from '../../platform/secret.ts'
 import { captchaScript } from './captcha-script.ts'
+import { passkeyScript } from './passkey-script.ts'
 import { styles } from './styles.ts'
 
 /** A file of the pages. Its address has the digest of its content, so it never changes. */
@@ -22,15 +23,17 @@ const mark =
 
 export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
+export const script = asset('passkeys', 'js', 'text/javascript; charset=utf-8', passkeyScript)
 
-const script = asset('captcha', 'js', 'text/javascript; charset=utf-8', captchaScript)
 /** With its digest as elements name it (Subresource Integrity). */
-export const captchaAsset: Asset & { integrity: string } = {
-  ...script,
-  integrity: `sha256-${createHash('sha256').update(script.content).digest('base64')}`,
+const withIntegrity = (name: string, text: string): Asset & { integrity: string } => {
+  const made = asset(name, 'js', 'text/javascript; charset=utf-8', text)
+  return { ...made, integrity: `sha256-${createHash('sha256').update(made.content).digest('base64')}` }
 }
 
-const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset].map((one) => [one.path, one]))
+export const captchaAsset = withIntegrity('captcha', captchaScript)
+
+const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset, script].map((one) => [one.path, one]))
 
 /** By the path of a request, without its query. */
 export const findAsset = (path: string): Asset | undefined => assets.get(path)

@@ -33,6 +33,8 @@ const problems = {
   application_unavailable: ['applicationUnavailable', 'applicationUnavailableText'],
   access_denied: ['accessDenied', 'accessDeniedText'],
   user_suspended: ['userSuspended', 'userSuspendedText'],
+  /** Of second factors: the interaction has ended. */
+  factor_locked: ['factorLocked', 'factorLockedText'],
   server_error: ['serverError', 'serverErrorText'],
   temporarily_unavailable: ['unavailable', 'unavailableText'],
 } as const satisfies Record<string, readonly [heading: MessageKey, text: MessageKey]>

@@ -7,7 +7,18 @@ import { directions, type Locale } from './locale.ts'
 import { sayIn } from './say.ts'
 
 /** Of those that operators may add a text to. */
-export type PageName = 'sign_in' | 'select_account' | 'consent' | 'error' | 'logout' | 'signed_out' | 'finished'
+export type PageName =
+  | 'sign_in'
+  | 'mfa'
+  | 'enrol'
+  | 'terms'
+  | 'captcha'
+  | 'select_account'
+  | 'consent'
+  | 'error'
+  | 'logout'
+  | 'signed_out'
+  | 'finished'
 
 /** A whole page. `sendPage` sends it. */
 export interface Page {

@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Branding } from './branding.ts'
 import type { Page } from './page.ts'
 
-// Passkeys are asked for by our own pages; nothing else that a browser can do is.
+// Passkeys are asked for and made by our own pages; nothing else that a browser can do is.
 const permissionsPolicy = [
   'publickey-credentials-get=(self)',
+  'publickey-credentials-create=(self)',
   ...[
     'accelerometer',
     'autoplay',
@@ -27,7 +28,6 @@ const permissionsPolicy = [
     'otp-credentials',
     'payment',
     'picture-in-picture',
-    'publickey-credentials-create',
     'screen-wake-lock',
     'serial',
     'storage-access',

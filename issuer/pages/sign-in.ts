@@ -1,9 +1,13 @@
+import { type IdentifierName, identifierLabel, identifierMissing } from './address-words.ts'
 import type { PageClient } from './client.ts'
 import { foreignName } from './foreign-text.ts'
+import { errorSummary, field, formOf, lockedText, notice, type Problem, tooManyRequestsText } from './form.ts'
 import { type Html, html } from './html.ts'
 import type { Locale } from './locale.ts'
+import type { MessageKey } from './messages/translation.ts'
 import { type Page, page } from './page.ts'
-import { durationIn, type Say, sayIn } from './say.ts'
+import { passkeyForm, passkeyScriptSource } from './passkey-form.ts'
+import { type Say, sayIn } from './say.ts'
 
 export type SignInError =
   | 'invalid_credentials'
@@ -12,6 +16,12 @@ export type SignInError =
   | 'password_missing'
   | 'too_long'
   | 'too_many_requests'
+  | SendError
+  | 'code_over'
+  | 'passkey_failed'
+
+/** Why no code was sent. */
+export type SendError = 'address_missing' | 'code_limited' | 'code_unavailable'
 
 export interface SignInPage {
   locale: Locale
@@ -29,17 +39,26 @@ export interface SignInPage {
   /** Only this person may go on: their identifier. */
   account?: string | undefined
   canCancel: boolean
+  /** By what people are known here. Default: all. */
+  identifiers?: readonly IdentifierName[] | undefined
+  /** Default true. */
+  byPassword?: boolean | undefined
+  /** The addresses that a code can be sent to. Default: none. */
+  byCode?: readonly IdentifierName[] | undefined
+  canRegister?: boolean | undefined
+  canReset?: boolean | undefined
+  /** A password was set just now. */
+  isPasswordChanged?: boolean | undefined
+  passkey?: { proofId: string; options: unknown; hasButton: boolean; isAutofill: boolean } | undefined
 }
 
 /** Identifier and password on one page, so that password managers find both. */
 export const signInPage = (options: SignInPage): Page => {
-  const { locale, client, action, csrf, keep, error, reasons, account, canCancel } = options
+  const { locale, client, error, reasons, account, passkey, byPassword = true, byCode = [] } = options
   const say = sayIn(locale)
-  const identifier = account ?? options.identifier ?? ''
-  const problem = error && problems[error](say, locale, options.minutes)
-  const messageOf = (field: Field) => (problem?.field === field ? problem.message : undefined)
+  const problem = error && problems[error](say, locale, options)
+  const wrong = problem ? [problem] : []
   const isReturning = account !== undefined || reasons !== undefined
-  const isNamed = identifier !== ''
   return page({
     locale,
     name: 'sign_in',
@@ -47,35 +66,72 @@ export const signInPage = (options: SignInPage): Page => {
     title: say('signIn'),
     form: 'leaving',
     isError: problem !== undefined,
+    ...(passkey && { scriptSource: passkeyScriptSource }),
     body: html`
 <h1>${say(isReturning ? 'reauthenticate' : 'signIn')}</h1>
 <p class="lead">${introduction(say, client, reasons)}</p>
-${problem && errorSummary(say, problem)}
-<form method="post" action="${action}" novalidate>
-<input type="hidden" name="csrf" value="${csrf}">
-${field({
-  id: 'identifier',
-  label: say(account === undefined ? 'identifier' : 'account'),
-  message: messageOf('identifier'),
-  input: (described) => html`<input id="identifier" name="identifier" type="text" value="${identifier}" dir="auto"
+${problem ? errorSummary(say, wrong) : notice(options.isPasswordChanged ? say('passwordChanged') : undefined)}
+${
+  (byPassword || byCode.length > 0) &&
+  formOf(options, [
+    fields(say, options, wrong),
+    html`
+<p class="actions">
+${byPassword && html`<button name="choice" value="sign_in">${say('signIn')}</button>`}
+${byCode.length > 0 && html`<button${byPassword && html` class="quiet"`} name="choice" value="code">${say('sendCode')}</button>`}
+</p>`,
+  ])
+}
+${
+  passkey &&
+  passkeyForm({
+    ...options,
+    ...passkey,
+    kind: 'get',
+    label: passkey.hasButton ? say('signInWithPasskey') : undefined,
+    failed: say('passkeyFailed'),
+    isQuiet: byPassword || byCode.length > 0,
+  })
+}
+${otherWays(say, options)}`,
+  })
+}
+
+const fields = (say: Say, options: SignInPage, wrong: readonly Problem[]): Html => {
+  const { account, keep, identifiers = [], byPassword = true } = options
+  const identifier = account ?? options.identifier ?? ''
+  const isFine = wrong.length === 0
+  return html`${field({
+    id: 'identifier',
+    label: say(account === undefined ? identifierLabel(identifiers) : 'account'),
+    problems: wrong,
+    input: (described) => html`<input id="identifier" name="identifier" type="text" value="${identifier}" dir="auto"
  autocomplete="username webauthn" autocapitalize="none" autocorrect="off" spellcheck="false"${described}${
    account === undefined ? undefined : html` readonly`
- }${problem === undefined && !isNamed && html` autofocus`}>`,
-})}
-${field({
-  id: 'password',
-  label: say('password'),
-  message: messageOf('password'),
-  input: (described) => html`<input id="password" name="password" type="password"
- autocomplete="current-password"${described}${problem === undefined && isNamed && html` autofocus`}>`,
-})}
-<label class="choice"><input type="checkbox" name="keep" value="yes"${keep && html` checked`}><span>${say('keep')}</span></label>
-<p class="actions">
-<button name="choice" value="sign_in">${say('signIn')}</button>
-${canCancel && html`<button class="quiet" name="choice" value="cancel">${say('cancel')}</button>`}
-</p>
-</form>`,
+ }${isFine && identifier === '' && html` autofocus`}>`,
+  })}
+${
+  byPassword &&
+  field({
+    id: 'password',
+    label: say('password'),
+    problems: wrong,
+    input: (described) => html`<input id="password" name="password" type="password"
+ autocomplete="current-password"${described}${isFine && identifier !== '' && html` autofocus`}>`,
   })
+}
+<label class="choice"><input type="checkbox" name="keep" value="yes"${keep && html` checked`}><span>${say('keep')}</span></label>`
+}
+
+/** A form of their own, behind all others: Enter signs in. */
+const otherWays = (say: Say, options: SignInPage): Html | undefined => {
+  const { canRegister, canReset, canCancel } = options
+  const ways = [
+    canReset && html`<button class="link" name="choice" value="reset">${say('forgotPassword')}</button>`,
+    canRegister && html`<button class="link" name="choice" value="register">${say('createAccount')}</button>`,
+    canCancel && html`<button class="link" name="choice" value="cancel">${say('cancel')}</button>`,
+  ].filter((way) => way !== false && way !== undefined)
+  return ways.length > 0 ? formOf(options, html`<p class="ways">${ways}</p>`) : undefined
 }
 
 const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons']): Html => {
@@ -86,47 +142,28 @@ const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons'
   return say('signInTo', { application })
 }
 
-type Field = 'identifier' | 'password'
-interface Problem {
-  message: Html
-  /** Where it can be put right, when that is one place. */
-  field?: Field
-}
+type Told = (say: Say, locale: Locale, options: SignInPage) => Problem
 
-const problems: Readonly<Record<SignInError, (say: Say, locale: Locale, minutes: number | undefined) => Problem>> = {
-  invalid_credentials: (say) => ({ message: say('invalidCredentials'), field: 'password' }),
-  identifier_missing: (say) => ({ message: say('identifierMissing'), field: 'identifier' }),
-  password_missing: (say) => ({ message: say('passwordMissing'), field: 'password' }),
+const at =
+  (key: MessageKey & ('passwordMissing' | 'invalidCredentials'), name: string): Told =>
+  (say) => ({ message: say(key), field: name })
+
+const problems: Readonly<Record<SignInError, Told>> = {
+  invalid_credentials: at('invalidCredentials', 'password'),
+  identifier_missing: (say, _locale, { identifiers = [] }) => ({
+    message: say(identifierMissing(identifiers)),
+    field: 'identifier',
+  }),
+  password_missing: at('passwordMissing', 'password'),
+  address_missing: (say, _locale, { byCode = [] }) => ({
+    message: say(identifierMissing(byCode)),
+    field: 'identifier',
+  }),
   too_long: (say) => ({ message: say('tooLong') }),
-  locked: (say, locale, minutes) => ({
-    message: minutes === undefined ? say('lockedForNow') : say('locked', { duration: durationIn(locale, minutes) }),
-  }),
-  too_many_requests: (say, locale, minutes) => ({
-    message:
-      minutes === undefined
-        ? say('tooManyRequestsForNow')
-        : say('tooManyRequests', { duration: durationIn(locale, minutes) }),
-  }),
-}
-
-/** It has the focus, so that it is read first; a link leads to the field. */
-const errorSummary = (
-  say: Say,
-  { message, field }: Problem,
-): Html => html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem">
-<h2 id="problem">${say('problemHeading')}</h2>
-<p>${field === undefined ? message : html`<a href="#${field}">${message}</a>`}</p>
-</div>`
-
-const field = (options: {
-  id: Field
-  label: Html
-  message: Html | undefined
-  input: (attributes: Html | undefined) => Html
-}): Html => {
-  const { id, label, message, input } = options
-  const attributes = message && html` aria-invalid="true" aria-describedby="${id}-error"`
-  return html`<div class="field"><label for="${id}">${label}</label>
-${message && html`<p class="message" id="${id}-error">${message}</p>`}
-${input(attributes)}</div>`
+  locked: (say, locale, { minutes }) => ({ message: lockedText(say, locale, minutes) }),
+  too_many_requests: (say, locale, { minutes }) => ({ message: tooManyRequestsText(say, locale, minutes) }),
+  code_limited: (say) => ({ message: say('codeLimited') }),
+  code_unavailable: (say) => ({ message: say('codeUnavailable') }),
+  code_over: (say) => ({ message: say('codeOver') }),
+  passkey_failed: (say) => ({ message: say('passkeyFailed') }),
 }

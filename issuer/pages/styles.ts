@@ -121,7 +121,19 @@ input[readonly] { background: var(--page); border-color: var(--line); }
 [aria-invalid] { border: 2px solid var(--bad) !important; }
 .message { margin-bottom: 6px; color: var(--bad); font-size: 15px; font-weight: 600; }
 .problem { margin-top: 24px; padding: 16px 20px; border-radius: 12px; border: 2px solid var(--bad); background: var(--bad-tint); }
+.problem p + p { margin-top: 8px; }
 .problem a { color: var(--bad); font-weight: 600; }
+.notice { margin-top: 24px; padding: 14px 18px; border-radius: 12px; background: var(--good-tint); color: var(--text); font-weight: 600; }
+.field > .small { margin: 0 0 8px; }
+.code { max-width: 220px; font-size: 22px !important; letter-spacing: .2em; font-variant-numeric: tabular-nums; }
+.ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 8px; margin-top: 16px; }
+form + form:has(> .ways) { margin-top: 0; }
+.ways .link { margin: 0; }
+.passkey { margin-top: 12px; }
+.passkey .actions { margin-top: 0; }
+.passkey .message { margin: 12px 0 0; }
+form + .actions { margin-top: 12px; }
+.unseen { position: absolute; width: 1px !important; height: 1px; min-height: 0 !important; padding: 0 !important; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .choice { display: flex; gap: 12px; align-items: flex-start; min-height: 44px; padding: 10px 0; cursor: pointer; }
 .choice input { flex: none; width: 20px; height: 20px; margin: 2px 0; accent-color: var(--main); }
 .field + .choice, .account + .choice { margin-top: 12px; }
@@ -175,6 +187,29 @@ legend { padding: 0; }
 dl { margin-top: 28px; padding-top: 20px; border-top: 1px solid var(--line); }
 dd { margin-bottom: 8px; }
 code { font: 14px/1.5 ui-monospace, Menlo, Consolas, monospace; user-select: all; }
+form + form { margin-top: 12px; }
+.whose + p { margin-top: 20px; }
+noscript + .passkey { margin-top: 20px; }
+.small + .secret { margin-top: 6px; }
+details { margin-top: 24px; border-top: 1px solid var(--line); padding-top: 12px; }
+summary { min-height: 44px; padding: 10px 0; color: var(--main); font-weight: 500; cursor: pointer; }
+details form { margin-top: 8px; }
+.factors { display: grid; gap: 12px; }
+.factors button { padding: 12px 16px; text-align: start; }
+.factors b, .factors span { display: block; }
+.factors b { font-weight: 600; }
+.factors span { color: var(--soft); font-weight: 400; font-size: 14px; }
+.qr { display: block; width: 212px; max-width: 100%; margin: 16px auto; border: 1px solid var(--line); border-radius: 12px; background: #fff; }
+.secret { padding: 10px 14px; border-radius: 10px; background: var(--page); text-align: center; }
+.secret code { font-size: 15px; letter-spacing: .04em; }
+.codes { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 8px 16px; margin: 24px 0 0; padding: 20px; border-radius: 12px; background: var(--page); list-style: none; text-align: center; }
+.codes code { font-size: 16px; }
+.links { margin-top: 20px; padding-inline-start: 20px; }
+.links li { padding: 4px 0; }
+a { color: var(--main); text-underline-offset: 3px; }
+.links a, .small a { display: inline-block; padding: 8px 0; }
+@media (scripting: none) { .scripted { display: none; } }
+@media print { button, .client, footer, .account { display: none !important; } body, main { background: #fff; color: #000; box-shadow: none; } }
 @media (max-width: 480px) {
   body { padding: 0 0 24px; background: var(--card); }
   main { margin: 0 0 auto; padding: 28px 20px; border-radius: 0; box-shadow: none; }

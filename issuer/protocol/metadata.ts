@@ -16,7 +16,7 @@ const claims = [
 ]
 
 /** Without `create`: there is no page yet on which somebody registers. */
-const prompts = ['none', 'login', 'consent', 'select_account']
+const prompts = ['none', 'login', 'consent', 'select_account', 'create']
 
 export interface MetadataDependencies {
   issuer: string

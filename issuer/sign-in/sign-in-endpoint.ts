@@ -9,11 +9,12 @@ import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import type { Step, StepName } from '../interaction/next-step.ts'
+import type { StepName } from '../interaction/next-step.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
@@ -31,6 +32,7 @@ import {
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
 import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
+import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
 
@@ -41,6 +43,7 @@ export interface SignInEndpointDependencies {
   hmac: Hmac
   operations: InteractionOperations
   visitorOf: VisitorOf
+  settings: () => SignInExperience
   brandings: Brandings
   localeOf: LocaleOf
   /** Where they are sent who come without an interaction; null: to a page that says so. */
@@ -85,13 +88,9 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
-  const counter = metrics.counter(
-    'surrogate_sign_ins_total',
-    'Attempts to sign in by how they were proven and came out.',
-    ['proof', 'outcome'],
-  )
-  const { origin: ownOrigin, protocol } = new URL(baseUrl)
+  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const counter = signInsCounter(metrics)
+  const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
 
   const visitOf = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<Visit> => {
@@ -117,28 +116,29 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     sendPage(response, status, page, { secure, branding: await brandings.of(interaction.client.id) })
 
   /** What is due, or, where nothing is, the way back to the client. */
-  const show = async (visit: Visit, { status = 200, entered }: { status?: number; entered?: unknown } = {}) => {
-    const { interaction, locale, visitor } = visit
+  const show = async (visit: Visit, again?: { status: number; page: StepName; entered: unknown }) => {
+    const { interaction, locale, visitor, requestId } = visit
     const { situation, step } = await operations.standingOf(query, interaction, visitor)
     if (step.step === 'done' || step.step === 'denied') return goOn(visit)
-    if (step.step === 'blocked') throw new Refusal(problemOf(step), 403)
-    const { show: showStep } = stepOf(step.step)
+    const { show: showStep, status = 200 } = stepOf(step.step)
     const tokenFor = (subject: string) => formTokenOf(hmac, placeOf(interaction), { page: step.step, subject })
     const page = await showStep(
       {
-        ...{ query, operations, interaction, visitor, situation, step, locale },
+        ...{ query, operations, interaction, visitor, situation, step, hostname, locale, requestId },
+        settings: settings(),
         action: interactionPath(interaction.id),
         csrf: (subject = '') => tokenFor(subject),
       },
-      entered,
+      // What was entered on another page is of no use on this one.
+      again?.page === step.step ? again.entered : undefined,
     )
     // The person was deleted between the two reads: whoever looks again sees it.
     if (!page) return redirectBrowser(visit.response, interactionPath(interaction.id))
-    await send(visit, status, page)
+    await send(visit, again?.status ?? status, page)
   }
 
-  /** It is over: finished, or its time is. */
-  const showEnd = async (visit: Visit, status?: number) => {
+  /** It is over: finished, or its time is, or something ended it. */
+  const showEnd = async (visit: Visit, status?: number, problem: PageProblem = 'expired') => {
     const { requestId, interaction, locale } = visit
     const { client, request, isFinished } = interaction
     const told = { name: client.name, logoUri: client.logoUri }
@@ -148,7 +148,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const [again, home] = [startAgainLink(request), applicationLink(request)]
     const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
     const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
-    await send(visit, status ?? 400, errorPage({ locale, problem: 'expired', requestId, client: told, wayOn }))
+    await send(visit, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
   }
 
   const answer: Readonly<Record<Proceeded['kind'], (visit: Visit, proceeded: Proceeded) => Promise<void> | void>> = {
@@ -160,7 +160,10 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     // Post, redirect, get: reloading the next page sends nothing again.
     page: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
     reset: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
-    taken: ({ response, interaction }) => redirectBrowser(response, interactionPath(interaction.id)),
+    async taken({ response, interaction }, proceeded) {
+      if (proceeded.kind === 'taken') await operations.staging.release(interaction, proceeded.fields)
+      redirectBrowser(response, interactionPath(interaction.id))
+    },
     async over(visit) {
       const now = await findInteraction(query, visit.interaction.id)
       if (!now) throw new Refusal('other_browser', 400)
@@ -181,15 +184,26 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const { interaction, visitor, locale, request, response } = visit
     return stepOf(token.page).submit({
       ...{ query, operations, interaction, visitor, locale, form, token },
+      settings: settings(),
       request: eventRequestOf(visit, request),
+      async due() {
+        const standing = await operations.standingOf(query, interaction, visitor)
+        return standing.step.step === token.page ? standing : undefined
+      },
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
       async again(entered, status = 400) {
-        // What the answer was about may have changed it.
+        // What the answer was about may have changed it; sent twice, the other one may have finished it.
         const now = await findInteraction(query, interaction.id)
-        await show({ ...visit, interaction: now ?? interaction }, { status, entered })
+        if (now?.isOpen === false) return goOn(visit)
+        await show({ ...visit, interaction: now ?? interaction }, { status, page: token.page, entered })
       },
-      reload: () => redirectBrowser(response, interactionPath(interaction.id)),
+      async reload() {
+        const now = await findInteraction(query, interaction.id)
+        if (now?.isOpen === false) return goOn(visit)
+        redirectBrowser(response, interactionPath(interaction.id))
+      },
+      end: async (problem) => showEnd(visit, 403, problem),
       refuse() {
         throw new Refusal('invalid_form', 400)
       },
@@ -248,9 +262,6 @@ const stepOf = (name: StepName): SignInStep<unknown> => {
   if (!step) throw new Refusal('invalid_form', 400)
   return step
 }
-
-const problemOf = ({ reasons }: Step): PageProblem =>
-  reasons.includes('user_suspended') ? 'user_suspended' : 'access_denied'
 
 const pathOf = (url = '/'): string => url.split('?', 1)[0] ?? url
 

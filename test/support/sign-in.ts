@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
+import { type MessageContent, openMessage } from '../../deliveries/messages/message.ts'
 import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
@@ -9,6 +10,10 @@ import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createCaptcha } from '../../issuer/captcha/captcha.ts'
 import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
+import {
+  type SignInExperience,
+  signInExperience,
+} from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
 import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
@@ -21,11 +26,11 @@ import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
 import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
-import { createBrandings, createLocaleOf } from '../../issuer/pages/index.ts'
+import { createBrandings, createLocaleOf, findAsset, sendAsset } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
-import { createEnvelope } from '../../platform/envelope.ts'
+import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
@@ -55,6 +60,13 @@ export interface TestSignIn extends Factories {
   issuer: string
   /** How often a password was held against a digest. */
   verified: { count: number }
+  /** What signing in is set to. Assign to change it. */
+  settings: SignInExperience
+  envelope: Envelope
+  /** Messages that wait to be sent, opened, in order. None with `sends: 'connectors'`, whose relay takes them. */
+  messages(): Promise<(MessageContent & { type: string })[]>
+  /** The code of the last message to this address. */
+  lastCode(to: string): Promise<string>
   logged(): string
   createClient(options?: {
     type?: string
@@ -64,6 +76,8 @@ export interface TestSignIn extends Factories {
   }): Promise<TestClient>
   createPerson(options?: { username?: string; email?: string; phone?: string }): Promise<TestPerson>
   browser(instance?: number): Browser
+  /** A request of this client, checked. */
+  request(client: TestClient): AuthorizationRequest
   /** Begins a request in a browser: the answer, redirects within the issuer followed. */
   authorize(browser: Browser, client: TestClient, request?: Partial<AuthorizationRequest>): Promise<Visit>
   /** The same, and signs in on the page. */
@@ -77,14 +91,28 @@ export interface TestSignIn extends Factories {
   close(): Promise<void>
 }
 
+/** Defaults, with these members. */
+export const experienceWith = (members: Record<string, unknown>): SignInExperience =>
+  signInExperience.schema.parse(members)
+
 export const startTestSignIn = async ({
   instances = 1,
   interactionsPerAddress = 0,
+  settings: given = {},
+  sends = 'nothing',
+  host = '127.0.0.1',
 }: {
   instances?: number
   interactionsPerAddress?: number
+  /** Of `/api/sign-in-exp`, beside the defaults. */
+  settings?: Record<string, unknown>
+  /** `outbox`: codes wait for `messages()`. `connectors`: a relay sends what connectors can. */
+  sends?: 'nothing' | 'outbox' | 'connectors'
+  /** In the addresses that browsers use. */
+  host?: string
 } = {}): Promise<TestSignIn> => {
   const test = await createTestDatabase()
+  const current = { settings: experienceWith(given) }
   const envelope = createEnvelope({ current: randomBytes(32) })
   const cookies = createCookies({ secure: false })
   const lines: string[] = []
@@ -113,7 +141,7 @@ export const startTestSignIn = async ({
     const audit = createTokenAudit({ database, logger })
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `http://${host}:${(server.address() as AddressInfo).port}`
     urls.push(url)
     const baseUrl = urls[0]!
     const issuer = `${baseUrl}/oidc`
@@ -126,14 +154,14 @@ export const startTestSignIn = async ({
     const settings = await createSettings({ database, logger })
     closings.push(() => settings.close())
     const metrics = createMetrics()
-    const config = noMessages
+    const config = { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined }
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
     const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
     const policy = await createSignInPolicy({ logger, metrics })
     const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
-    const passwordRules = createPasswordRules({ experience: settings.experience, breached })
+    const passwordRules = createPasswordRules({ experience: () => current.settings, breached })
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -147,7 +175,7 @@ export const startTestSignIn = async ({
         policy,
         captcha,
         passwordRules,
-        settings: settings.experience,
+        settings: () => current.settings,
         now: systemClock,
         passwords,
         audit,
@@ -164,6 +192,8 @@ export const startTestSignIn = async ({
     server.on('request', (request, response) => {
       const answer = async () => {
         const asked = new URL(request.url ?? '/', url)
+        const asset = findAsset(asked.pathname)
+        if (asset) return sendAsset(response, asset)
         if (asked.pathname.startsWith('/sign-in')) return signInEndpoint(request, response, newId())
         const parsed = JSON.parse(asked.searchParams.get('request') ?? '{}') as AuthorizationRequest
         const client = await findAuthorizationClient(database.query, parsed.clientId)
@@ -197,27 +227,47 @@ export const startTestSignIn = async ({
     return { id, username: name, email: address, password }
   }
 
+  const requestOf: TestSignIn['request'] = (client) => ({
+    clientId: client.id,
+    redirectUri: client.redirectUri,
+    responseMode: 'query',
+    state: 'the state',
+    codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    scopes: ['openid', 'profile'],
+    resourceScopes: {},
+    resources: [],
+    prompts: [],
+    uiLocales: [],
+    acrValues: [],
+    wantsOfflineAccess: false,
+  })
+
   const authorize: TestSignIn['authorize'] = (browser, client, request = {}) => {
-    const asked: AuthorizationRequest = {
-      clientId: client.id,
-      redirectUri: client.redirectUri,
-      responseMode: 'query',
-      state: 'the state',
-      codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-      scopes: ['openid', 'profile'],
-      resourceScopes: {},
-      resources: [],
-      prompts: [],
-      uiLocales: [],
-      acrValues: [],
-      wantsOfflineAccess: false,
-      ...request,
-    }
+    const asked: AuthorizationRequest = { ...requestOf(client), ...request }
     return browser.get(`/oidc/auth?request=${encodeURIComponent(JSON.stringify(asked))}`)
+  }
+
+  const messages: TestSignIn['messages'] = async () => {
+    const rows = await sql<{ id: string; type: string; sealed: Buffer }>(
+      'SELECT id, type, sealed FROM messages WHERE sealed IS NOT NULL ORDER BY created_at, id',
+    )
+    return rows.map(({ id, type, sealed }) => ({ type, ...openMessage(envelope, id, sealed) }))
   }
 
   return {
     ...factories,
+    ...{ envelope, messages },
+    get settings() {
+      return current.settings
+    },
+    set settings(settings) {
+      current.settings = settings
+    },
+    async lastCode(to) {
+      const code = (await messages()).findLast((message) => message.to === to)?.variables['code']
+      if (code === undefined) throw new Error(`no code was sent to ${to}`)
+      return code
+    },
     url: urls[0]!,
     urls,
     database: test.database,
@@ -233,6 +283,7 @@ export const startTestSignIn = async ({
       return { id, redirectUri: redirectUris[0]! }
     },
     createPerson,
+    request: requestOf,
     browser: (instance = 0) => createBrowser(urls[instance]!),
     authorize,
     async signIn(browser, client, person, request) {

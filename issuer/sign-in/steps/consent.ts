@@ -1,20 +1,20 @@
 import { askedFor, asksForOrganizations } from '../../interaction/consent.ts'
 import { findConsentFacts, findMemberships } from '../../interaction/consent-facts-store.ts'
-import { newPerson, type Situation, whoIsIt } from '../../interaction/next-step.ts'
+import { newPerson, whoIsIt } from '../../interaction/next-step.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { provenAddress } from '../../interaction/required-profile.ts'
 import { consentPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { clientOf, type SignInStep } from './step.ts'
+import { clientOf, type SignInStep, type StepView } from './step.ts'
 
 /** What a third-party application may do. */
 export const consent: SignInStep<never> = {
   async show(view) {
     const { query, interaction, situation, locale, action, csrf } = view
-    const isNew = situation.event === 'Register'
-    const userId = isNew ? newPerson : whoIsIt(situation)
-    const account = isNew ? newAccount(situation) : userId && (await findAccount(query, userId))
-    if (!userId || !account) return undefined
+    const known = whoIsIt(situation)
+    const isNew = known === undefined && interaction.event === 'Register'
+    const userId = isNew ? newPerson : known
+    const account = isNew ? newAccount(view) : known === undefined ? undefined : await findAccount(query, known)
+    if (userId === undefined || !account) return undefined
     const asked = askedFor(situation)
     const facts = await findConsentFacts(query, asked)
     const described = new Map(facts.organizationScopes.map((scope) => [scope.name, scope.description]))
@@ -30,13 +30,17 @@ export const consent: SignInStep<never> = {
         name,
         scopes: scopes.map((scope) => ({ name: scope.name, description: scope.description ?? undefined })),
       })),
-      organizations: !isNew && asksForOrganizations(request) ? await findMemberships(query, userId) : [],
+      organizations: asksForOrganizations(request) && !isNew ? await findMemberships(query, userId) : [],
       redirectHost: hostOf(request.redirectUri),
     })
   },
 
-  async submit({ query, interaction, form, token, goOn, refuse }) {
+  async submit({ query, operations, interaction, form, token, goOn, reload, refuse }) {
     const choice = onlyValue(form, 'choice')
+    if (choice === 'another' && token.subject === newPerson) {
+      await operations.staging.begin(interaction, 'SignIn')
+      return reload()
+    }
     if (choice === 'another') return goOn({ account: false })
     const isAllowed = choice === 'allow'
     const asked = asksForOrganizations(interaction.request)
@@ -49,14 +53,15 @@ export const consent: SignInStep<never> = {
   },
 }
 
+/** What an account that is being made will be known by. */
+const newAccount = ({ situation: { staged, proofs } }: StepView) => {
+  const address = proofs.find(({ data }) => data.identifier)?.data.identifier
+  const shown = address?.type === 'phone' ? `+${address.value}` : address?.value
+  const identifier = shown ?? staged.username ?? ''
+  return { name: staged.username ?? identifier, identifier }
+}
+
 const hostOf = (redirectUri: string): string => {
   const { host, protocol } = new URL(redirectUri)
   return host || protocol
-}
-
-/** Somebody who has no account yet. */
-const newAccount = ({ proofs, staged: { username } }: Situation) => {
-  const phone = provenAddress(proofs, 'phone')
-  const identifier = provenAddress(proofs, 'email') ?? username ?? (phone === undefined ? '' : `+${phone}`)
-  return { name: identifier, identifier }
 }

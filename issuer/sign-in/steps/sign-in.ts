@@ -1,65 +1,160 @@
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
+import type { InteractionEventName } from '../../interaction/interaction-state.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { type SignInError, signInPage } from '../../pages/index.ts'
+import { identifies } from '../../interaction/proofs.ts'
+import { allows, recoveryFactors } from '../../interaction/settings.ts'
+import { noAccountPage, type SignInError, signInPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { clientOf, type SignInStep } from './step.ts'
+import {
+  type CodeEntered,
+  readAddress,
+  sendableTypes,
+  sendCode,
+  showCode,
+  statusOf,
+  submitCode,
+  waitingCode,
+} from './codes.ts'
+import { provePasskey } from './passkeys.ts'
+import { maxPasswordBytes, pageOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
-interface Entered {
+interface SignInEntered {
   identifier: string
   keep: boolean
   error: SignInError
   minutes?: number | undefined
 }
+type Entered = SignInEntered | CodeEntered
 
-/** Of a password, in bytes of UTF-8. */
-const maxPasswordBytes = 1_024
+const isCode = (entered: Entered | undefined): entered is CodeEntered => entered !== undefined && 'codeError' in entered
 
 /** Who somebody is. */
 export const signIn: SignInStep<Entered> = {
   async show(view, entered) {
-    const { query, interaction, situation, step, locale, action, csrf } = view
-    const { session } = situation
-    const again = (['login', 'max_age', 'acr'] as const).find((reason) => step.reasons.includes(reason))
+    const { interaction, situation } = view
+    // Without settings that send codes there is none to look for.
+    const types = await sendableTypes(view.operations, view.step.options.proofs)
+    if (types.length > 0) {
+      const nobody = situation.proofs.find((proof) => identifies(proof) && proof.userId === null)?.data.identifier
+      if (nobody && nobody.type !== 'username' && allows(situation.settings, 'Register'))
+        return noAccountPage({ ...pageOf(view), type: nobody.type, address: nobody.value })
+      const waiting = await waitingCode(view, 'sign_in')
+      if (waiting && (!entered || isCode(entered))) return showCode(view, 'sign_in', waiting, entered)
+    }
+    const again = (['login', 'max_age', 'acr'] as const).find((reason) => view.step.reasons.includes(reason))
     const isSamePerson =
-      again !== undefined && !step.reasons.includes('another_account') && !step.reasons.includes('hint')
-    const account = isSamePerson && session && !entered ? await findAccount(query, session.userId) : undefined
+      again !== undefined && !view.step.reasons.includes('another_account') && !view.step.reasons.includes('hint')
+    const { session, settings } = situation
+    const account = isSamePerson && session && !entered ? await findAccount(view.query, session.userId) : undefined
+    const typed = isCode(entered) ? { error: 'code_over' as const } : entered
+    const recovery = await sendableTypes(view.operations, recoveryFactors(settings))
     return signInPage({
-      locale,
-      client: clientOf(view),
-      action,
-      csrf: csrf(),
-      identifier: entered?.identifier ?? interaction.request.loginHint ?? account?.identifier,
-      keep: entered?.keep ?? situation.state.keep,
-      error: entered?.error,
-      minutes: entered?.minutes,
+      ...pageOf(view),
+      identifier: interaction.request.loginHint ?? account?.identifier,
+      keep: situation.state.keep,
+      ...typed,
       reasons: isSamePerson ? again : undefined,
       canCancel: true,
+      identifiers: settings.signIn.methods.map(({ identifier }) => identifier),
+      byPassword: view.step.options.proofs?.includes('password') ?? true,
+      byCode: types,
+      canRegister: allows(settings, 'Register'),
+      canReset: recovery.length > 0,
+      isPasswordChanged: situation.state.notice === 'password_changed',
+      passkey: await passkeyOf(view),
     })
   },
 
-  async submit({ operations, interaction, visitor, form, request, count, goOn, again }) {
-    if (onlyValue(form, 'choice') === 'cancel') return goOn({ isCancelled: true })
-    const identifier = onlyValue(form, 'identifier') ?? ''
-    const password = onlyValue(form, 'password') ?? ''
-    const keep = onlyValue(form, 'keep') === 'yes'
-    const wrong = (error: SignInError, status?: number, minutes?: number) =>
-      again({ identifier, keep, error, minutes }, status)
-    if (identifier.trim() === '') return wrong('identifier_missing')
-    if (password === '') return wrong('password_missing')
-    const read = readIdentifier(identifier)
-    if (!read || Buffer.byteLength(password) > maxPasswordBytes) return wrong('too_long')
-    const input = { identifier: read, password, keep }
-    const attempt = await operations.passwords.prove(interaction, visitor, input, { ...request, status: 400 })
-    count('password', attempt.outcome)
-    const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
-      verified: () => goOn(),
-      over: () => goOn(),
-      invalid_credentials: () => wrong('invalid_credentials'),
-      locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
-      too_many_requests: () => wrong('too_many_requests', 429),
-      captcha_required: () => wrong('too_many_requests', 429),
-    }
-    return outcomes[attempt.outcome]()
+  async submit(answer) {
+    const choice = onlyValue(answer.form, 'choice') ?? ''
+    if (Object.hasOwn(choices, choice)) return choices[choice]!(answer)
+    if (!(await submitCode(answer as StepAnswer<CodeEntered>, 'sign_in'))) await byPassword(answer)
+  },
+}
+
+const passkeyOf = async ({ operations, interaction, visitor, situation: { settings } }: StepView) => {
+  const { enabled, showPasskeyButton, allowAutofill } = settings.passkeySignIn
+  if (!enabled || !(showPasskeyButton || allowAutofill)) return undefined
+  const begun = await operations.passkeys.authentication(interaction, 'sign_in', visitor)
+  return begun && { ...begun, hasButton: showPasskeyButton, isAutofill: allowAutofill }
+}
+
+type Answer = StepAnswer<Entered>
+
+/** Begins something else, where that is still to be chosen and the settings let people. */
+const beginning =
+  (event: InteractionEventName) =>
+  async ({ operations, interaction, due, reload }: Answer) => {
+    const standing = await due()
+    const settings = standing?.situation.settings
+    const mayBegin =
+      settings && (event === 'ForgotPassword' ? recoveryFactors(settings).length > 0 : allows(settings, event))
+    if (mayBegin) await operations.staging.begin(interaction, event)
+    await reload()
+  }
+
+const typedIn = ({ form, again }: Answer) => {
+  const identifier = onlyValue(form, 'identifier') ?? ''
+  const keep = onlyValue(form, 'keep') === 'yes'
+  const wrong = (error: SignInError, status?: number, minutes?: number) =>
+    again({ identifier, keep, error, minutes }, status)
+  return { identifier, keep, wrong }
+}
+
+/** A code to the address that was typed in. */
+const byCode = async (answer: Answer) => {
+  const { identifier, keep, wrong } = typedIn(answer)
+  const due = await answer.due()
+  if (!due) return answer.reload()
+  const types = await sendableTypes(answer.operations, due.step.options.proofs)
+  const address = readAddress(identifier, types)
+  if (!address) return wrong('address_missing')
+  const sent = await sendCode(answer as StepAnswer<never>, 'sign_in', address)
+  if (sent === 'sent' || sent === 'over') return answer.goOn({ keep })
+  await wrong(sent, statusOf(sent))
+}
+
+const byPassword = async (answer: Answer) => {
+  const { operations, interaction, visitor, form, request, count, goOn } = answer
+  const { identifier, keep, wrong } = typedIn(answer)
+  const password = onlyValue(form, 'password') ?? ''
+  if (identifier.trim() === '') return wrong('identifier_missing')
+  if (password === '') return wrong('password_missing')
+  const read = readIdentifier(identifier)
+  if (!read || Buffer.byteLength(password) > maxPasswordBytes) return wrong('too_long')
+  const input = { identifier: read, password, keep }
+  const attempt = await operations.passwords.prove(interaction, visitor, input, { ...request, status: 400 })
+  count('password', attempt.outcome)
+  const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
+    verified: () => goOn(),
+    over: () => goOn(),
+    invalid_credentials: () => wrong('invalid_credentials'),
+    locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),
+    captcha_required: () => wrong('too_many_requests', 429),
+    too_many_requests: () => wrong('too_many_requests', 429),
+  }
+  return outcomes[attempt.outcome]()
+}
+
+const byPasskey = async (answer: Answer) => {
+  const { wrong } = typedIn(answer)
+  const outcome = await provePasskey(answer)
+  if (outcome === 'verified' || outcome === 'over') return answer.goOn()
+  if (outcome === 'too_many_requests') return wrong('too_many_requests', 429)
+  await wrong('passkey_failed')
+}
+
+/** All other buttons are those of a code's page, or sign in with a password. */
+const choices: Readonly<Record<string, (answer: Answer) => Promise<void>>> = {
+  cancel: ({ goOn }) => goOn({ isCancelled: true }),
+  register: beginning('Register'),
+  reset: beginning('ForgotPassword'),
+  code: byCode,
+  passkey: byPasskey,
+  async begin_account({ operations, interaction, due, reload }) {
+    const standing = await due()
+    if (standing && allows(standing.situation.settings, 'Register')) await operations.staging.beginAccount(interaction)
+    await reload()
   },
 }

@@ -1,11 +1,13 @@
 import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
+import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { Situation, Step } from '../../interaction/next-step.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
+import type { Standing } from '../../interaction/standing.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
-import type { Locale, Page } from '../../pages/index.ts'
+import type { Locale, Page, PageProblem } from '../../pages/index.ts'
 import type { FormToken } from '../forms/form-token.ts'
 import type { Form } from '../forms/read-form.ts'
 
@@ -17,7 +19,11 @@ export interface StepView {
   visitor: Visitor & { browser: string }
   situation: Situation
   step: Step
+  settings: SignInExperience
+  /** Where browsers reach the issuer, without scheme and port. */
+  hostname: string
   locale: Locale
+  requestId: string
   /** Where its forms are sent. */
   action: string
   /** The CSRF value of a form of this page. `subject`: whom it is about. */
@@ -30,11 +36,14 @@ export interface StepAnswer<Entered> {
   operations: InteractionOperations
   interaction: Interaction
   visitor: Visitor & { browser: string }
+  settings: SignInExperience
   locale: Locale
   form: Form
   token: FormToken
   /** What events and the audit tell of this request. */
   request: EventRequest
+  /** What is due, if that is still the page on which the form stood. */
+  due(): Promise<Standing | undefined>
   /** Notes what came of an attempt to prove something. */
   count(proof: string, outcome: string): void
   /** Keeps what was decided, and shows what is due then. */
@@ -42,7 +51,9 @@ export interface StepAnswer<Entered> {
   /** Shows the page of the step that is due again, with what was entered. Default status 400. */
   again(entered: Entered, status?: number): Promise<void>
   /** Back to the page, whatever is due there now. */
-  reload(): void
+  reload(): Promise<void>
+  /** The interaction has ended: says why, and how to start again. */
+  end(problem: PageProblem): Promise<void>
   /** A form that no page of ours sends. */
   refuse(): never
 }
@@ -52,9 +63,22 @@ export interface SignInStep<Entered> {
   /** Undefined when there is nobody any more whom the page is about. */
   show(view: StepView, entered?: Entered): Promise<Page | undefined>
   submit(answer: StepAnswer<Entered>): Promise<void>
+  /** Of the page, when nothing was wrong with a form. Default 200. */
+  status?: number
 }
 
 export const clientOf = ({ interaction: { client } }: Pick<StepView, 'interaction'>) => ({
   name: client.name,
   logoUri: client.logoUri,
 })
+
+/** What the pages of all steps have. */
+export const pageOf = (view: StepView) => ({
+  locale: view.locale,
+  client: clientOf(view),
+  action: view.action,
+  csrf: view.csrf(),
+})
+
+/** Of a password, in bytes of UTF-8. */
+export const maxPasswordBytes = 1_024

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { type MfaFactor, signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { AuthorizationRequest } from '../../../issuer/interaction/authorization-request.ts'
-import { nextStep, type Situation } from '../../../issuer/interaction/next-step.ts'
+import { newPerson, nextStep, type Situation } from '../../../issuer/interaction/next-step.ts'
 import type { PersonFacts } from '../../../issuer/interaction/person-facts.ts'
-import { authenticationBy, satisfiesAcr } from '../../../issuer/interaction/proofs.ts'
+import { authenticationBy, type Proof, type ProofKindName, satisfiesAcr } from '../../../issuer/interaction/proofs.ts'
 
 const request: AuthorizationRequest = {
   clientId: 'client',
@@ -145,4 +145,446 @@ test('acr tells the truth, and what nobody can reach is not asked for', () => {
   expect(satisfiesAcr('urn:surrogate:acr:basic', ['urn:surrogate:acr:phr', 'urn:surrogate:acr:mfa'])).toBe(false)
   expect(satisfiesAcr('urn:surrogate:acr:basic', ['something else'])).toBe(true)
   expect(next({ session, request: { acrValues: ['urn:surrogate:acr:mfa'] } }).step).toBe('done')
+})
+
+const [basic, multiFactor, strongest] = ['basic', 'mfa', 'phr'].map((name) => `urn:surrogate:acr:${name}`) as [
+  string,
+  string,
+  string,
+]
+const proof = (
+  kind: ProofKindName,
+  purpose: Proof['purpose'] = 'sign_in',
+  { userId = 'ada', identifier }: { userId?: string | null; identifier?: Proof['data']['identifier'] } = {},
+): Proof => ({ id: `${kind}-${purpose}`, kind, purpose, userId, data: identifier ? { identifier } : {} })
+const mailed = { identifier: { type: 'email' as const, value: 'ada@example.test' } }
+const password = byPassword('ada')
+const require = (...names: ('mfa' | 'phr' | 'enrol' | 'captcha')[]) => ({
+  decision: { allow: true, require: names, session: {} } as Situation['decision'],
+})
+const withMfa = (factors: readonly string[], policy = 'NoPrompt', more: object = {}) =>
+  signInExperience.schema.parse({ mfa: { factors, policy }, ...more })
+const allFactors = ['Totp', 'WebAuthn', 'BackupCode', 'EmailVerificationCode', 'PhoneVerificationCode']
+const holding = (facts: Partial<PersonFacts>): { person: PersonFacts } => ({ person: { ...person, ...facts } })
+
+describe('a second factor', () => {
+  const settings = withMfa(allFactors)
+  const step = (facts: Partial<PersonFacts>, proofs: Proof[], rest: object = require('mfa')) =>
+    next({ settings, proofs, ...holding(facts), ...rest })
+
+  test('is asked for where the rules say so, by what the person has', () => {
+    expect(step({ hasTotp: true, backupCodes: 3 }, [password])).toMatchObject({
+      ...{ step: 'mfa', reasons: ['required'] },
+      options: { proofs: ['totp', 'backup_code'] },
+    })
+    expect(step({ hasTotp: true }, [password, proof('totp', 'mfa')]).step).toBe('done')
+    expect(step({ hasTotp: true }, [password], { decision: undefined }).step).toBe('done')
+  })
+
+  test('is not the mailbox that told who it is, nor another first factor', () => {
+    const byMail = proof('email_code', 'sign_in', mailed)
+    expect(step({ hasEmail: true }, [byMail])).toMatchObject({ step: 'enrol', options: { isSkippable: false } })
+    expect(step({ hasEmail: true, hasPhone: true }, [byMail]).options.proofs).toEqual(['phone_code'])
+    expect(step({ hasEmail: true, hasTotp: true }, [byMail, proof('email_code', 'mfa')]).options.proofs).toEqual([
+      'totp',
+    ])
+    expect(step({ hasTotp: true }, [password, byMail])).toMatchObject({ step: 'mfa' })
+    expect(step({ hasTotp: true }, [password, proof('totp', 'bind')])).toMatchObject({ step: 'mfa' })
+    const byLink = proof('one_time_token', 'sign_in', mailed)
+    expect(step({ hasEmail: true, hasTotp: true }, [byLink, proof('email_code', 'mfa')]).step).toBe('mfa')
+  })
+
+  test('is a passkey, everywhere', () => {
+    for (const wanted of ['mfa', 'phr'] as const) {
+      expect(step({ passkeys: 1, hasTotp: true }, [proof('passkey')], require(wanted)).step).toBe('done')
+      expect(step({ passkeys: 1 }, [password, proof('passkey', 'mfa')], require(wanted)).step).toBe('done')
+    }
+    const asked = { request: { acrValues: [strongest] }, decision: undefined }
+    expect(step({ passkeys: 1 }, [proof('passkey')], asked).step).toBe('done')
+  })
+
+  test('that resists phishing is asked for by itself; who has none shows another before adding it', () => {
+    const demanded = require('mfa', 'phr')
+    expect(step({ passkeys: 1, hasTotp: true }, [password], demanded).options.proofs).toEqual(['passkey'])
+    for (const rules of [demanded, require('phr')]) {
+      expect(step({ hasTotp: true }, [password], rules)).toMatchObject({ step: 'mfa', options: { proofs: ['totp'] } })
+      const proven = [password, proof('totp', 'mfa')]
+      expect(step({ hasTotp: true }, proven, rules)).toMatchObject({
+        ...{ step: 'enrol', options: { factors: ['WebAuthn'], isSkippable: false } },
+      })
+      expect(step({ hasTotp: true }, [...proven, proof('passkey', 'bind')], rules).step).toBe('done')
+    }
+    expect(step({}, [password], { ...demanded, settings: withMfa(['Totp']) })).toMatchObject({
+      ...{ step: 'blocked', reasons: ['required', 'out_of_reach'] },
+    })
+  })
+
+  test('that the client asks for and nobody has leaves acr as it is', () => {
+    const asked = { request: { acrValues: [strongest] }, decision: undefined }
+    expect(step({ hasTotp: true }, [password], asked).step).toBe('done')
+    expect(step({ hasTotp: true, passkeys: 1 }, [password], asked)).toMatchObject({
+      ...{ step: 'mfa', reasons: ['acr'], options: { proofs: ['passkey'] } },
+    })
+    // What was done counts for what it is: never for the class that was asked for.
+    expect(authenticationBy([{ kind: 'password' }, { kind: 'totp' }])).toEqual({
+      ...{ amr: ['pwd', 'otp', 'mfa'], acr: multiFactor },
+    })
+    expect(step({ hasTotp: true, passkeys: 1 }, [password, proof('totp', 'mfa')], asked).step).toBe('mfa')
+    const either = { request: { acrValues: [strongest, multiFactor] }, decision: undefined }
+    expect(step({ hasTotp: true, passkeys: 1 }, [password, proof('totp', 'mfa')], either).step).toBe('done')
+    expect(step({ hasTotp: true }, [password], { request: { acrValues: [basic] }, decision: undefined }).step).toBe(
+      'done',
+    )
+  })
+})
+
+describe('adding a factor', () => {
+  const at = (policy: string, rest: object = {}) =>
+    next({ settings: withMfa(['Totp', 'BackupCode'], policy), proofs: [password], person, ...rest })
+
+  test.each([
+    ['PromptAtSignInAndSignUp', 'enrol'],
+    ['PromptOnlyAtSignIn', 'enrol'],
+    ['NoPrompt', 'done'],
+    ['Mandatory', 'done'],
+  ])('under %s, where no rule demands it: %s', (policy, expected) => {
+    expect(at(policy).step).toBe(expected)
+  })
+
+  test('is skipped where that is the person’s choice, and never where it is demanded', () => {
+    expect(at('PromptOnlyAtSignIn', { state: { skipsMfa: true } }).step).toBe('done')
+    expect(at('PromptOnlyAtSignIn', holding({ hasSkippedMfa: true })).step).toBe('done')
+    const demanded = at('Mandatory', {
+      ...require('mfa', 'enrol'),
+      state: { skipsMfa: true },
+      ...holding({ hasSkippedMfa: true }),
+    })
+    expect(demanded).toMatchObject({ step: 'enrol', options: { factors: ['Totp'], isSkippable: false } })
+  })
+
+  test('brings backup codes along under Mandatory, and only there', () => {
+    const bound = { ...require('mfa', 'enrol'), proofs: [password, proof('totp', 'bind')] }
+    expect(at('Mandatory', bound)).toMatchObject({ step: 'enrol', reasons: ['backup_codes'] })
+    expect(at('Mandatory', { ...bound, proofs: [...bound.proofs, proof('backup_code', 'bind')] }).step).toBe('done')
+    expect(at('PromptOnlyAtSignIn', bound).step).toBe('done')
+    expect(next({ ...bound, settings: withMfa(['Totp'], 'Mandatory'), person }).step).toBe('done')
+  })
+
+  test('is no way out where no factor is enabled', () => {
+    expect(next({ settings: withMfa([], 'Mandatory'), proofs: [password], person }).step).toBe('done')
+    expect(next({ settings: withMfa([], 'Mandatory'), proofs: [password], person, ...require('enrol') })).toMatchObject(
+      {
+        ...{ step: 'blocked', reasons: ['required', 'out_of_reach'] },
+      },
+    )
+  })
+})
+
+describe('whoever is proven', () => {
+  const manual = { termsOfUseUrl: 'https://example.test/terms' }
+  test.each<[string, Parameters<typeof next>[0], string]>([
+    [
+      'agrees to the terms',
+      { settings: signInExperience.schema.parse({ ...manual, agreeToTermsPolicy: 'Manual' }) },
+      'terms',
+    ],
+    [
+      'agreed',
+      { settings: signInExperience.schema.parse({ ...manual, agreeToTermsPolicy: 'Manual' }), state: { terms: true } },
+      'done',
+    ],
+    [
+      'agreed when registering',
+      { settings: signInExperience.schema.parse({ ...manual, agreeToTermsPolicy: 'ManualRegistrationOnly' }) },
+      'done',
+    ],
+    ['replaces an expired password', holding({ isPasswordExpired: true }), 'new_password'],
+    [
+      'has replaced it',
+      { ...holding({ isPasswordExpired: true }), staged: { password: { digest: 'x', algorithm: 'Argon2id' } } },
+      'done',
+    ],
+    ['is tested', require('captcha'), 'captcha'],
+    ['was tested', { ...require('captcha'), state: { captcha: true } }, 'done'],
+    [
+      'is refused by the rules',
+      { decision: { allow: false, reason: 'no', require: [], session: {} } as never },
+      'blocked',
+    ],
+    ['is suspended', holding({ isSuspended: true }), 'blocked'],
+    ['may not sign in at all', { settings: signInExperience.schema.parse({ signInMode: 'Register' }) }, 'blocked'],
+    [
+      'lacks an address',
+      { settings: signInExperience.schema.parse({ signUp: { identifiers: ['email'], password: true, verify: true } }) },
+      'profile',
+    ],
+  ])('%s', (_, rest, expected) => {
+    expect(next({ person, ...rest, proofs: [password] }).step).toBe(expected)
+  })
+
+  test('is told of a suspension only after everything is proven', () => {
+    const suspended = {
+      settings: withMfa(['Totp']),
+      ...holding({ isSuspended: true, hasTotp: true }),
+      ...require('mfa'),
+    }
+    expect(next({ ...suspended, proofs: [password] }).step).toBe('mfa')
+    expect(next({ ...suspended, proofs: [password, proof('totp', 'mfa')] })).toMatchObject({
+      ...{ step: 'blocked', reasons: ['user_suspended'] },
+    })
+  })
+
+  test('does not replace an expired password that was not the way in', () => {
+    const byMail = proof('email_code', 'sign_in', mailed)
+    expect(next({ ...holding({ isPasswordExpired: true }), proofs: [byMail] }).step).toBe('done')
+  })
+})
+
+describe('registering', () => {
+  const staged = { username: 'ada', password: { digest: 'x', algorithm: 'Argon2id' as const } }
+  const email = proof('email_code', 'register', { userId: null, ...mailed })
+  const phone = proof('phone_code', 'register', { userId: null, identifier: { type: 'phone', value: '61412345678' } })
+  const stepFor = (
+    identifiers: string[],
+    {
+      password: asksPassword = false,
+      ...rest
+    }: { password?: boolean; staged?: Situation['staged']; proofs?: Proof[] } = {},
+  ) =>
+    next({
+      event: 'Register',
+      settings: signInExperience.schema.parse({ signUp: { identifiers, password: asksPassword, verify: true } }),
+      ...rest,
+    })
+
+  test.each<[string[], Parameters<typeof stepFor>[1], readonly string[]]>([
+    [['username'], {}, ['username']],
+    [['email'], {}, ['email']],
+    [['phone'], {}, ['phone']],
+    [['email', 'phone'], {}, ['emailOrPhone']],
+    [['username'], { password: true }, ['username', 'password']],
+    [['username'], { password: true, staged: { username: 'ada' } }, ['password']],
+    [['email'], { password: true, proofs: [email] }, ['password']],
+  ])('with %j and %j lacks %j', (identifiers, rest, missing) => {
+    expect(stepFor(identifiers, rest)).toMatchObject({ step: 'register', options: { missing } })
+  })
+
+  test.each<[string[], Parameters<typeof stepFor>[1]]>([
+    [['username'], { password: true, staged }],
+    [['email'], { proofs: [email] }],
+    [['phone'], { proofs: [phone] }],
+    [['email', 'phone'], { proofs: [phone] }],
+    [['email', 'phone'], { proofs: [email] }],
+    [[], {}],
+  ])('with %j and %j lacks nothing', (identifiers, rest) => {
+    expect(stepFor(identifiers, rest).step).toBe('done')
+  })
+
+  test('takes no address that was proven for something else', () => {
+    const other = { ...email, purpose: 'sign_in' as const }
+    expect(stepFor(['email'], { proofs: [other] }).step).toBe('register')
+    expect(stepFor(['email'], { proofs: [{ ...email, purpose: 'reset' as const }] }).step).toBe('register')
+  })
+
+  test('is closed where people only sign in, and never becomes whom the client expects', () => {
+    expect(
+      next({ event: 'Register', settings: signInExperience.schema.parse({ signInMode: 'SignIn' }), staged }),
+    ).toMatchObject({
+      ...{ step: 'blocked', reasons: ['create', 'out_of_reach'] },
+    })
+    expect(next({ event: 'Register', staged, request: { expectedUserId: 'ada' } }).step).toBe('denied')
+  })
+})
+
+describe('resetting a password', () => {
+  const staged = { password: { digest: 'x', algorithm: 'Argon2id' as const } }
+  const reset = (rest: object) => next({ event: 'ForgotPassword', ...rest }).step
+  test('takes a proof of its own, of somebody, and a password', () => {
+    expect(reset({ staged })).toBe('reset')
+    expect(reset({ staged, proofs: [proof('email_code', 'sign_in', mailed)] })).toBe('reset')
+    expect(reset({ staged, proofs: [proof('email_code', 'reset', { ...mailed, userId: null })] })).toBe('reset')
+    expect(reset({ proofs: [proof('email_code', 'reset', mailed)] })).toBe('new_password')
+    expect(reset({ staged, proofs: [proof('email_code', 'reset', mailed)] })).toBe('done')
+  })
+})
+
+/** The same sequence each time, so that what fails fails again. */
+const randomFrom = (seed: number) => {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+test('nothing is done before everything is there that settings, rules and client ask for, whatever comes together', () => {
+  const random = randomFrom(20)
+  const maybe = (odds = 0.5) => random() < odds
+  const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!
+  const some = <Item>(items: readonly Item[], odds = 0.4) => items.filter(() => maybe(odds))
+  const kindOf: Readonly<Record<MfaFactor, ProofKindName>> = {
+    ...{ WebAuthn: 'passkey', Totp: 'totp', BackupCode: 'backup_code' },
+    ...{ EmailVerificationCode: 'email_code', PhoneVerificationCode: 'phone_code' },
+  }
+  const factorNames = Object.keys(kindOf) as MfaFactor[]
+  // Written anew, so that a mistake there is none here.
+  const sort: Record<ProofKindName, string> = {
+    ...{ password: 'knows', email_code: 'mail', one_time_token: 'mail', phone_code: 'phone' },
+    ...{ passkey: 'device', totp: 'device', backup_code: 'paper' },
+  }
+  const strength = (kinds: readonly ProofKindName[]) =>
+    kinds.includes('passkey') ? 2 : new Set(kinds.map((kind) => sort[kind])).size > 1 ? 1 : 0
+
+  let done = 0
+  for (let round = 0; round < 60_000; round++) {
+    const event = pick(['SignIn', 'SignIn', 'SignIn', 'Register', 'ForgotPassword'] as const)
+    const factors = some(factorNames, 0.6)
+    const policy = pick(['Mandatory', 'PromptOnlyAtSignIn', 'PromptAtSignInAndSignUp', 'NoPrompt'])
+    const settings = signInExperience.schema.parse({
+      ...{
+        signInMode: pick(['SignInAndRegister', 'SignInAndRegister', 'SignIn', 'Register']),
+        mfa: { factors, policy },
+      },
+      signUp: { identifiers: some(['username', 'email', 'phone'], 0.2), password: maybe(0.3), verify: true },
+      ...(maybe(0.3) && { termsOfUseUrl: 'https://example.test/terms' }),
+      agreeToTermsPolicy: pick(['Automatic', 'Manual', 'ManualRegistrationOnly']),
+      passkeySignIn: { enabled: true },
+    })
+    // All are of one person, or of nobody.
+    const userId = maybe(0.9) ? 'ada' : null
+    const firsts = some(['password', 'email_code', 'phone_code', 'passkey', 'one_time_token'] as const, 0.25).map(
+      (kind) => proof(kind, 'sign_in', { userId }),
+    )
+    const proofs = [
+      ...firsts,
+      ...some(factorNames, 0.25).map((name) => proof(kindOf[name], 'mfa')),
+      ...some(factorNames, 0.2).map((name) => proof(kindOf[name], 'bind')),
+      ...(maybe(0.3) ? [proof('email_code', event === 'Register' ? 'register' : 'reset', mailed)] : []),
+    ].filter(
+      (one) => event === 'SignIn' || (event === 'Register' ? one.purpose !== 'mfa' && one.purpose !== 'sign_in' : true),
+    )
+    const proven = proofs.find(({ purpose, userId }) => purpose === 'sign_in' && userId !== null)
+    const facts: PersonFacts = {
+      ...{ id: 'ada', isSuspended: maybe(0.1), hasPassword: maybe(0.7), isPasswordExpired: maybe(0.2) },
+      ...{ hasUsername: maybe(), hasEmail: maybe(), hasPhone: maybe(), hasTotp: maybe(), passkeys: maybe() ? 1 : 0 },
+      ...{ backupCodes: maybe() ? 5 : 0, hasSkippedMfa: maybe(0.2), mfaOrganizations: [] },
+    }
+    const nobody = { hasTotp: false, passkeys: 0, backupCodes: 0, hasEmail: false, hasPhone: false, hasPassword: false }
+    const someone =
+      event === 'Register'
+        ? { ...facts, id: '', ...nobody, isSuspended: false, isPasswordExpired: false, hasUsername: false }
+        : proven || event === 'ForgotPassword'
+          ? facts
+          : undefined
+    const demands = some(['mfa', 'phr', 'enrol', 'captcha'] as const, 0.25)
+    const client = { type: 'SPA' as const, isThirdParty: maybe(0.3) }
+    const situation: Situation = {
+      ...{ event, settings, client, proofs, person: someone },
+      request: {
+        ...request,
+        prompts: some(['login', 'select_account', 'consent'] as const, 0.1),
+        acrValues: some([basic, multiFactor, strongest], 0.2),
+        ...(maybe(0.2) && { maxAge: pick([0, 50, 200]) }),
+        ...(maybe(0.1) && { expectedUserId: pick(['ada', 'bob']) }),
+      },
+      session: maybe() ? { ...session, userId: pick(['ada', 'bob']) } : undefined,
+      staged: {
+        ...(maybe() && { username: 'ada' }),
+        ...(maybe() && { password: { digest: 'x', algorithm: 'Argon2id' as const } }),
+      },
+      decision:
+        someone && event !== 'ForgotPassword' ? { allow: maybe(0.9), require: demands, session: {} } : undefined,
+      consent: maybe() ? { scopes: ['openid'], resources: {}, organizations: [] } : undefined,
+      state: {
+        ...(maybe(0.05) && { isCancelled: true }),
+        ...(maybe() && { terms: true }),
+        ...(maybe() && { captcha: true }),
+        ...(maybe(0.3) && { skipsMfa: true }),
+        ...(maybe(0.2) && { account: pick([false as const, { sessionId: 'session' }, { sessionId: 'other' }]) }),
+        ...(maybe(0.4) && {
+          consent: { userId: pick(['ada', 'bob', newPerson]), isAllowed: maybe(0.8), organizationIds: [] },
+        }),
+      },
+    }
+    if (nextStep(situation).step !== 'done') continue
+    done++
+    const { state, staged, request: asked, decision } = situation
+    const wrong: string[] = []
+    const must = (holds: boolean, what: string) => void (holds || wrong.push(what))
+    const has = (kind: ProofKindName, purpose: Proof['purpose']) =>
+      proofs.some((one) => one.kind === kind && one.purpose === purpose)
+    const proves = (purpose: Proof['purpose']) => proofs.some((one) => one.purpose === purpose && one.userId !== null)
+    must(state.isCancelled !== true, 'cancelled')
+    if (event === 'ForgotPassword') {
+      must(proves('reset'), 'reset proof')
+      must(staged.password !== undefined, 'new password')
+    } else {
+      const isNew = event === 'Register'
+      const who = isNew ? newPerson : (proven?.userId ?? situation.session?.userId)
+      must(who !== undefined, 'somebody')
+      must(asked.expectedUserId === undefined || asked.expectedUserId === who, 'expected')
+      if (isNew || proven) {
+        must(settings.signInMode !== (isNew ? 'SignIn' : 'Register'), 'mode')
+        must(decision?.allow !== false, 'allowed')
+        must(!decision?.require.includes('captcha') || state.captcha === true, 'captcha')
+        const holds: Record<MfaFactor, boolean> = {
+          ...{ WebAuthn: someone!.passkeys > 0, Totp: someone!.hasTotp, BackupCode: someone!.backupCodes > 0 },
+          ...{ EmailVerificationCode: someone!.hasEmail, PhoneVerificationCode: someone!.hasPhone },
+        }
+        const shown = proven
+          ? [proven.kind, ...proofs.filter(({ purpose }) => purpose === 'mfa').map(({ kind }) => kind)]
+          : []
+        const usable = factors.filter((name) => holds[name]).map((name) => kindOf[name])
+        const reach = (wanted: number) => usable.some((kind) => strength([...shown, kind]) >= wanted)
+        const wants = Math.max(
+          ...(decision?.require ?? []).map((name) => ({ phr: 2, mfa: 1, enrol: 0, captcha: 0 })[name]),
+          0,
+        )
+        for (let wanted = wants; proven && wanted > 0; wanted--)
+          must(strength(shown) >= wanted || !reach(wanted), `acr ${wanted}`)
+        const isDemanded = decision!.require.some((name) => name !== 'captcha')
+        const counts = factors.filter((name) => (wants === 2 ? name === 'WebAuthn' : name !== 'BackupCode'))
+        if (isDemanded)
+          must(
+            counts.some((name) => holds[name] || has(kindOf[name], 'bind')),
+            'a factor',
+          )
+        if (wants > 0)
+          must(strength(shown) >= wants || counts.some((name) => has(kindOf[name], 'bind')), 'or a new one')
+        if (isDemanded && policy === 'Mandatory' && factors.includes('BackupCode'))
+          must(holds.BackupCode || has('backup_code', 'bind'), 'backup codes')
+        must(isNew || !someone!.isSuspended, 'not suspended')
+        must(
+          !someone!.isPasswordExpired || proven?.kind !== 'password' || staged.password !== undefined,
+          'fresh password',
+        )
+        const { identifiers } = settings.signUp
+        const proves = (type: string) =>
+          proofs.some(({ purpose, data }) => /register|bind/.test(purpose) && data.identifier?.type === type)
+        const either = identifiers.includes('email') && identifiers.includes('phone')
+        const [email, phone] = [someone!.hasEmail || proves('email'), someone!.hasPhone || proves('phone')]
+        must(!either || email || phone, 'an address')
+        must(either || !identifiers.includes('email') || email, 'email')
+        must(either || !identifiers.includes('phone') || phone, 'phone')
+        must(!isNew || !identifiers.includes('username') || staged.username !== undefined, 'username')
+        must(!isNew || !settings.signUp.password || staged.password !== undefined, 'password')
+        const { agreeToTermsPolicy, termsOfUseUrl } = settings
+        const asksTerms = agreeToTermsPolicy === 'Manual' || (isNew && agreeToTermsPolicy === 'ManualRegistrationOnly')
+        must(!asksTerms || termsOfUseUrl === null || state.terms === true, 'terms')
+      } else {
+        const age = situation.session!.age
+        must(!asked.prompts.includes('login') && (asked.maxAge === undefined || age < asked.maxAge), 'fresh')
+        must(state.account !== false, 'another account')
+        const chosen = typeof state.account === 'object' && state.account.sessionId === 'session'
+        must(!asked.prompts.includes('select_account') || chosen, 'chosen')
+      }
+      const said = state.consent?.userId === who ? state.consent : undefined
+      const stored = situation.consent !== undefined && !asked.prompts.includes('consent')
+      must(!client.isThirdParty || (said ? said.isAllowed : stored), 'consent')
+    }
+    expect(wrong, JSON.stringify(situation)).toEqual([])
+  }
+  expect(done).toBeGreaterThan(1_000)
 })

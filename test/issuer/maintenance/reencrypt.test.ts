@@ -155,6 +155,8 @@ test('the headers of a test-send that is under way are encrypted anew, for the h
 
 /** Binary columns that hold nothing sealed, beside digests. */
 const notSealed = [
+  // Pictures on pages.
+  'assets.content',
   'deliveries.payload',
   'delivery_attempts.response_body',
   // Encrypted with keys that the database's owner never has.
@@ -165,6 +167,7 @@ const notSealed = [
   'interactions.browser',
   'message_counts.key',
   'opaque_tokens.personal_access_token',
+  'proofs.secret',
   'outbox.payload',
   // What browsers are told.
   'passkeys.credential_id',

@@ -1,10 +1,18 @@
 import {
+  type AddressError,
+  addressPage,
+  blockedPage,
+  blockNames,
+  type CodeError,
+  codePage,
   consentPage,
+  detailsPage,
   errorPage,
   finishedPage,
   formPostPage,
   type Locale,
   logoutPage,
+  noAccountPage,
   type Page,
   type PageProblem,
   type SignInError,
@@ -20,6 +28,43 @@ export const signInErrors: readonly SignInError[] = [
   'password_missing',
   'too_long',
   'too_many_requests',
+  'address_missing',
+  'code_limited',
+  'code_unavailable',
+  'code_over',
+  'passkey_failed',
+]
+
+const codeErrors: readonly (CodeError | undefined)[] = [
+  undefined,
+  'code_missing',
+  'code_wrong',
+  'code_limited',
+  'code_too_soon',
+  'code_unavailable',
+  'locked',
+  'too_many_requests',
+]
+
+const addressErrors: readonly (AddressError | undefined)[] = [
+  undefined,
+  'address_missing',
+  'email_taken',
+  'phone_taken',
+  'code_limited',
+  'code_unavailable',
+  'code_over',
+]
+
+export const passwordIssues = [
+  { code: 'password_rejected.too_short', interpolation: { min: 12 } },
+  { code: 'password_rejected.too_long', interpolation: { max: 256 } },
+  { code: 'password_rejected.character_types', interpolation: { min: 3 } },
+  { code: 'password_rejected.pwned' },
+  { code: 'password_rejected.restricted.repetition' },
+  { code: 'password_rejected.restricted.sequence' },
+  { code: 'password_rejected.restricted.user_info' },
+  { code: 'password_rejected.restricted.words' },
 ]
 
 export const problems: readonly PageProblem[] = [
@@ -77,6 +122,7 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
         signInPage({ ...signIn, reasons, account: text }),
       ]),
     ),
+    ...stepPages(form, text),
     selectAccount: selectAccountPage({ ...form, account }),
     consent: consentPage({
       ...form,
@@ -108,4 +154,59 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
     errorBack: errorPage({ locale, problem: 'expired', requestId: 'r1', wayOn: { href: '/a', kind: 'application' } }),
     formPost: formPostPage({ locale, action: 'https://app.example/callback', fields: { code: 'c1', state: text } }),
   }
+}
+
+type FormParts = Pick<Parameters<typeof codePage>[0], 'locale' | 'client' | 'action' | 'csrf'>
+
+/** Those of steps beyond the password. */
+const stepPages = (form: FormParts, text: string): Record<string, Page> => {
+  const types = ['email', 'phone'] as const
+  const named = <Name>(kind: string, names: readonly Name[], pageOf: (name: Name) => Page) =>
+    names.map((name) => [`${kind} ${name ?? ''}`.trim(), pageOf(name)] as const)
+  const passkey = { proofId: 'p1', options: { challenge: 'c1', rpId: 'localhost' }, hasButton: true, isAutofill: true }
+  const everyWay = {
+    ...{ ...form, identifier: text, canCancel: true, canRegister: true, canReset: true, passkey },
+    byCode: types,
+  }
+  const code = { ...form, address: text, minutesGood: 10, isAnother: false, isOnlyForAccounts: false }
+  const address = { ...form, address: text, canSignIn: true }
+  const details = { ...form, username: text, account: text, passwordLength: 8, canSignIn: true }
+  return Object.fromEntries([
+    ['signIn every way', signInPage(everyWay)],
+    ['signIn by code', signInPage({ ...everyWay, byPassword: false, identifiers: ['email'] })],
+    ['signIn after reset', signInPage({ ...everyWay, isPasswordChanged: true })],
+    ...types.flatMap((type) => [
+      ...named(`code ${type}`, codeErrors, (error) => codePage({ ...code, type, error, minutes: 15 })),
+      [`code ${type} for accounts`, codePage({ ...code, type, isOnlyForAccounts: true, isAnother: true })] as const,
+      [`no account ${type}`, noAccountPage({ ...form, type, address: text })] as const,
+    ]),
+    ...(['register', 'reset', 'profile'] as const).flatMap((purpose) =>
+      [[types[0]], [types[1]], types].flatMap((asked) =>
+        named(`address ${purpose} ${asked}`, addressErrors, (error) =>
+          addressPage({ ...address, purpose, types: asked, error }),
+        ),
+      ),
+    ),
+    ...(['register', 'profile', 'reset', 'expired'] as const).flatMap((purpose) => [
+      [`details ${purpose}`, detailsPage({ ...details, purpose, asksUsername: true })] as const,
+      ...named(
+        `details ${purpose} username`,
+        ['missing', 'invalid', 'taken', 'too_many_requests'] as const,
+        (username) => detailsPage({ ...details, purpose, asksUsername: true, errors: { username } }),
+      ),
+      ...named(`details ${purpose} password`, ['missing', 'same', 'too_long'] as const, (password) =>
+        detailsPage({ ...details, purpose, asksUsername: false, errors: { password } }),
+      ),
+      [
+        `details ${purpose} issues`,
+        detailsPage({ ...details, purpose, asksUsername: true, errors: { password: { issues: passwordIssues } } }),
+      ] as const,
+    ]),
+    ...blockNames.flatMap((reason) =>
+      (['another', 'back'] as const).map((other) => [
+        `blocked ${reason} ${other}`,
+        blockedPage({ ...form, reason, other, requestId: 'r1', wayOn: 'https://app.example/' }),
+      ]),
+    ),
+  ])
 }

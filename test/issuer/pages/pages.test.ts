@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
+  addressPage,
+  codePage,
   consentPage,
+  detailsPage,
   errorPage,
   finishedPage,
   type Locale,
@@ -10,8 +13,9 @@ import {
   signInPage,
 } from '../../../issuer/pages/index.ts'
 import { catalogues } from '../../../issuer/pages/messages/catalogues.ts'
+import { passkeyScript } from '../../../issuer/pages/passkey-script.ts'
 import { styles } from '../../../issuer/pages/styles.ts'
-import { everyPage } from './every-page.ts'
+import { everyPage, passwordIssues } from './every-page.ts'
 
 const locales = Object.keys(catalogues) as Locale[]
 const client = { name: 'Acme' }
@@ -35,12 +39,14 @@ describe.each(locales)('in %s', (locale) => {
     expect(content).toContain(`<html lang="${locale}" dir="ltr">`)
     expect(titleOf(content)).toMatch(/\S/)
     expect(content).toMatch(/<h1>.*\S.*<\/h1>/s)
-    expect(content).not.toMatch(/undefined|\[object|\{\w+\}|<(\w+)( [^>]*)?>\s*<\/\1>/)
+    const told = content.replace(/<script src="[^"]*" defer><\/script>/, '')
+    expect(told).not.toMatch(/undefined|\[object|\{\w+\}|<(\w+)( [^>]*)?>\s*<\/\1>/)
   })
 
   test('a page with its stylesheet is small', () => {
     const sizes = Object.values(everyPage(locale)).map(({ content }) => Buffer.byteLength(content + styles))
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(10_240)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(15_360)
+    expect(Buffer.byteLength(passkeyScript)).toBeLessThanOrEqual(2_048)
   })
 })
 
@@ -169,6 +175,69 @@ describe('consent', () => {
     const { content } = consentPage(consent)
     expect(content).toContain('<bdi>ada@example.com</bdi>')
     expect(content).toContain('Afterwards you go on to <b><bdi>app.example</bdi></b>.')
+  })
+})
+
+describe('signing in without a password', () => {
+  const passkey = { proofId: 'p1', options: { challenge: '<"&>' }, hasButton: true, isAutofill: true }
+  const wordsOf = (content: string) => [...content.matchAll(/<button[^>]*>([^<]*)</g)].map(([, words]) => words)
+
+  test('every way that is enabled is on the one page, and Enter uses the first', () => {
+    const { content } = signInPage({ ...signIn, byCode: ['email'], canRegister: true, canReset: true, passkey })
+    expect(wordsOf(content)).toEqual([
+      'Sign in',
+      'Send me a code',
+      'Sign in with a passkey',
+      'Forgot your password?',
+      'Create an account',
+      'Cancel',
+    ])
+    expect(wordsOf(signInPage({ ...signIn, byPassword: false, byCode: ['email'] }).content)[0]).toBe('Send me a code')
+  })
+
+  test('the button that needs the script is hidden without it, and only such a page may run one', () => {
+    const { content, headers } = signInPage({ ...signIn, passkey })
+    expect(content).toContain('<button type="button" class="quiet" hidden>Sign in with a passkey')
+    expect(content).toMatch(/data-options="\{&quot;challenge&quot;:&quot;&lt;\\&quot;&amp;&gt;&quot;\}" data-autofill>/)
+    expect(content).toMatch(/<script src="\/assets\/passkeys\.[\da-f]{16}\.js" defer><\/script>/)
+    expect(headers['Content-Security-Policy']).toContain("script-src 'self';")
+    const without = signInPage(signIn)
+    expect(without.headers['Content-Security-Policy']).toContain("script-src 'none';")
+    expect(without.content).not.toContain('<script')
+  })
+
+  test('a telephone shows digits for a code, and offers the one that came', () => {
+    const code = { ...form, type: 'phone', address: '442079460018', minutesGood: 10 } as const
+    const { content } = codePage({ ...code, isAnother: false, isOnlyForAccounts: false })
+    expect(tag(content, /name="code"/)).toMatch(/inputmode="numeric".*autocomplete="one-time-code".* autofocus/s)
+    expect(content).toContain('<bdi>+442079460018</bdi>')
+    expect(content).toContain('aria-describedby="code-hint"')
+  })
+
+  test('a new password is offered, kept under a name, and nobody else’s is filled in', () => {
+    const details = { ...form, asksUsername: false, passwordLength: 12, account: 'ada', canSignIn: true } as const
+    const { content } = detailsPage({ ...details, purpose: 'reset' })
+    expect(tag(content, /name="password"/)).toMatch(/autocomplete="new-password".*passwordrules="minlength: 12;"/s)
+    expect(tag(content, /autocomplete="username"/)).toContain('value="ada"')
+    expect(content).toContain('At least 12 characters.')
+  })
+
+  test('everything that is wrong with a password is said at once, in the summary and at the field', () => {
+    const details = { ...form, purpose: 'register', asksUsername: true, passwordLength: 12, canSignIn: true } as const
+    const { content } = detailsPage({ ...details, errors: { password: { issues: passwordIssues } } })
+    const [, summary] = /role="alert"[^>]*>([\s\S]*?)<\/div>/.exec(content)!
+    expect(summary!.match(/<a href="#password">/g)).toHaveLength(passwordIssues.length - 1)
+    expect(summary).toContain('Use at least 12 characters')
+    expect(content.match(/id="password-error"/g)).toHaveLength(1)
+    expect(tag(content, /name="password"/)).toContain('aria-describedby="password-hint password-error"')
+  })
+
+  test('an address gets the keys of its kind', () => {
+    const inputFor = (types: readonly ('email' | 'phone')[]) =>
+      tag(addressPage({ ...form, purpose: 'register', types, canSignIn: true }).content, /name="address"/)
+    expect(inputFor(['email'])).toMatch(/type="email".*autocomplete="email"/s)
+    expect(inputFor(['phone'])).toMatch(/type="tel".*autocomplete="tel"/s)
+    expect(inputFor(['email', 'phone'])).toMatch(/type="text".*autocomplete="username"/s)
   })
 })
 

@@ -35,7 +35,7 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post', 'fragment'],
     code_challenge_methods_supported: ['S256'],
-    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account', 'create'],
     acr_values_supported: ['urn:surrogate:acr:basic'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],

@@ -35,7 +35,7 @@ const register = async (email: string, username: string) => {
   const { staging } = flows.operations
   await staging.begin(await begun.now(), 'Register')
   await flows.code(begun, email, 'register')
-  expect(await staging.username(await begun.now(), username)).toEqual({ outcome: 'staged' })
+  expect(await staging.username(await begun.now(), username, begun.visitor)).toEqual({ outcome: 'staged' })
   expect(await staging.password(await begun.now(), 'the first of many')).toEqual({ outcome: 'staged' })
   const proceeded = await begun.proceed()
   await flows.experience({ signUp: { identifiers: ['username'], password: true, verify: false } })

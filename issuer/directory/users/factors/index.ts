@@ -25,7 +25,7 @@ export { createFactors, endAfterRemoval, type FactorDependencies, type Factors, 
 // Passkeys: their rows, and the two ceremonies of WebAuthn as pure functions.
 export { findPasskey, findUserHandle, listCredentials, type Passkey, renamePasskey } from './passkey-store.ts'
 // Authenticator apps (TOTP).
-export { matchingStep, newTotpSecret, qrDataUrl, qrSvg, readTotpSecret, totpUri } from './totp.ts'
+export { matchingStep, newTotpSecret, qrDataUrl, qrPicture, qrSvg, readTotpSecret, totpUri } from './totp.ts'
 export {
   type Assertion,
   type AuthenticationOptions,

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { renderSVG } from 'uqr'
+import { encode, renderSVG } from 'uqr'
 import { fromBase32, toBase32 } from './base32.ts'
 
 /** RFC 6238, with what all authenticator apps know: SHA-1, six digits, a code every 30 s. */
@@ -63,6 +63,16 @@ export const totpUri = ({ issuer, account, secret }: { issuer: string; account: 
 
 /** An `<svg>` element: no script, no style, nothing that is loaded. */
 export const qrSvg = (text: string): string => renderSVG(text, { ecc: 'M', border: 4 })
+
+/** The same as lines of width 1: `path` draws the dark ones of `size` times `size` modules. */
+export const qrPicture = (text: string): { size: number; path: string } => {
+  const { size, data } = encode(text, { ecc: 'M', border: 4 })
+  const lines = data.flatMap((row, y) => {
+    const modules = row.map((isDark) => (isDark ? '#' : ' ')).join('')
+    return [...modules.matchAll(/#+/g)].map(({ index, 0: dark }) => `M${index} ${y}.5h${dark.length}`)
+  })
+  return { size, path: lines.join('') }
+}
 
 /** The same for `<img src>`. */
 export const qrDataUrl = (text: string): string =>

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type ProblemCode, problem } from '../base/errors/problems.ts'
+import { type ProblemCode, problem } from './errors/problems.ts'
 
 /** The issues of a failed parse as callers see them: a path and a sentence, never the rejected value. */
 const issuesOf = (error: z.ZodError): InputIssue[] =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { parseInput } from '../../../issuer/api/parse-input.ts'
+import { parseInput } from '../../../issuer/base/parse-input.ts'
 import { AppError } from '../../../platform/problem.ts'
 
 test('input that does not fit names every issue and repeats no value', () => {

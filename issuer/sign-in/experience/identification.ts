@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { problem } from '../../base/errors/problems.ts'
+import { findTaken } from '../../directory/people/person-store.ts'
+import { readPhone } from '../../directory/users/phone.ts'
+import { keepDecision } from '../../interaction/interaction-store.ts'
+import { newPerson } from '../../interaction/next-step.ts'
+import { findWaiting } from '../../interaction/proof-store.ts'
+import { identifies, type Proof } from '../../interaction/proofs.ts'
+import { provenAddress } from '../../interaction/required-profile.ts'
+import { isEnabled, registrationFactors } from '../../interaction/settings.ts'
+import { requireAllowed } from './guards.ts'
+import { type Call, experienceRoute } from './route.ts'
+import { problemOfStep } from './step-problems.ts'
+
+/** The verification that a body names. Throws 404 for one that is not there, 400 for one that was not completed. */
+export const verificationOf = async ({ query, interaction }: Call, id: string | undefined): Promise<Proof> => {
+  const proof = interaction.proofs.find((known) => known.id === id)
+  if (proof) return proof
+  const isWaiting = id !== undefined && (await findWaiting(query, interaction.id, id)) !== undefined
+  throw problem(isWaiting ? 'session.verification_failed' : 'session.verification_session_not_found')
+}
+
+/** Whose the verification is. Told only to whoever has completed it. */
+const identify = async (call: Call<{ verificationId?: string | undefined }>): Promise<string> => {
+  const { interaction, settings, body } = call
+  const proof = await verificationOf(call, body.verificationId)
+  const isReset = interaction.event === 'ForgotPassword'
+  if (isReset ? proof.purpose !== 'reset' : !identifies(proof)) throw problem('session.verification_failed')
+  if (!isEnabled(settings, proof)) throw problem('user.sign_in_method_not_enabled')
+  if (proof.userId === null) throw problem('user.user_not_exist')
+  const { identified } = interaction.state
+  if (identified !== undefined && identified !== proof.userId) throw problem('session.identity_conflict')
+  return proof.userId
+}
+
+/** Somebody else has what somebody new wants to have. Addresses only once they are proven. */
+export const requireFree = async (call: Call): Promise<void> => {
+  const { query, interaction } = call
+  const { staged, proofs } = interaction
+  const number = provenAddress(proofs, 'phone')
+  const taken = await findTaken(query, {
+    username: staged.username,
+    primaryEmail: provenAddress(proofs, 'email'),
+    phone: number === undefined ? undefined : readPhone(number),
+  })
+  for (const name of ['username', 'email', 'phone'] as const) {
+    if (taken[name]) throw problem(`user.${name}_already_in_use`)
+  }
+}
+
+/** Everything is there that the settings ask of somebody new. The user comes to be when it is submitted. */
+const register = async (call: Call<{ verificationId?: string | undefined }>): Promise<string> => {
+  const { query, interaction, settings, body } = call
+  if (body.verificationId !== undefined) {
+    const isName = body.verificationId === interaction.staged.identityId
+    const proof = isName ? undefined : await verificationOf(call, body.verificationId)
+    if (proof && proof.purpose !== 'register') throw problem('session.verification_failed')
+    const isWanted = proof
+      ? proof.kind === 'one_time_token' || registrationFactors(settings).includes(proof.kind)
+      : settings.signUp.identifiers.includes('username')
+    if (!isWanted) throw problem('user.sign_in_method_not_enabled')
+  }
+  await requireFree(call)
+  const { step } = await call.standing()
+  if (step.step === 'register') {
+    throw problem('user.missing_profile', { data: { missingProfile: step.options.missing ?? [] } })
+  }
+  if (step.step === 'blocked') throw (await problemOfStep({ query, interaction, step }))!
+  return newPerson
+}
+
+export const identificationRoutes = [
+  experienceRoute({
+    method: 'POST',
+    path: '/identification',
+    body: z.object({ verificationId: z.string().max(64).optional() }),
+    status: 204,
+    async handle(call) {
+      const { query, interaction } = call
+      const isNew = interaction.event === 'Register'
+      requireAllowed(call)
+      const identified = isNew ? await register(call) : await identify(call)
+      await keepDecision(query, interaction.id, { identified })
+      if (isNew) return { status: 201 }
+    },
+  }),
+]

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { problem } from '../../base/errors/problems.ts'
+import { interactionEvents } from '../../interaction/interaction-state.ts'
+import { type Proof, proofKinds } from '../../interaction/proofs.ts'
+import { provenAddress } from '../../interaction/required-profile.ts'
+import { isIdentified, requireAllowed } from './guards.ts'
+import { experienceRoute } from './route.ts'
+
+const interactionEvent = z.enum(interactionEvents)
+
+/** What a verification may tell of itself. */
+const toRecord = ({ id, kind, purpose, data }: Proof) => ({
+  id,
+  type: proofKinds[kind].recordType,
+  verified: true,
+  purpose,
+  ...(data.identifier && { identifier: data.identifier }),
+})
+
+/** The interaction itself: what it is for, what is known, what is due. */
+export const interactionRoutes = [
+  experienceRoute({
+    method: 'PUT',
+    path: '',
+    body: z.object({ interactionEvent, captchaToken: z.string().max(4_096).optional() }),
+    status: 204,
+    handle: ({ operations, interaction, body }) =>
+      operations.staging.begin(interaction, body.interactionEvent, { isAnew: true }),
+  }),
+
+  experienceRoute({
+    method: 'PUT',
+    path: '/interaction-event',
+    body: z.object({ interactionEvent }),
+    status: 204,
+    async handle(call) {
+      const { operations, interaction, body } = call
+      const { interactionEvent: event } = body
+      requireAllowed(call, event)
+      if (event === interaction.event) return
+      if ([event, interaction.event].includes('ForgotPassword')) {
+        throw problem('session.not_supported_for_forgot_password')
+      }
+      await operations.staging.begin(interaction, event)
+    },
+  }),
+
+  experienceRoute({
+    method: 'GET',
+    path: '/interaction',
+    status: 200,
+    async handle({ interaction, standing }) {
+      const { event, person, staged, proofs, state } = interaction
+      const { step } = await standing()
+      const email = provenAddress(proofs, 'email')
+      const phone = provenAddress(proofs, 'phone')
+      const bound = proofs.filter(({ purpose }) => purpose === 'bind').map(({ kind }) => proofKinds[kind].recordType)
+      return {
+        body: {
+          interactionEvent: event,
+          ...(isIdentified(interaction) && person && { userId: person.id }),
+          profile: {
+            ...(staged.username !== undefined && { username: staged.username }),
+            ...(email !== undefined && { primaryEmail: email }),
+            ...(phone !== undefined && { primaryPhone: phone }),
+            hasPassword: staged.password !== undefined,
+          },
+          mfa: { added: bound, mfaSkipped: state.skipsMfa === true },
+          verificationRecords: proofs.map(toRecord),
+          captcha: { verified: state.captcha === true },
+          next: step,
+        },
+      }
+    },
+  }),
+]

@@ -1,0 +1,76 @@
+import type { Query } from '../../../platform/database/database.ts'
+import type { AppError } from '../../../platform/problem.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { Interaction } from '../../interaction/interaction-store.ts'
+import type { Step, StepName } from '../../interaction/next-step.ts'
+import { personAddress } from '../../interaction/person-store.ts'
+import { factorsOf, masked } from './factor-names.ts'
+
+interface Due {
+  query: Query
+  interaction: Interaction
+  step: Step
+}
+
+type AnswerTo = (due: Due) => AppError | Promise<AppError>
+
+/**
+ * What existing clients are told of a step that is due. Undefined: there is nothing to be told, the browser goes on to
+ * `/oidc/auth/<id>` and to pages of ours.
+ */
+const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
+  sign_in: () => problem('session.identifier_not_found'),
+  register: ({ interaction: { state }, step: { options } }) =>
+    state.identified === undefined
+      ? problem('session.identifier_not_found')
+      : problem('user.missing_profile', { data: { missingProfile: options.missing ?? [] } }),
+  reset: () => problem('session.identifier_not_found'),
+  mfa: async (due) =>
+    problem('session.mfa.require_mfa_verification', {
+      data: {
+        availableFactors: factorsOf(due.step.options.proofs ?? []),
+        maskedIdentifiers: await maskedIdentifiers(due),
+      },
+    }),
+  new_password: ({ step: { reasons } }) =>
+    reasons.includes('password_expired')
+      ? problem('password.expired')
+      : problem('user.new_password_required_in_profile'),
+  profile: ({ step: { options } }) =>
+    problem('user.missing_profile', { data: { missingProfile: options.missing ?? [] } }),
+  enrol: ({ step: { options, reasons } }) =>
+    reasons.includes('backup_codes')
+      ? problem('session.mfa.backup_code_required')
+      : problem('user.missing_mfa', {
+          data: { availableFactors: options.factors ?? [], skippable: options.isSkippable === true },
+        }),
+  terms: () => problem('session.terms_of_use_required'),
+  captcha: () => problem('session.captcha_required'),
+  blocked: ({ step: { reasons, options } }) => {
+    // Logto's status.
+    if (reasons.includes('user_suspended')) return problem('user.suspended', { status: 401 })
+    if (!reasons.includes('denied_by_rules') && !reasons.includes('required')) {
+      return problem('auth.forbidden', { detail: 'The settings do not allow this.' })
+    }
+    return problem('session.denied', { data: { reason: options.description ?? null } })
+  },
+  select_account: undefined,
+  consent: undefined,
+  denied: undefined,
+  done: undefined,
+}
+
+export const problemOfStep = async (due: Due): Promise<AppError | undefined> => answers[due.step.step]?.(due)
+
+const maskedFactors = { EmailVerificationCode: 'email', PhoneVerificationCode: 'phone' } as const
+
+/** Where codes would go, by factor. */
+const maskedIdentifiers = async ({ query, interaction: { person }, step }: Due): Promise<Record<string, string>> => {
+  const told: Record<string, string> = {}
+  for (const name of factorsOf(step.options.proofs ?? [])) {
+    if (!person || (name !== 'EmailVerificationCode' && name !== 'PhoneVerificationCode')) continue
+    const address = await personAddress(query, person.id, maskedFactors[name])
+    if (address !== undefined) told[name] = masked(address)
+  }
+  return told
+}

@@ -1,0 +1,36 @@
+import type { Interaction } from '../../interaction/interaction-store.ts'
+import type { InteractionOperations } from '../../interaction/operations.ts'
+import type { Visitor } from '../../interaction/visitor.ts'
+import type { CaptchaField } from '../../pages/index.ts'
+import { type Form, onlyValue } from './read-form.ts'
+
+interface Tested {
+  operations: Pick<InteractionOperations, 'captchas'>
+  interaction: Interaction
+  visitor: Visitor
+}
+
+/** The test for machines on a form that proves or sends something, where one is due: for `captchaField` of its page. */
+export const captchaOf = async ({ operations, interaction, visitor }: Tested): Promise<CaptchaField | undefined> =>
+  (await operations.captchas.isDue(interaction, visitor)) ? operations.captchas.challenge(interaction) : undefined
+
+export type CaptchaTaken =
+  /** The interaction as it is now. */
+  | { interaction: Interaction; error?: undefined }
+  /** `unavailable`: 503, whoever tests cannot be reached. */
+  | { error: 'failed' | 'unavailable' }
+
+/** Takes the answer of a form. One without a test goes on as it is: what it is for refuses it where one was due. */
+export const takeCaptcha = async ({
+  operations,
+  interaction,
+  visitor,
+  form,
+}: Tested & { form: Form }): Promise<CaptchaTaken> => {
+  const answer = onlyValue(form, 'captcha')
+  if (answer === undefined || interaction.state.captcha === true) return { interaction }
+  const outcome = await operations.captchas.answer(interaction, visitor, answer)
+  if (outcome === 'unavailable') return { error: 'unavailable' }
+  if (outcome !== 'passed' && outcome !== 'skipped') return { error: 'failed' }
+  return { interaction: { ...interaction, state: { ...interaction.state, captcha: true } } }
+}

@@ -1,0 +1,148 @@
+import type { AttemptOutcome } from '../../interaction/attempts.ts'
+import type { AddressType, WaitingCode } from '../../interaction/code-proof.ts'
+import { type Identifier, readIdentifier } from '../../interaction/identifier.ts'
+import type { InteractionOperations } from '../../interaction/operations.ts'
+import type { ProofKindName, ProofPurpose } from '../../interaction/proofs.ts'
+import { allows, codeKindOf } from '../../interaction/settings.ts'
+import { type CodeError, codePage, type Page, type SendError } from '../../pages/index.ts'
+import { onlyValue } from '../forms/read-form.ts'
+import { pageOf, type StepAnswer, type StepView } from './step.ts'
+
+/** The page for a code, which several steps have: what waits in the database says whether it is due. */
+
+export const addressTypes = ['email', 'phone'] as const satisfies AddressType[]
+
+/** What was wrong with a code. */
+export interface CodeEntered {
+  codeError: CodeError
+  minutes?: number | undefined
+}
+
+/** The addresses that these proofs can be had of, where codes can be sent to. */
+export const sendableTypes = async (
+  operations: InteractionOperations,
+  proofs: readonly ProofKindName[] = addressTypes.map(codeKindOf),
+): Promise<AddressType[]> => {
+  const wanted = addressTypes.filter((type) => proofs.includes(codeKindOf(type)))
+  if (wanted.length === 0) return []
+  const channels = await operations.codes.channels()
+  return wanted.filter((type) => channels.includes(type))
+}
+
+/** Without those by message that nothing sends, unless there are no others. */
+export const reachable = async <Kind extends ProofKindName>(
+  { operations }: Pick<StepView, 'operations'>,
+  kinds: readonly Kind[],
+): Promise<readonly Kind[]> => {
+  const sendable: ProofKindName[] = (await operations.codes.channels()).map(codeKindOf)
+  const byMessage: ProofKindName[] = addressTypes.map(codeKindOf)
+  const usable = kinds.filter((kind) => !byMessage.includes(kind) || sendable.includes(kind))
+  return usable.length > 0 ? usable : kinds
+}
+
+export const waitingCode = async (
+  { operations, interaction }: Pick<StepView, 'operations' | 'interaction'>,
+  purpose: ProofPurpose,
+): Promise<WaitingCode | undefined> => {
+  for (const type of addressTypes) {
+    const waiting = await operations.codes.waiting(interaction, type, purpose)
+    if (waiting) return waiting
+  }
+  return undefined
+}
+
+export const showCode = (
+  view: StepView,
+  purpose: ProofPurpose,
+  waiting: WaitingCode,
+  entered?: Partial<CodeEntered>,
+): Page => {
+  const { settings } = view.situation
+  const { type, address, isAnother } = waiting
+  return codePage({
+    ...pageOf(view),
+    ...{ type, address, isAnother },
+    isOnlyForAccounts: purpose === 'reset' || (purpose === 'sign_in' && !allows(settings, 'Register')),
+    minutesGood: Math.floor(settings.verificationCodePolicy.expirationDuration / 60),
+    error: entered?.codeError,
+    minutes: entered?.minutes,
+  })
+}
+
+/** Who has an address of one of these kinds; what is typed wrong is undefined. */
+export const readAddress = (
+  typed: string,
+  types: readonly AddressType[],
+): (Identifier & { type: AddressType }) | undefined => {
+  const read = readIdentifier(typed)
+  if (!read || read.type === 'username' || !types.includes(read.type)) return undefined
+  return { ...read, type: read.type }
+}
+
+export type Sent = 'sent' | 'over' | Exclude<SendError, 'address_missing'>
+
+/** Sends a code; whatever waited for the same purpose, at any address, is void. */
+export const sendCode = async (
+  { operations, interaction, visitor, locale, request }: StepAnswer<never>,
+  purpose: ProofPurpose,
+  identifier: Identifier | { type: AddressType },
+): Promise<Sent> => {
+  const asked = { purpose, identifier, locale, tellsOwner: true }
+  const sent = await operations.codes.send(interaction, visitor, asked, request)
+  if (sent.outcome === 'over') return 'over'
+  if (sent.outcome !== 'sent') return sent.outcome === 'limited' ? 'code_limited' : 'code_unavailable'
+  await operations.codes.withdraw(interaction, purpose, sent.proofId)
+  await sent.afterCommit()
+  return 'sent'
+}
+
+/** Between two codes to one address, in seconds. */
+export const resendSeconds = 60
+
+const errors: Readonly<Record<Exclude<AttemptOutcome['outcome'], 'verified' | 'over'>, CodeError>> = {
+  invalid_credentials: 'code_wrong',
+  locked: 'locked',
+  too_many_requests: 'too_many_requests',
+  captcha_required: 'too_many_requests',
+}
+
+/** What the buttons of the code's page mean. False: the form was of another page. */
+export const submitCode = async (answer: StepAnswer<CodeEntered>, purpose: ProofPurpose): Promise<boolean> => {
+  const { operations, interaction, visitor, form, request, count, goOn, reload, again } = answer
+  const handle = {
+    async verify() {
+      const waiting = await waitingCode(answer, purpose)
+      const code = onlyValue(form, 'code') ?? ''
+      if (waiting && code.trim() === '') return again({ codeError: 'code_missing' })
+      // Without one that waits there is nothing to try: the page tells that it is over.
+      if (!waiting) return again({ codeError: 'code_wrong' })
+      const tried = { proofId: waiting.proofId, code }
+      const attempt = await operations.codes.verify(interaction, visitor, tried, { ...request, status: 400 })
+      count(codeKindOf(waiting.type), attempt.outcome)
+      if (attempt.outcome === 'verified' || attempt.outcome === 'over') return goOn()
+      const minutes = attempt.outcome === 'locked' ? attempt.minutes : undefined
+      const status = attempt.outcome === 'too_many_requests' ? 429 : 400
+      await again({ codeError: errors[attempt.outcome], minutes }, status)
+    },
+    async resend() {
+      const waiting = await waitingCode(answer, purpose)
+      if (!waiting) return reload()
+      if (waiting.age < resendSeconds) return again({ codeError: 'code_too_soon' }, 429)
+      const identifier = readIdentifier(waiting.type === 'phone' ? `+${waiting.address}` : waiting.address)
+      if (!identifier) return reload()
+      const sent = await sendCode(answer as StepAnswer<never>, purpose, identifier)
+      if (sent === 'sent' || sent === 'over') return reload()
+      await again({ codeError: sent }, statusOf(sent))
+    },
+    async other() {
+      await operations.codes.withdraw(interaction, purpose)
+      await reload()
+    },
+  }
+  const choice = onlyValue(form, 'choice') ?? ''
+  if (!Object.hasOwn(handle, choice)) return false
+  await handle[choice as keyof typeof handle]()
+  return true
+}
+
+export const statusOf = (sent: Sent): number => (sent === 'code_limited' ? 429 : 400)

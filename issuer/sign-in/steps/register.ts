@@ -1,0 +1,77 @@
+import type { AddressType } from '../../interaction/code-proof.ts'
+import type { Step } from '../../interaction/next-step.ts'
+import type { ProfileField } from '../../interaction/required-profile.ts'
+import { blockedPage } from '../../pages/index.ts'
+import { onlyValue } from '../forms/read-form.ts'
+import { type AddressEntered, showAddress, submitAddress } from './addresses.ts'
+import { wayOnOf } from './blocked.ts'
+import { sendableTypes } from './codes.ts'
+import { type DetailsEntered, showDetails, submitDetails } from './details.ts'
+import { pageOf, type SignInStep, type StepView } from './step.ts'
+
+type Entered = AddressEntered & DetailsEntered
+
+/** The kinds of address of which one is missing: one after the other, or one of two. */
+const missingAddress = (missing: readonly ProfileField[] = []): AddressType[] => {
+  if (missing.includes('emailOrPhone')) return ['email', 'phone']
+  const [first] = (['email', 'phone'] as const).filter((type) => missing.includes(type))
+  return first ? [first] : []
+}
+
+const purposes = {
+  register: { page: 'register', purpose: 'register' },
+  profile: { page: 'profile', purpose: 'bind' },
+} as const
+
+/** An address first, then everything that is typed in at once. */
+const asking = (name: keyof typeof purposes): SignInStep<Entered> => {
+  const { page, purpose } = purposes[name]
+
+  const addressOf = async ({ operations }: Pick<StepView, 'operations'>, { options }: Step) => {
+    const wanted = missingAddress(options.missing)
+    const types = (await sendableTypes(operations)).filter((type) => wanted.includes(type))
+    return { isMissing: wanted.length > 0, types }
+  }
+
+  return {
+    async show(view, entered) {
+      const { isMissing, types } = await addressOf(view, view.step)
+      if (!isMissing) {
+        const missing = view.step.options.missing ?? []
+        return showDetails(view, { purpose: page, missing, account: accountOf(view) }, entered)
+      }
+      if (types.length > 0) return showAddress(view, { page, purpose, types }, entered)
+      return blockedPage({
+        ...pageOf(view),
+        ...{ reason: name === 'register' ? 'registration_closed' : 'factor_out_of_reach', requestId: view.requestId },
+        ...{ wayOn: wayOnOf(view), other: name === 'register' ? 'back' : 'another' },
+      })
+    },
+
+    async submit(answer) {
+      const { operations, interaction, form, goOn, reload, refuse } = answer
+      const due = await answer.due()
+      if (!due) return reload()
+      const choice = onlyValue(form, 'choice')
+      if (choice === 'back' && name === 'register') {
+        await operations.staging.begin(interaction, 'SignIn')
+        return reload()
+      }
+      if (choice === 'another' && name === 'profile') return goOn({ account: false })
+      const { isMissing, types } = await addressOf(answer, due.step)
+      if (choice === 'details') return isMissing ? reload() : submitDetails(answer, due.step.options.missing ?? [])
+      if (!isMissing) return reload()
+      if (!(await submitAddress(answer, { purpose, types }))) refuse()
+    },
+  }
+}
+
+/** What password managers keep the password under. */
+const accountOf = ({ situation: { proofs, staged } }: StepView): string | undefined =>
+  staged.username ?? proofs.find(({ data }) => data.identifier)?.data.identifier?.value
+
+/** A new account. */
+export const register = asking('register')
+
+/** What everybody here has, and this person lacks. */
+export const profile = asking('profile')
