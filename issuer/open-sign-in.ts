@@ -45,8 +45,8 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
       unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
     }),
     experienceEndpoint: createExperienceEndpoint({
-      ...{ query, operations, visitorOf, settings, signInPagesOf, baseUrl, logger, metrics },
+      ...{ query, operations, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
     }),
-    resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, baseUrl, logger }),
+    resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, localeOf, baseUrl, logger }),
   }
 }

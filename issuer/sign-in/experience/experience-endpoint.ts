@@ -12,7 +12,7 @@ import type { SignInExperience } from '../../directory/sign-in-experience/sign-i
 import { findInteraction, findNewestInteraction, type Interaction } from '../../interaction/interaction-store.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { Visitor, VisitorOf } from '../../interaction/visitor.ts'
-import { pickLocale } from '../../pages/index.ts'
+import type { LocaleOf } from '../../pages/index.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
 import { signInsCounter } from '../sign-ins-counter.ts'
 import { experienceRoutes } from './index.ts'
@@ -24,6 +24,7 @@ export interface ExperienceDependencies {
   operations: InteractionOperations
   visitorOf: VisitorOf
   settings: () => SignInExperience
+  localeOf: LocaleOf
   signInPagesOf: SignInPagesOf
   /** Where browsers reach the issuer. */
   baseUrl: string
@@ -62,7 +63,7 @@ const routesByPath: ReadonlyMap<string, ReadonlyMap<string, ExperienceRoute>> = 
  * of it that `nextStep` does not allow: it is asked again in the transaction of `/submit`.
  */
 export const createExperienceEndpoint = (dependencies: ExperienceDependencies): ExperienceEndpoint => {
-  const { query, operations, visitorOf, settings, baseUrl, logger } = dependencies
+  const { query, operations, visitorOf, settings, localeOf, baseUrl, logger } = dependencies
   const origins = createOrigins(dependencies)
   const counter = signInsCounter(dependencies.metrics)
 
@@ -112,7 +113,7 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
       ...{ query, operations, baseUrl, interaction, visitor: known, settings: settings() },
       body: route.body ? parseInput(route.body, sent) : {},
       request: eventRequestOf(route, interaction, visitor),
-      locale: pickLocale({ uiLocales: interaction.request.uiLocales, acceptLanguage: visitor.acceptLanguage }),
+      locale: localeOf({ uiLocales: interaction.request.uiLocales, acceptLanguage: visitor.acceptLanguage }),
       standing: () => operations.standingOf(query, interaction, known),
       count: (proof, outcome) => counter.inc({ proof, outcome }),
     })

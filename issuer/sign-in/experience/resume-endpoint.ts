@@ -9,7 +9,7 @@ import { interactionPath } from '../../interaction/interactions.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../interaction/send-authorization-response.ts'
 import type { VisitorOf } from '../../interaction/visitor.ts'
-import { pickLocale } from '../../pages/index.ts'
+import type { LocaleOf } from '../../pages/index.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { PageEndpoint } from '../sign-in-endpoint.ts'
 import { resumePath } from './submit.ts'
@@ -19,6 +19,7 @@ export interface ResumeDependencies {
   operations: InteractionOperations
   visitorOf: VisitorOf
   /** Where browsers reach the issuer. */
+  localeOf: LocaleOf
   baseUrl: string
   logger: Logger
 }
@@ -29,6 +30,7 @@ export interface ResumeDependencies {
  */
 export const createResumeEndpoint = ({
   query,
+  localeOf,
   operations,
   visitorOf,
   baseUrl,
@@ -49,7 +51,7 @@ export const createResumeEndpoint = ({
     const proceeded = await operations.finish.proceed(id, { ...visitor, browser }, eventRequest)
     if (proceeded.kind !== 'redirect') return false
     const { uiLocales } = interaction.request
-    const locale = pickLocale({ uiLocales, acceptLanguage: visitor.acceptLanguage })
+    const locale = localeOf({ uiLocales, acceptLanguage: visitor.acceptLanguage })
     const { response: led, setCookies } = proceeded.redirect
     sendAuthorizationResponse(response, led, { setCookies, locale, secure })
     return true
