@@ -49,8 +49,7 @@ export type RouteDependencies = UserDependencies &
   LockoutDependencies &
   ConnectorDependencies &
   AssetDependencies &
-  SignInExperienceDependencies &
-  ConnectorDependencies
+  SignInExperienceDependencies
 
 /** The mount table: a new room is a line. */
 const routers = [
@@ -78,7 +77,6 @@ const routers = [
   jitRoutes,
   oneTimeTokensRoutes,
   lockoutRoutes,
-  connectorsRoutes,
   assetsRoutes,
   signInExperienceRoutes,
   previewRoutes,

@@ -18,10 +18,10 @@ const isWanted = (purpose: string): string => {
 const isOf = (owner: string, purpose: string, userId: string): string =>
   `(${purpose} NOT IN ('mfa', 'bind') OR ${owner} IS NOT DISTINCT FROM ${userId})`
 
-// One proof says who somebody is, and one of each kind counts for another purpose; all are of one person: those of
-// somebody else end here, and so does
-// what somebody else was to become: the next at this browser must not get a password of theirs. A deletion
-// of the person that is under way is waited for; then nothing is kept. One that waited for an answer keeps its id.
+// One proof says who somebody is, and one of each kind counts for another purpose. All are of one person: those of
+// somebody else end here, and so does what somebody else was to become: the next at this browser must not get a
+// password of theirs. A deletion of the person that is under way is waited for; then nothing is kept. One that waited
+// for an answer keeps its id.
 export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
    interaction AS (
      UPDATE interactions SET user_id = $2,

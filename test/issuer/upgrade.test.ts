@@ -590,7 +590,8 @@ test('sign-ins that are under way when the second half comes go on, locks hold, 
   expect((await other.browser.submit(page, as('federated'))).status).toBe(400)
   leads((await other.browser.submit(page, as('bob'))).location)
 
-  // An older issuer beside it, as it should not be: what it writes is understood, and what it does not know it does not read.
+  // An older issuer beside it, as it should not be: what it writes is understood, and it does not
+  // read what it does not know.
   const [beside, shared] = [await begin(name(3)), await begin(name(4))]
   await prove(beside, 'unverified')
   leads((await visit(beside).page()).location)
