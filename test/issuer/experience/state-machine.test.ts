@@ -204,10 +204,13 @@ const gaveSession = async (turn: Turn, location: string | undefined) => {
   await renew(world, turn.page)
 }
 
+/** What an interaction is for before anybody has said anything. */
+const firstEvent = ({ settings }: World): Event => (settings.signInMode === 'Register' ? 'Register' : 'SignIn')
+
 /** Another sign-in in a browser that nobody has used. */
 const renew = async (world: World, page: ExperiencePages) => {
   const index = world.pages.findIndex((known) => known.page === page)
-  world.pages[index] = { page: await world.experience.pages(), facts: untouched('SignIn') }
+  world.pages[index] = { page: await world.experience.pages(), facts: untouched(firstEvent(world)) }
 }
 
 const submit = async (turn: Turn) => {
@@ -529,7 +532,7 @@ const run = async (world: World, sequence: readonly Move[]): Promise<string | un
   await sql('DELETE FROM message_counts')
   world.log.length = 0
   const browserless = await Promise.all([experience.pages(), experience.pages()])
-  world.pages = browserless.map((page) => ({ page, facts: untouched('SignIn') }))
+  world.pages = browserless.map((page) => ({ page, facts: untouched(firstEvent(world)) }))
   const factorsOf = () =>
     sql<{ id: string; totp: number; codes: number }>(
       `SELECT u.id, (SELECT count(*)::int FROM totp_secrets t WHERE t.user_id = u.id) AS totp,
