@@ -174,7 +174,8 @@ export const createCodeProofs = ({
       const isDeviceKnown = person?.isDeviceKnown === true
       // Whoever is known here has been tested already. A mail has limits of its own, and takes the place of the test
       // where there are no scripts; a text message costs somebody money.
-      const isFirst = type === 'phone' && !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
+      const isFirst =
+        type === 'phone' && !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
         channel: channelOf[type],
