@@ -1,4 +1,5 @@
 import { type AddressName, addressInput, identifierLabel, identifierMissing } from './address-words.ts'
+import { type CaptchaField, captchaField } from './captcha.ts'
 import type { PageClient } from './client.ts'
 import { foreignName } from './foreign-text.ts'
 import { errorSummary, field, formOf, type Problem } from './form.ts'
@@ -26,6 +27,8 @@ export interface AddressPage {
   error?: AddressError | undefined
   /** There are accounts to sign in with. */
   canSignIn: boolean
+  /** The test for machines, where one is due before a text message. */
+  captcha?: CaptchaField | undefined
 }
 
 /** Asks for an address, and says that a code goes there. */
@@ -35,12 +38,15 @@ export const addressPage = (options: AddressPage): Page => {
   const wrong = error === undefined ? [] : [problems[error](say, types)]
   const title = say(titles[purpose])
   const { type, autocomplete } = addressInput(types)
+  const test = options.captcha && captchaField(say, options.captcha, 'captchaWithoutScriptByMail')
+  const back = purpose !== 'profile' && canSignIn && (purpose === 'register' ? 'haveAccount' : 'backToSignIn')
   return page({
     locale,
     client,
     title,
     form: 'leaving',
     isError: wrong.length > 0,
+    ...test?.allowed,
     body: html`
 <h1>${title}</h1>
 <p class="lead">${purpose === 'register' ? say('signInTo', { application: foreignName(client.name) }) : say(leads[purpose])}</p>
@@ -57,9 +63,14 @@ ${formOf(
    wrong.length === 0 && html` autofocus`
  }>`,
   })}
-<p class="actions"><button name="choice" value="code">${say('continueOn')}</button></p>
-${purpose !== 'profile' && canSignIn && html`<p class="ways"><button class="link" name="choice" value="back">${say(purpose === 'register' ? 'haveAccount' : 'backToSignIn')}</button></p>`}`,
-)}`,
+${test?.field}
+<p class="actions"><button name="choice" value="code">${say('continueOn')}</button></p>`,
+)}
+${
+  // A form of its own: whoever goes back does not wait for the test.
+  back &&
+  formOf(options, html`<p class="ways"><button class="link" name="choice" value="back">${say(back)}</button></p>`)
+}`,
   })
 }
 
@@ -73,4 +84,6 @@ const problems: Readonly<Record<AddressError, (say: Say, types: readonly Address
   code_limited: (say) => ({ message: say('codeLimited') }),
   code_unavailable: (say) => ({ message: say('codeUnavailable') }),
   code_over: (say) => ({ message: say('codeOver') }),
+  captcha_failed: (say) => ({ message: say('captchaFailed') }),
+  captcha_unavailable: (say) => ({ message: say('unavailableText') }),
 }

@@ -1,5 +1,6 @@
 import { captchaAsset } from './assets.ts'
 import { type Html, html } from './html.ts'
+import type { MessageKey } from './messages/translation.ts'
 import type { Say } from './say.ts'
 
 /** A test for machines, as plain data. */
@@ -15,19 +16,27 @@ export interface FormCaptcha {
   allowed: { scriptSource: string; frameSource: string | undefined }
 }
 
-/** Without scripts there is no answer: the page must offer a code by mail then. */
-export const captchaField = (say: Say, test: CaptchaField): FormCaptcha =>
-  test.provider === 'turnstile' ? turnstile(say, test) : proofOfWork(say, test)
+/** Of a code by mail. */
+type WithoutScript = MessageKey & ('captchaWithoutScript' | 'captchaWithoutScriptByMail')
 
-const withoutScript = (say: Say): Html => html`<noscript><p>${say('captchaWithoutScript')}</p></noscript>`
+/** Without scripts there is no answer: the page must offer a code by mail then, which the text tells. */
+export const captchaField = (
+  say: Say,
+  test: CaptchaField,
+  withoutScript: WithoutScript = 'captchaWithoutScript',
+): FormCaptcha => {
+  const text = html`<noscript><p>${say(withoutScript)}</p></noscript>`
+  return test.provider === 'turnstile' ? turnstile(test, text) : proofOfWork(say, test, text)
+}
 
 const proofOfWork = (
   say: Say,
   { challenge, difficulty }: CaptchaField & { provider: 'proof_of_work' },
+  withoutScript: Html,
 ): FormCaptcha => ({
   // The script shows and hides what comes next to the field.
   field: html`<input type="hidden" name="captcha" data-challenge="${challenge}" data-difficulty="${difficulty}" autocomplete="off"><p role="status" hidden>${say('captchaWorking')}</p>
-${withoutScript(say)}
+${withoutScript}
 <script src="${captchaAsset.path}" integrity="${captchaAsset.integrity}" async></script>`,
   // Not every browser takes the digest of a script for that of a file.
   allowed: { scriptSource: "'self'", frameSource: undefined },
@@ -35,9 +44,12 @@ ${withoutScript(say)}
 
 const turnstileOrigin = 'https://challenges.cloudflare.com'
 
-const turnstile = (say: Say, { siteKey, action, data }: CaptchaField & { provider: 'turnstile' }): FormCaptcha => ({
+const turnstile = (
+  { siteKey, action, data }: CaptchaField & { provider: 'turnstile' },
+  withoutScript: Html,
+): FormCaptcha => ({
   field: html`<div class="cf-turnstile" data-sitekey="${siteKey}" data-action="${action}" data-cdata="${data}" data-response-field-name="captcha"></div>
-${withoutScript(say)}
+${withoutScript}
 <script src="${turnstileOrigin}/turnstile/v0/api.js" async></script>`,
   allowed: { scriptSource: turnstileOrigin, frameSource: turnstileOrigin },
 })

@@ -1,3 +1,4 @@
+import { type CaptchaField, captchaField } from './captcha.ts'
 import type { PageClient } from './client.ts'
 import { codeField, factorButtons, type PageFactor } from './factors.ts'
 import { foreignName } from './foreign-text.ts'
@@ -17,6 +18,8 @@ export type EnrolError =
   | 'address_missing'
   | 'address_invalid'
   | 'address_taken'
+  | 'captcha_failed'
+  | 'captcha_unavailable'
 
 /** What is being set up, and what its page needs. */
 export type NewFactor =
@@ -44,6 +47,8 @@ export interface EnrolPage {
   /** There is a choice to go back to. */
   hasChoice: boolean
   setUp: NewFactor
+  /** The test for machines, where one is due before a text message. */
+  captcha?: CaptchaField | undefined
   error?: EnrolError | undefined
 }
 
@@ -60,7 +65,7 @@ export const enrolPage = (options: EnrolPage): Page => {
     title: say(title),
     form: 'leaving',
     isError: problems.length > 0,
-    scriptSource: setUp.kind === 'passkey' ? passkeyScriptSource : undefined,
+    ...(setUp.kind === 'passkey' ? { scriptSource: passkeyScriptSource } : testOf(say, options)?.allowed),
     body: html`
 <h1>${say(title)}</h1>
 <p class="lead">${setUp.kind === 'choice' ? say(options.isRequired ? 'enrolRequired' : 'enrolSuggested') : say(lead)}</p>
@@ -69,6 +74,12 @@ ${parts[setUp.kind](say, options, problems, setUp as never)}
 ${setUp.kind !== 'choice' && aside(say, options)}`,
   })
 }
+
+/** Stands on the form that asks for a number. */
+const testOf = (say: Say, { captcha, setUp }: EnrolPage) =>
+  captcha && setUp.kind === 'phone_code' && setUp.sentTo === undefined
+    ? captchaField(say, captcha, 'captchaWithoutScriptByMail')
+    : undefined
 
 const headings: Readonly<Record<NewFactor['kind'], readonly [title: MessageKey & `enrol${string}`, lead: Lead]>> = {
   choice: ['enrolHeading', 'enrolSuggested'],
@@ -152,6 +163,7 @@ ${field({
           attributes
         }${problems.length === 0 && html` autofocus`}>`,
 })}
+${testOf(say, options)?.field}
 <p class="actions"><button name="choice" value="send">${say('factorSend')}</button></p>`,
   )
 }
@@ -214,6 +226,8 @@ const messages = {
   address_missing: ['enrolAddressMissing', 'address'],
   address_invalid: ['enrolAddressInvalid', 'address'],
   address_taken: ['enrolAddressTaken', 'address'],
+  captcha_failed: ['captchaFailed', undefined],
+  captcha_unavailable: ['unavailableText', undefined],
 } as const satisfies Partial<Record<EnrolError, readonly [message: MessageKey, field: string | undefined]>>
 
 const enrolProblem = (say: Say, error: EnrolError): Problem => {

@@ -20,10 +20,14 @@ export type SignInError =
   | SendError
   | 'code_over'
   | 'passkey_failed'
-  | 'captcha_failed'
 
 /** Why no code was sent. */
-export type SendError = 'address_missing' | 'code_limited' | 'code_unavailable'
+export type SendError =
+  | 'address_missing'
+  | 'code_limited'
+  | 'code_unavailable'
+  | 'captcha_failed'
+  | 'captcha_unavailable'
 
 export interface SignInPage {
   locale: Locale
@@ -176,5 +180,6 @@ const problems: Readonly<Record<SignInError, Told>> = {
   code_unavailable: (say) => ({ message: say('codeUnavailable') }),
   code_over: (say) => ({ message: say('codeOver') }),
   captcha_failed: (say) => ({ message: say('captchaFailed') }),
+  captcha_unavailable: (say) => ({ message: say('unavailableText') }),
   passkey_failed: (say) => ({ message: say('passkeyFailed') }),
 }

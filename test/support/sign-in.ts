@@ -34,6 +34,7 @@ import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
+import type { PolicySet } from '../../policies/decide.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
@@ -100,6 +101,7 @@ export const startTestSignIn = async ({
   interactionsPerAddress = 0,
   settings: given = {},
   sends = 'nothing',
+  policies,
   host = '127.0.0.1',
 }: {
   instances?: number
@@ -108,6 +110,8 @@ export const startTestSignIn = async ({
   settings?: Record<string, unknown>
   /** `outbox`: codes wait for `messages()`. `connectors`: a relay sends what connectors can. */
   sends?: 'nothing' | 'outbox' | 'connectors'
+  /** Of the operator. Default: the shipped rules decide. */
+  policies?: PolicySet
   /** In the addresses that browsers use. */
   host?: string
 } = {}): Promise<TestSignIn> => {
@@ -158,7 +162,7 @@ export const startTestSignIn = async ({
     const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
     const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
     const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
-    const policy = await createSignInPolicy({ logger, metrics })
+    const policy = await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics })
     const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
     const passwordRules = createPasswordRules({ experience: () => current.settings, breached })

@@ -213,6 +213,8 @@ export const de = translation({
   captchaWorking: 'Ihr Browser wird geprüft …',
   captchaWithoutScript:
     'Ihr Browser führt keine Skripte aus und kann deshalb nicht geprüft werden. Bitte melden Sie sich mit einem Code an, den wir Ihnen per E-Mail senden.',
+  captchaWithoutScriptByMail:
+    'Ihr Browser führt keine Skripte aus und kann deshalb nicht geprüft werden. Eine E-Mail-Adresse braucht keine Prüfung, eine Telefonnummer schon.',
   captchaFailed: 'Ihr Browser konnte nicht geprüft werden. Bitte versuchen Sie es noch einmal.',
 
   factorPasskey: 'Passkey',

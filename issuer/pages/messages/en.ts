@@ -201,6 +201,8 @@ export const en = {
   captchaWorking: 'Checking your browser…',
   captchaWithoutScript:
     'Your browser does not run scripts, so it cannot be checked. Please sign in with a code that we send you by mail.',
+  captchaWithoutScriptByMail:
+    'Your browser does not run scripts, so it cannot be checked. An email address needs no check, a phone number does.',
   captchaFailed: 'Your browser could not be checked. Please try again.',
 
   factorPasskey: 'Passkey',

@@ -205,6 +205,8 @@ export const es = translation({
   captchaWorking: 'Comprobando su navegador…',
   captchaWithoutScript:
     'Su navegador no ejecuta scripts y por eso no se puede comprobar. Inicie sesión con un código que le enviamos por correo.',
+  captchaWithoutScriptByMail:
+    'Su navegador no ejecuta scripts y por eso no se puede comprobar. Una dirección de correo no necesita comprobación; un número de teléfono, sí.',
   captchaFailed: 'No se pudo comprobar su navegador. Inténtelo de nuevo.',
 
   factorPasskey: 'Llave de acceso',

@@ -207,6 +207,8 @@ export const fr = translation({
   captchaWorking: 'Vérification de votre navigateur…',
   captchaWithoutScript:
     'Votre navigateur n’exécute pas de scripts et ne peut donc pas être vérifié. Connectez-vous avec un code que nous vous envoyons par e-mail.',
+  captchaWithoutScriptByMail:
+    'Votre navigateur n’exécute pas de scripts et ne peut donc pas être vérifié. Une adresse e-mail ne demande pas de vérification, un numéro de téléphone si.',
   captchaFailed: 'Votre navigateur n’a pas pu être vérifié. Veuillez réessayer.',
 
   factorPasskey: 'Clé d’accès',

@@ -200,6 +200,8 @@ export const ja = translation({
   captchaWorking: 'ブラウザを確認しています…',
   captchaWithoutScript:
     'このブラウザではスクリプトが実行されないため、確認できません。メールでお送りするコードでサインインしてください。',
+  captchaWithoutScriptByMail:
+    'このブラウザではスクリプトが実行されないため、確認できません。メールアドレスなら確認は不要です。電話番号には確認が必要です。',
   captchaFailed: 'ブラウザを確認できませんでした。もう一度お試しください。',
 
   factorPasskey: 'パスキー',

@@ -3,6 +3,7 @@ import type { InteractionNotice } from '../../interaction/interaction-state.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
 import { allows } from '../../interaction/settings.ts'
 import { type AddressError, type AddressPurpose, addressPage, type Page } from '../../pages/index.ts'
+import { sendingCaptchaOf } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { type CodeEntered, readAddress, sendCode, showCode, statusOf, submitCode, waitingCode } from './codes.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
@@ -35,6 +36,7 @@ export const showAddress = async (
     // The code was tried too often, or its time is over.
     error: entered.addressError ?? (entered.codeError ? 'code_over' : state.notice && takenNotices[state.notice]),
     canSignIn: allows(view.situation.settings, 'SignIn'),
+    captcha: await sendingCaptchaOf(view, types),
   })
 }
 

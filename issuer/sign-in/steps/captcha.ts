@@ -3,7 +3,7 @@ import { personAddress } from '../../interaction/person-store.ts'
 import { type CaptchaError, captchaPage } from '../../pages/index.ts'
 import { takeCaptcha } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { sendCode, statusOf } from './codes.ts'
+import { sendToPerson, statusOf } from './codes.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
 interface Entered {
@@ -31,7 +31,7 @@ export const captcha: SignInStep<Entered> = {
     const choice = onlyValue(form, 'choice')
     if (choice === 'cancel') return goOn({ isCancelled: true })
     if (choice === 'send') {
-      const sent = await sendCode(answer as StepAnswer<never>, 'captcha', { type: 'email' })
+      const sent = await sendToPerson(answer as StepAnswer<never>, 'captcha', { type: 'email' })
       return sent === 'sent' || sent === 'over' ? reload() : again({ error: sent }, statusOf(sent))
     }
     if (choice === 'solved') {

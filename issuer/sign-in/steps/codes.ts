@@ -5,6 +5,7 @@ import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { ProofKindName, ProofPurpose } from '../../interaction/proofs.ts'
 import { allows, codeKindOf } from '../../interaction/settings.ts'
 import { type CodeError, codePage, type Page, type SendError } from '../../pages/index.ts'
+import { takeCaptcha } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
 
@@ -79,21 +80,36 @@ export const readAddress = (
   return { ...read, type: read.type }
 }
 
-export type Sent = 'sent' | 'over' | Exclude<SendError, 'address_missing'>
+export type Sent = 'sent' | 'over' | Exclude<SendError, 'address_missing' | CaptchaProblem>
+type CaptchaProblem = 'captcha_failed' | 'captcha_unavailable'
 
-/** Sends a code; whatever waited for the same purpose, at any address, is void. */
+/**
+ * Sends a code; whatever waited for the same purpose, at any address, is void. A text message to somebody unknown costs
+ * somebody money: the form's answer to the test for machines is taken before.
+ */
 export const sendCode = async (
-  { operations, interaction, visitor, locale, request }: StepAnswer<never>,
+  answer: StepAnswer<never>,
   purpose: ProofPurpose,
   identifier: Identifier | { type: AddressType },
-): Promise<Sent> => {
+): Promise<Sent | CaptchaProblem> => {
+  const { operations, visitor, locale, request } = answer
+  const taken = identifier.type === 'phone' ? await takeCaptcha(answer) : { interaction: answer.interaction }
+  if (taken.error !== undefined) return `captcha_${taken.error}`
+  const { interaction } = taken
   const asked = { purpose, identifier, locale, tellsOwner: true }
   const sent = await operations.codes.send(interaction, visitor, asked, request)
   if (sent.outcome === 'over') return 'over'
+  if (sent.outcome === 'captcha_required') return 'captcha_failed'
   if (sent.outcome !== 'sent') return sent.outcome === 'limited' ? 'code_limited' : 'code_unavailable'
   await operations.codes.withdraw(interaction, purpose, sent.proofId)
   await sent.afterCommit()
   return 'sent'
+}
+
+/** The same for somebody known, who is not tested for it. */
+export const sendToPerson = async (...asked: Parameters<typeof sendCode>): Promise<Sent> => {
+  const sent = await sendCode(...asked)
+  return sent === 'captcha_failed' || sent === 'captcha_unavailable' ? 'code_unavailable' : sent
 }
 
 /** Between two codes to one address, in seconds. */
@@ -132,6 +148,8 @@ export const submitCode = async (answer: StepAnswer<CodeEntered>, purpose: Proof
       if (!identifier) return reload()
       const sent = await sendCode(answer as StepAnswer<never>, purpose, identifier)
       if (sent === 'sent' || sent === 'over') return reload()
+      // The test stands on the page for the address.
+      if (sent === 'captcha_failed' || sent === 'captcha_unavailable') return handle.other()
       await again({ codeError: sent }, statusOf(sent))
     },
     async other() {
@@ -145,4 +163,7 @@ export const submitCode = async (answer: StepAnswer<CodeEntered>, purpose: Proof
   return true
 }
 
-export const statusOf = (sent: Sent): number => (sent === 'code_limited' ? 429 : 400)
+const statuses: Readonly<Record<string, number>> = { code_limited: 429, captcha_unavailable: 503 }
+
+/** Of an answer that nothing was sent. */
+export const statusOf = (sent: Sent | CaptchaProblem): number => statuses[sent] ?? 400

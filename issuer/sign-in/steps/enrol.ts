@@ -2,6 +2,7 @@ import { registrationCredential } from '../../directory/users/factors/index.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
 import { type SecondFactor, secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { type EnrolError, enrolPage, type PageFactor } from '../../pages/index.ts'
+import { sendingCaptchaOf } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { reachable, sendCode, statusOf } from './codes.ts'
 import { addressTypes, type Editing, newFactor } from './new-factor.ts'
@@ -31,6 +32,7 @@ export const enrol: SignInStep<Entered> = {
       csrf: csrf(subjectOf(situation.person)),
       isRequired: step.reasons.includes('required'),
       hasChoice: only === undefined,
+      captcha: setUp.kind === 'phone_code' ? await sendingCaptchaOf(view, ['phone']) : undefined,
       error: isNew ? 'secret_new' : (entered?.error ?? (taken === setUp.kind ? 'address_taken' : undefined)),
     })
   },

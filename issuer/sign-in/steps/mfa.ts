@@ -10,7 +10,7 @@ import {
   secondFactorPage,
 } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { reachable, resendSeconds, type Sent, sendCode, statusOf } from './codes.ts'
+import { reachable, resendSeconds, type Sent, sendToPerson, statusOf } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
@@ -103,7 +103,7 @@ const sendAgain = async (
   const type = addressTypes[kind]
   const waiting = await answer.operations.codes.waiting(answer.interaction, type, 'mfa')
   if (waiting && waiting.age < resendSeconds) return 'code_too_soon'
-  return sendCode(answer as StepAnswer<never>, 'mfa', { type })
+  return sendToPerson(answer as StepAnswer<never>, 'mfa', { type })
 }
 
 const submitFactor = async (answer: StepAnswer<Entered>, kind: PageFactor, choice: string | undefined) => {

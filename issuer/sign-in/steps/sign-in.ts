@@ -73,7 +73,7 @@ export const signIn: SignInStep<Entered> = {
     const isOther = Object.hasOwn(choices, choice) && choice !== 'code'
     const taken = isOther ? { interaction: sent.interaction } : await takeCaptcha(sent)
     if (taken.error !== undefined)
-      return typedIn(sent).wrong('captcha_failed', taken.error === 'unavailable' ? 503 : 400)
+      return typedIn(sent).wrong(`captcha_${taken.error}`, taken.error === 'unavailable' ? 503 : 400)
     const answer = { ...sent, interaction: taken.interaction }
     if (Object.hasOwn(choices, choice)) return choices[choice]!(answer)
     if (!(await submitCode(answer as StepAnswer<CodeEntered>, 'sign_in'))) await byPassword(answer)

@@ -43,6 +43,8 @@ export const signInErrors: readonly SignInError[] = [
   'code_unavailable',
   'code_over',
   'passkey_failed',
+  'captcha_failed',
+  'captcha_unavailable',
 ]
 
 const codeErrors: readonly (CodeError | undefined)[] = [
@@ -64,6 +66,8 @@ const addressErrors: readonly (AddressError | undefined)[] = [
   'code_limited',
   'code_unavailable',
   'code_over',
+  'captcha_failed',
+  'captcha_unavailable',
 ]
 
 export const passwordIssues = [
@@ -182,6 +186,7 @@ const stepPages = (form: FormParts, text: string): Record<string, Page> => {
   }
   const code = { ...form, address: text, minutesGood: 10, isAnother: false, isOnlyForAccounts: false }
   const address = { ...form, address: text, canSignIn: true }
+  const captcha = { provider: 'proof_of_work', challenge: '1.abc', difficulty: 1 } as const
   const details = { ...form, username: text, account: text, passwordLength: 8, canSignIn: true }
   return Object.fromEntries([
     ['signIn every way', signInPage(everyWay)],
@@ -193,11 +198,14 @@ const stepPages = (form: FormParts, text: string): Record<string, Page> => {
       [`no account ${type}`, noAccountPage({ ...form, type, address: text })] as const,
     ]),
     ...(['register', 'reset', 'profile'] as const).flatMap((purpose) =>
-      [[types[0]], [types[1]], types].flatMap((asked) =>
-        named(`address ${purpose} ${asked}`, addressErrors, (error) =>
+      [[types[0]], [types[1]], types].flatMap((asked) => [
+        ...named(`address ${purpose} ${asked}`, addressErrors, (error) =>
           addressPage({ ...address, purpose, types: asked, error }),
         ),
-      ),
+        ...named(`tested address ${purpose} ${asked}`, addressErrors, (error) =>
+          addressPage({ ...address, purpose, types: asked, error, captcha }),
+        ),
+      ]),
     ),
     ...(['register', 'profile', 'reset', 'expired'] as const).flatMap((purpose) => [
       [`details ${purpose}`, detailsPage({ ...details, purpose, asksUsername: true })] as const,
@@ -240,6 +248,8 @@ const enrolErrors: readonly (EnrolError | undefined)[] = [
   'address_missing',
   'address_invalid',
   'address_taken',
+  'captcha_failed',
+  'captcha_unavailable',
 ]
 const captchaErrors: readonly (CaptchaError | undefined)[] = [...factorErrors, 'failed', 'unavailable']
 
@@ -288,6 +298,10 @@ const factorPages = (form: FormParts, text: string): Record<string, Page> => {
         enrolPage({ ...enrol, setUp, error }),
       ]),
       [`enrol ${setUp.kind} suggested`, enrolPage({ ...enrol, isRequired: false, isSkippable: true, setUp })],
+    ]),
+    ...enrolErrors.map((error) => [
+      `tested enrol ${error ?? ''}`.trim(),
+      enrolPage({ ...enrol, setUp: { kind: 'phone_code', entered: text, sentTo: undefined }, captcha: test, error }),
     ]),
     ...captchaErrors.flatMap((error) => [
       [`captcha ${error ?? ''}`.trim(), captchaPage({ ...captcha, isSent: false, error })],

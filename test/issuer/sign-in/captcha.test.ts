@@ -1,18 +1,38 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { silentLogger } from '../../../platform/logger.ts'
+import { loadPolicies, shippedPolicies } from '../../../policies/decide.ts'
 import type { Visit } from '../../support/browser.ts'
+import { writeRules } from '../../support/rules.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
-/** The test for machines on the form that signs in. */
+/** The test for machines on the forms that prove or send something, and the step of its own. */
 
 let signIn: TestSignIn
 let client: TestClient
 beforeAll(async () => {
-  signIn = await startTestSignIn()
+  signIn = await startTestSignIn({ sends: 'outbox' })
   client = await signIn.createClient()
-  signIn.settings = experienceWith({ captchaPolicy: { enabled: true } })
 })
 afterAll(() => signIn?.close())
+beforeEach(() => {
+  signIn.settings = experienceWith(tested)
+})
+
+const tested = { captchaPolicy: { enabled: true } }
+const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
+const messagesTo = async (to: string) => (await signIn.messages()).filter((message) => message.to === to).length
+let numbers = 1_000
+const newNumber = () => `+1555555${++numbers}`
+
+const open = async (home: TestSignIn = signIn, request = {}, from: TestClient = client) => {
+  const browser = home.browser()
+  const page = await home.authorize(browser, from, request)
+  const submit = (visit: Visit, values: Record<string, string>) => browser.submit(visit, values, { with: 'choice' })
+  return { page, submit }
+}
 
 /** As the script of the page does it. */
 const solved = ({ text }: Visit): string => {
@@ -58,4 +78,177 @@ test('who cancels solves nothing', async () => {
   const browser = signIn.browser()
   const page = await signIn.authorize(browser, client)
   expect(answerOf(await browser.submit(page, { choice: 'cancel' }))).toMatchObject({ error: 'access_denied' })
+})
+
+describe('a text message to somebody unknown is sent after the test only:', () => {
+  const either = { identifiers: ['email', 'phone'], password: false, verify: true }
+
+  /** A form for an address, the test on it not solved, solved wrongly, and solved. */
+  const sentAfterTheTest = async (page: Visit, submit: Awaited<ReturnType<typeof open>>['submit'], number: string) => {
+    expect(page.text).toContain('data-challenge')
+    expect(page.text).toContain('An email address needs no check')
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    let shown = page
+    for (const captcha of ['', 'made.up.1']) {
+      shown = await submit(shown, { choice: 'code', address: number, captcha })
+      expect(shown.status).toBe(400)
+      expect(shown.text).toContain('Your browser could not be checked. Please try again.')
+      expect(shown.text).toContain(`value="${number}"`)
+      expect(shown.text).toContain('data-challenge')
+    }
+    expect(await messagesTo(number)).toBe(0)
+    const check = await submit(shown, { choice: 'code', address: number, captcha: solved(shown) })
+    expect(headingOf(check)).toBe('Check your phone')
+    expect(await messagesTo(number)).toBe(1)
+    return check
+  }
+
+  test('of a registration, which goes on to an account', async () => {
+    signIn.settings = experienceWith({ ...tested, signUp: either })
+    const number = newNumber()
+    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const check = await sentAfterTheTest(page, submit, number)
+    // Another number needs no other test.
+    const other = await submit(check, { choice: 'other' })
+    expect(other.text).not.toContain('data-challenge')
+    const again = await submit(other, { choice: 'code', address: number })
+    const back = await submit(again, { choice: 'verify', code: await signIn.lastCode(number) })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+
+  test('of a reset', async () => {
+    const number = newNumber()
+    await signIn.createPerson({ phone: number.slice(1) })
+    const { page, submit } = await open()
+    const check = await sentAfterTheTest(await submit(page, { choice: 'reset' }), submit, number)
+    const choose = await submit(check, { choice: 'verify', code: await signIn.lastCode(number) })
+    expect(headingOf(choose)).toBe('Choose a new password')
+  })
+
+  test('of signing in by a code', async () => {
+    const method = { identifier: 'phone', password: false, verificationCode: true, isPasswordPrimary: false }
+    signIn.settings = experienceWith({ ...tested, signIn: { methods: [method] } })
+    const number = newNumber()
+    await signIn.createPerson({ phone: number.slice(1) })
+    const { page, submit } = await open()
+    const refused = await submit(page, { choice: 'code', identifier: number, captcha: '' })
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain('Your browser could not be checked. Please try again.')
+    expect(await messagesTo(number)).toBe(0)
+    const check = await submit(refused, { choice: 'code', identifier: number, captcha: solved(refused) })
+    const back = await submit(check, { choice: 'verify', code: await signIn.lastCode(number) })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+
+  test('of a second factor that a new account gets, where nobody was tested before', async () => {
+    signIn.settings = experienceWith({
+      ...tested,
+      signUp: { identifiers: ['username'], password: true, verify: false },
+      mfa: { factors: ['PhoneVerificationCode'], policy: 'Mandatory' },
+    })
+    const number = newNumber()
+    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const form = await submit(page, {
+      choice: 'details',
+      username: `u${number.slice(1)}`,
+      password: 'four words make sense',
+    })
+    expect(form.text).toContain('data-challenge')
+    const refused = await submit(form, { choice: 'send', address: number, captcha: '' })
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain('Your browser could not be checked. Please try again.')
+    expect(await messagesTo(number)).toBe(0)
+    const check = await submit(refused, { choice: 'send', address: number, captcha: solved(refused) })
+    const back = await submit(check, { choice: 'verify', code: await signIn.lastCode(number) })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+})
+
+describe('a mailed code needs no test, as browsers without scripts have no answer:', () => {
+  test('of a registration', async () => {
+    const signUp = { identifiers: ['email', 'phone'], password: false, verify: true }
+    signIn.settings = experienceWith({ ...tested, signUp })
+    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const check = await submit(page, { choice: 'code', address: 'grace@example.test', captcha: '' })
+    expect(headingOf(check)).toBe('Check your email')
+    const back = await submit(check, { choice: 'verify', code: await signIn.lastCode('grace@example.test') })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+
+  test('of a reset', async () => {
+    const person = await signIn.createPerson()
+    const { page, submit } = await open()
+    const form = await submit(page, { choice: 'reset' })
+    const check = await submit(form, { choice: 'code', address: person.email, captcha: '' })
+    const choose = await submit(check, { choice: 'verify', code: await signIn.lastCode(person.email) })
+    expect(headingOf(choose)).toBe('Choose a new password')
+  })
+
+  test('of signing in', async () => {
+    const method = { identifier: 'email', password: true, verificationCode: true, isPasswordPrimary: true }
+    signIn.settings = experienceWith({ ...tested, signIn: { methods: [method] } })
+    const person = await signIn.createPerson()
+    const { page, submit } = await open()
+    const check = await submit(page, { choice: 'code', identifier: person.email, captcha: '' })
+    const back = await submit(check, { choice: 'verify', code: await signIn.lastCode(person.email) })
+    expect(answerOf(back)).toHaveProperty('code')
+  })
+
+  test('where only mails are sent no test is shown', async () => {
+    signIn.settings = experienceWith({ ...tested, signUp: { identifiers: ['email'], password: false, verify: true } })
+    const { page } = await open(signIn, { prompts: ['create'] })
+    expect(page.text).not.toContain('data-challenge')
+  })
+})
+
+describe('where rules require the test of somebody known, it is a step of its own', () => {
+  let ruled: TestSignIn
+  let shop: TestClient
+  beforeAll(async () => {
+    const { folder, remove } = await writeRules({
+      'signin.rego': await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'),
+      'own.rego': 'package surrogate.signin\n\nrequire contains "captcha" if input.stage != "prove"\n',
+    })
+    const policies = await loadPolicies({ path: folder, logger: silentLogger }).finally(remove)
+    ruled = await startTestSignIn({ sends: 'outbox', policies })
+    shop = await ruled.createClient()
+  })
+  afterAll(() => ruled?.close())
+
+  const atTheStep = async () => {
+    const person = await ruled.createPerson()
+    const { page, submit } = await open(ruled, {}, shop)
+    expect(page.text).not.toContain('data-challenge')
+    const step = await submit(page, { identifier: person.username, password: person.password, choice: 'sign_in' })
+    expect(headingOf(step)).toBe('One short check')
+    return { person, step, submit }
+  }
+
+  test('that is passed by its answer alone', async () => {
+    const { step, submit } = await atTheStep()
+    let shown = step
+    for (const captcha of ['', 'made.up.1']) {
+      shown = await submit(shown, { choice: 'solved', captcha })
+      expect(shown.status).toBe(400)
+      expect(headingOf(shown)).toBe('One short check')
+    }
+    expect(answerOf(await submit(shown, { choice: 'solved', captcha: solved(shown) }))).toHaveProperty('code')
+  })
+
+  test('or by a code that comes by mail to the person, and to nobody else', async () => {
+    const { person, step, submit } = await atTheStep()
+    const check = await submit(step, { choice: 'send', address: 'mallory@example.test' })
+    expect(check.text).not.toContain('data-challenge')
+    const codes = (await ruled.messages()).filter(({ variables }) => variables['code'] !== undefined)
+    expect(codes.map(({ to }) => to)).toEqual([person.email])
+    const code = await ruled.lastCode(person.email)
+    const wrong = await submit(check, { choice: 'verify', code: code === '000000' ? '000001' : '000000' })
+    expect(wrong.status).toBe(400)
+    expect(answerOf(await submit(wrong, { choice: 'verify', code }))).toHaveProperty('code')
+  })
+
+  test('and can be left', async () => {
+    const { step, submit } = await atTheStep()
+    expect(answerOf(await submit(step, { choice: 'cancel' }))).toMatchObject({ error: 'access_denied' })
+  })
 })
