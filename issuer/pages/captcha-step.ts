@@ -42,6 +42,7 @@ export const captchaPage = (options: CaptchaPage): Page => {
     ...(isSent ? {} : allowed),
     body: html`
 <h1>${say('captchaHeading')}</h1>
+${!isSent && test.provider === 'proof_of_work' && html`<p class="lead">${say('captchaText')}</p>`}
 ${errorSummary(say, problems)}
 ${
   isSent && masked
@@ -50,8 +51,7 @@ ${
 ${codeField({ label: say('factorCode'), hint: say('factorSent', { address: masked }), problems })}
 <p class="actions"><button name="choice" value="verify">${say('continueOn')}</button>${send}</p>
 </form>`
-    : html`<p class="lead">${say('captchaText')}</p>
-<form method="post" action="${action}">
+    : html`<form method="post" action="${action}">
 <input type="hidden" name="csrf" value="${csrf}">
 ${field}
 <p class="actions"><button name="choice" value="solved">${say('continueOn')}</button></p>

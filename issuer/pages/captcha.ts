@@ -25,7 +25,7 @@ export const captchaField = (
   test: CaptchaField,
   withoutScript: WithoutScript = 'captchaWithoutScript',
 ): FormCaptcha => {
-  const text = html`<noscript><p>${say(withoutScript)}</p></noscript>`
+  const text = html`<noscript><p class="small">${say(withoutScript)}</p></noscript>`
   return test.provider === 'turnstile' ? turnstile(test, text) : proofOfWork(say, test, text)
 }
 
@@ -35,7 +35,7 @@ const proofOfWork = (
   withoutScript: Html,
 ): FormCaptcha => ({
   // The script shows and hides what comes next to the field.
-  field: html`<input type="hidden" name="captcha" data-challenge="${challenge}" data-difficulty="${difficulty}" autocomplete="off"><p role="status" hidden>${say('captchaWorking')}</p>
+  field: html`<input type="hidden" name="captcha" data-challenge="${challenge}" data-difficulty="${difficulty}" autocomplete="off"><p class="small" role="status" hidden>${say('captchaWorking')}</p>
 ${withoutScript}
 <script src="${captchaAsset.path}" integrity="${captchaAsset.integrity}" async></script>`,
   // Not every browser takes the digest of a script for that of a file.

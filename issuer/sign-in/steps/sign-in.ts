@@ -68,13 +68,8 @@ export const signIn: SignInStep<Entered> = {
     })
   },
 
-  async submit(sent) {
-    const choice = onlyValue(sent.form, 'choice') ?? ''
-    const isOther = Object.hasOwn(choices, choice) && choice !== 'code'
-    const taken = isOther ? { interaction: sent.interaction } : await takeCaptcha(sent)
-    if (taken.error !== undefined)
-      return typedIn(sent).wrong(`captcha_${taken.error}`, taken.error === 'unavailable' ? 503 : 400)
-    const answer = { ...sent, interaction: taken.interaction }
+  async submit(answer) {
+    const choice = onlyValue(answer.form, 'choice') ?? ''
     if (Object.hasOwn(choices, choice)) return choices[choice]!(answer)
     if (!(await submitCode(answer as StepAnswer<CodeEntered>, 'sign_in'))) await byPassword(answer)
   },
@@ -123,8 +118,11 @@ const byCode = async (answer: Answer) => {
 }
 
 const byPassword = async (answer: Answer) => {
-  const { operations, interaction, visitor, form, request, count, goOn } = answer
+  const { operations, visitor, form, request, count, goOn } = answer
   const { identifier, keep, wrong } = typedIn(answer)
+  const taken = await takeCaptcha(answer)
+  if (taken.error !== undefined) return wrong(`captcha_${taken.error}`, taken.error === 'unavailable' ? 503 : 400)
+  const { interaction } = taken
   const password = onlyValue(form, 'password') ?? ''
   if (identifier.trim() === '') return wrong('identifier_missing')
   if (password === '') return wrong('password_missing')

@@ -164,6 +164,23 @@ describe('a text message to somebody unknown is sent after the test only:', () =
   })
 })
 
+test('a test that comes to be due before another text message leads back to the form where it stands', async () => {
+  const signUp = { identifiers: ['phone'], password: false, verify: true }
+  signIn.settings = experienceWith({ signUp })
+  const number = newNumber()
+  const { page, submit } = await open(signIn, { prompts: ['create'] })
+  const check = await submit(page, { choice: 'code', address: number })
+  expect(await messagesTo(number)).toBe(1)
+  signIn.settings = experienceWith({ ...tested, signUp })
+  await signIn.sql(`UPDATE proofs SET created_at = now() - interval '61 seconds' WHERE verified_at IS NULL`)
+  const form = await submit(check, { choice: 'resend' })
+  expect(form.text).toContain('data-challenge')
+  expect(await messagesTo(number)).toBe(1)
+  const sent = await submit(form, { choice: 'code', address: number, captcha: solved(form) })
+  expect(headingOf(sent)).toBe('Check your phone')
+  expect(await messagesTo(number)).toBe(2)
+})
+
 describe('a mailed code needs no test, as browsers without scripts have no answer:', () => {
   test('of a registration', async () => {
     const signUp = { identifiers: ['email', 'phone'], password: false, verify: true }
@@ -189,7 +206,7 @@ describe('a mailed code needs no test, as browsers without scripts have no answe
     signIn.settings = experienceWith({ ...tested, signIn: { methods: [method] } })
     const person = await signIn.createPerson()
     const { page, submit } = await open()
-    const check = await submit(page, { choice: 'code', identifier: person.email, captcha: '' })
+    const check = await submit(page, { choice: 'code', identifier: person.email, captcha: 'made.up.1' })
     const back = await submit(check, { choice: 'verify', code: await signIn.lastCode(person.email) })
     expect(answerOf(back)).toHaveProperty('code')
   })
