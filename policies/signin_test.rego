@@ -7,7 +7,7 @@ asked(stage, available, policy) := {
 	"version": 1,
 	"stage": stage,
 	"factors": {"available": available, "used": ["password"]},
-	"settings": {"mfa": {"policy": policy, "organizationPolicy": "NoPrompt", "organizations": []}},
+	"settings": {"mfa": {"policy": policy, "factors": ["totp"], "organizationPolicy": "NoPrompt", "organizations": []}},
 }
 
 allowed(required) := {"allow": true, "require": required, "session": {}}
@@ -41,6 +41,11 @@ test_mandatory_makes_people_enrol if {
 	requires(asked("mfa", [], "Mandatory"), "mfa")
 	requires(asked("mfa", [], "Mandatory"), "enrol")
 	requires(asked("finish", [], "Mandatory"), "enrol")
+}
+
+test_settings_that_enable_no_factor_ask_for_none if {
+	question := object.union(asked("mfa", [], "Mandatory"), {"settings": {"mfa": {"factors": []}}})
+	not requires(question, "enrol")
 }
 
 test_whoever_has_a_factor_need_not_enrol if not requires(asked("mfa", ["totp"], "Mandatory"), "enrol")
