@@ -6,7 +6,7 @@ import { onlyValue } from '../forms/read-form.ts'
 import { sendToPerson, statusOf } from './codes.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
-interface Entered {
+export interface Entered {
   error: CaptchaError
 }
 

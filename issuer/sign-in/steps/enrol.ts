@@ -9,7 +9,7 @@ import { addressTypes, type Editing, newFactor } from './new-factor.ts'
 import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
-interface Entered extends Editing {
+export interface Entered extends Editing {
   kind: PageFactor
   error?: EnrolError
 }

@@ -14,7 +14,7 @@ import { reachable, resendSeconds, type Sent, sendToPerson, statusOf } from './c
 import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
-interface Entered {
+export interface Entered {
   kind: PageFactor
   error: FactorError
 }

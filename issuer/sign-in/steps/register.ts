@@ -9,7 +9,7 @@ import { sendableTypes } from './codes.ts'
 import { type DetailsEntered, showDetails, submitDetails } from './details.ts'
 import { pageOf, type SignInStep, type StepView } from './step.ts'
 
-type Entered = AddressEntered & DetailsEntered
+export type Entered = AddressEntered & DetailsEntered
 
 /** The kinds of address of which one is missing: one after the other, or one of two. */
 const missingAddress = (missing: readonly ProfileField[] = []): AddressType[] => {

@@ -20,13 +20,13 @@ import {
 import { provePasskey } from './passkeys.ts'
 import { maxPasswordBytes, pageOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
-interface SignInEntered {
+export interface SignInEntered {
   identifier: string
   keep: boolean
   error: SignInError
   minutes?: number | undefined
 }
-type Entered = SignInEntered | CodeEntered
+export type Entered = SignInEntered | CodeEntered
 
 const isCode = (entered: Entered | undefined): entered is CodeEntered => entered !== undefined && 'codeError' in entered
 
