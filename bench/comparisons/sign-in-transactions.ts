@@ -1,4 +1,4 @@
-import { startCountingProxy } from '../../test/support/counting-proxy.ts'
+import { type RoundTripOn, startCountingProxy } from '../../test/support/counting-proxy.ts'
 import { createBrowser } from '../harness/browser.ts'
 import type { Page } from '../harness/comparison.ts'
 import { type Connection, countWriting } from '../harness/database-store.ts'
@@ -12,10 +12,9 @@ import { issuerOf, personOf, siteOf, verdict } from './sign-in-world.ts'
 const flows = 20
 const atMost = 4
 
-interface Noted {
+interface Noted extends RoundTripOn {
   at: number
   roundTrip: string
-  connection: number
 }
 
 /**
@@ -28,7 +27,7 @@ export const measureTransactions = async (stage: Stage, postgres: Connection, di
   stage.onStop(seeded.close)
   let noted: Noted[] = []
   const proxy = await startCountingProxy(seeded.connection, {
-    onRoundTrip: (roundTrip, connection) => noted.push({ at: performance.now(), roundTrip, connection }),
+    onRoundTrip: (roundTrip, on) => noted.push({ at: performance.now(), roundTrip, ...on }),
   })
   stage.onStop(proxy.close)
   const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, {
@@ -62,7 +61,13 @@ export const measureTransactions = async (stage: Stage, postgres: Connection, di
     tables: [
       [
         ['a sign-in by password, in PostgreSQL', '', 'bar', ''],
-        ['round trips', String(least(({ steps }) => steps.length)), '', ''],
+        ['statements, BEGIN and COMMIT included', String(least(({ steps }) => steps.length)), '', ''],
+        [
+          'of them waited for before the next one is sent',
+          String(least(({ steps }) => steps.filter(({ isBehind }) => !isBehind).length)),
+          '',
+          '',
+        ],
         ['transactions that write', String(writing), `≤ ${atMost}`, verdict(writing <= atMost)],
         ['of them with BEGIN and COMMIT', String(least(({ steps }) => steps.filter(begins).length)), '', ''],
         ['transactions open while the password is hashed', String(open), '0', verdict(open === 0)],
@@ -80,6 +85,8 @@ interface Counted {
 
 interface Step {
   roundTrip: string
+  /** Sent without waiting for the one before it on its connection. */
+  isBehind: boolean
   /** After the one before it. */
   pauseMs: number
   /** Transactions before it. */
@@ -92,8 +99,8 @@ const ends = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^(commit|rollback)/i.t
 const stepsOf = (noted: readonly Noted[]): Step[] => {
   const open = new Set<number>()
   let last = noted[0]?.at ?? 0
-  return noted.map(({ at, roundTrip, connection }) => {
-    const step = { roundTrip, pauseMs: at - last, open: open.size }
+  return noted.map(({ at, roundTrip, connection, isBehind }) => {
+    const step = { roundTrip, isBehind, pauseMs: at - last, open: open.size }
     last = at
     if (begins(step)) open.add(connection)
     else if (ends(step)) open.delete(connection)

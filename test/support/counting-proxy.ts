@@ -6,6 +6,13 @@ import { freePort } from './free-port.ts'
 /** What one round trip asked for: the name of the prepared statement, or the text of a simple query such as `BEGIN`. */
 export type RoundTrip = string
 
+export interface RoundTripOn {
+  /** A number of its own. */
+  connection: number
+  /** It was sent before the one in front of it on the connection was answered: nobody waited in between. */
+  isBehind: boolean
+}
+
 export interface CountingProxy {
   /** The same database, through here. */
   connection: PostgresConnection
@@ -26,7 +33,7 @@ export interface CountingProxy {
 export const startCountingProxy = async (
   target: PostgresConnection,
   // One that is still free when it comes back there: what connects in vain meanwhile must not come by it.
-  { port, onRoundTrip }: { port?: number; onRoundTrip?: (roundTrip: RoundTrip, connection: number) => void } = {},
+  { port, onRoundTrip }: { port?: number; onRoundTrip?: (roundTrip: RoundTrip, on: RoundTripOn) => void } = {},
 ): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
@@ -52,7 +59,7 @@ export const startCountingProxy = async (
         if (type !== 'S' && type !== 'Q') continue
         const roundTrip = type === 'S' ? bound : body.toString('utf8', 0, body.length - 1)
         roundTrips.push(roundTrip)
-        onRoundTrip?.(roundTrip, connection)
+        onRoundTrip?.(roundTrip, { connection, isBehind: unanswered > 0 })
         unanswered += 1
         if (losing?.roundTrip !== roundTrip) continue
         breakOff = { after: unanswered, lost: losing.lost }
