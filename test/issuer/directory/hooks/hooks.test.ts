@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { webhookSecretOf } from '../../../../deliveries/hook-secrets.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import { testRelayConfig } from '../../../support/relay.ts'
+import { until } from '../../../support/until.ts'
 
 let issuer: TestIssuer
 beforeAll(async () => {
@@ -9,7 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => issuer.close())
 beforeEach(async () => {
-  await issuer.database.pool.query('TRUNCATE hooks CASCADE')
+  // What runs in the background locks some of these tables in another order.
+  await until(() => issuer.database.pool.query('TRUNCATE hooks CASCADE'))
 })
 
 const newHook = { name: 'Audit', events: ['User.Created'], config: { url: 'http://127.0.0.1:8080/hook' } }
