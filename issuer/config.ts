@@ -7,7 +7,8 @@ import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
 import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
-import { type ClaimsFetchOptions, claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import type { SandboxSettings } from './claims/sandbox/open-sandbox.ts'
+import { claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
 import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
@@ -46,7 +47,7 @@ export interface IssuerConfig {
   /** Lists of passwords that were in a breach. Default: none. */
   breachedPasswords?: BreachedPasswordsOptions | undefined
   /** How scripts of custom claims are run. */
-  claims?: { workers?: number | undefined; fetch: ClaimsFetchOptions } | undefined
+  claims?: SandboxSettings | undefined
   /** What sends to people besides connectors; relays hold the same. Default: nothing. */
   messages?: MessageConfig | undefined
 }

@@ -1,0 +1,270 @@
+import type { IncomingMessage } from 'node:http'
+import { noMessages } from '../deliveries/messages/settings.ts'
+import { createNotifier } from '../events/notifier.ts'
+import { systemClock } from '../platform/clock.ts'
+import { createEnvelope } from '../platform/envelope.ts'
+import { createTargetPolicy } from '../platform/http/outbound.ts'
+import type { Lifecycle } from '../platform/lifecycle.ts'
+import { createManagementApi } from './api/mount.ts'
+import { issuerRoutes } from './api/routes.ts'
+import { createIssuerApp } from './app.ts'
+import { createTokenAudit } from './base/audit/token-audit.ts'
+import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
+import { createHmacs } from './base/hmac-keys-store.ts'
+import { createIdempotency } from './base/idempotency.ts'
+import { createMutate } from './base/mutate.ts'
+import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
+import { createCaptcha } from './captcha/captcha.ts'
+import { captchaDefaults } from './captcha/captcha-settings.ts'
+import { createCustomClaims } from './claims/claims.ts'
+import { createClaimsScriptStore } from './claims/claims-script-store.ts'
+import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
+import { createEventFeed } from './directory/events/feed.ts'
+import { startReplayJob } from './directory/hooks/replay-job.ts'
+import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
+import { createSettings } from './directory/sign-in-experience/settings.ts'
+import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
+import { createPasswordHasher } from './directory/users/password.ts'
+import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
+import { createSignInPolicy } from './interaction/sign-in-policy.ts'
+import type { IssuerOptions } from './main.ts'
+import { bootstrap } from './maintenance/bootstrap.ts'
+import { startExpiry } from './maintenance/expiry.ts'
+import { startImpersonationNotices } from './maintenance/impersonation-notices.ts'
+import { createRetentionJob, retentionDefaults } from './maintenance/retention.ts'
+import { createMessages } from './messages/messages.ts'
+import { createNotifyOwner } from './messages/owner-notices.ts'
+import { openBrowserEndpoints } from './open-browser-endpoints.ts'
+import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
+import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
+import { createCors } from './protocol/cors.ts'
+import { createGrants } from './protocol/grants.ts'
+import { createIntrospectionEndpoint } from './protocol/introspection.ts'
+import { createJwksEndpoint } from './protocol/jwks.ts'
+import { createMetadataEndpoint } from './protocol/metadata.ts'
+import { createRevocationEndpoint } from './protocol/revocation.ts'
+import { createFeedEndpoint } from './protocol/revocation-feed.ts'
+import { createTokenEndpoint } from './protocol/token-endpoint.ts'
+import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
+import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createIdTokenMint } from './tokens/id-token.ts'
+import { signingKeysChannel } from './tokens/keys/key-store.ts'
+import { createSigningKeys } from './tokens/keys/signing-keys.ts'
+import { createRevocationFeed } from './tokens/revocations/feed.ts'
+import { requireActive } from './tokens/revocations/require-active.ts'
+import { revocationChannel } from './tokens/revocations/revocation-store.ts'
+import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
+
+/** Every part of the issuer, made and handed to those that need it. */
+export const wire = async (
+  options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; onStop: Lifecycle['onStop'] },
+) => {
+  const { config, database, events, logger, metrics, baseUrl, sandbox, onStop, now = systemClock } = options
+  const issuer = `${baseUrl}/oidc`
+  const indicator = `${baseUrl}/api`
+  const indicators = [indicator, ...config.managementApiIndicators]
+  const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
+
+  const algorithm = config.signingAlgorithm
+  const keyNotifier = createNotifier({ database, logger, channel: signingKeysChannel })
+  onStop('signing-key notifier', () => keyNotifier.close())
+  const keys = await createSigningKeys({ database, envelope, algorithm, notifier: keyNotifier, logger })
+  onStop('signing keys', () => keys.close())
+  const audit = createTokenAudit({ database, logger })
+  onStop('token audit', () => audit.close())
+  const lastUse = createLastUse({ database, logger })
+  onStop('last use of personal access tokens', () => lastUse.close())
+  const credentials = await bootstrap({
+    database,
+    indicators,
+    clientId: config.bootstrapClientId,
+    clientSecret: config.bootstrapClientSecret?.reveal(),
+  })
+
+  const settingsNotifier = createNotifier({ database, logger, channel: settingsChannel })
+  onStop('settings notifier', () => settingsNotifier.close())
+  const settings = await createSettings({ database, notifier: settingsNotifier, logger })
+  onStop('settings', () => settings.close())
+
+  const mint = createAccessTokenMint({ keys, issuer })
+  const verifier = createAccessTokenVerifier({ keys, issuer, now })
+  const policy = createImpersonationPolicy({ policies: options.policies, logger })
+  const signInPolicy = await createSignInPolicy({
+    policies: options.policies,
+    shadow: options.signInShadow,
+    logger,
+    metrics,
+  })
+  const claimsScripts = createClaimsScriptStore(envelope)
+  // Now rather than at the first token.
+  if ((await claimsScripts.list(database.query)).length > 0) await sandbox.start()
+  const claims = createCustomClaims({ database, store: claimsScripts, sandbox, logger, metrics })
+  const grants = createGrants({
+    database,
+    verifier,
+    policy,
+    claims,
+    events,
+    audit,
+    lastUse,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+  })
+  const hmac = await createHmacs(database, envelope)
+  const passwords = createPasswordHasher()
+  const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
+  onStop('breached passwords', () => breached.close())
+  const passwordRules = createPasswordRules({ experience: settings.experience, breached })
+  const mutate = createMutate({ knex: database.knex, events })
+  const clientAddress = createClientAddress(config.trustedProxies)
+  const originOf = (request: IncomingMessage) => ({
+    ip: clientAddress(request),
+    userAgent: request.headers['user-agent'],
+  })
+
+  const limits = createLimits({
+    query: database.query,
+    limits: config.rateLimits ?? rateLimitDefaults,
+    now,
+    metrics,
+  })
+
+  const captchaSettings = config.captcha ?? captchaDefaults
+  const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
+  onStop('captcha', () => captcha.close())
+  const messageConfig = config.messages ?? noMessages
+  const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
+  const notifyOwner = createNotifyOwner({
+    messages,
+    fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,
+    logger,
+  })
+  const replayJob = startReplayJob({ database, logger })
+  onStop('replays of events', () => replayJob.close())
+  const eventFeed = createEventFeed(database)
+  onStop('event feed', () => eventFeed.close())
+  const impersonationNotices = startImpersonationNotices({
+    ...{ database, feed: eventFeed, notifyOwner, logger },
+    isOn: () => settings.experience().notifyImpersonation,
+  })
+  onStop('notices of impersonation', () => impersonationNotices.close())
+  const management = createManagementApi({
+    routes: issuerRoutes({
+      database,
+      passwords,
+      hmac,
+      mutate,
+      indicators,
+      now,
+      audit,
+      policy,
+      subjectTokenTtl: config.subjectTokenTtl,
+      envelope,
+      targets: createTargetPolicy(config.webhookTargets),
+      baseUrl,
+      replaysWaiting: replayJob.wake,
+      eventFeed,
+      claimsScripts,
+      sandbox,
+      keys,
+      algorithm,
+      settings,
+      logger,
+      notifyOwner,
+      messageConfig,
+      testMessages: messages,
+    }),
+    verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
+    indicators,
+    baseUrl,
+    clientAddress,
+    limitClient: limits.managementRequestBy,
+    idempotency: createIdempotency({ knex: database.knex, envelope }),
+    logger,
+  })
+  const authenticateClient = createAuthenticateClient({
+    query: database.query,
+    audiences: [issuer, `${issuer}/token`],
+    limits,
+    addressOf: clientAddress,
+    now,
+  })
+  const token = createTokenEndpoint({
+    database,
+    grants,
+    authenticateClient,
+    limits,
+    mint,
+    mintIdToken: createIdTokenMint({ keys, issuer }),
+    originOf,
+    now,
+    logger,
+    metrics,
+  })
+  const notifier = createNotifier({ database, logger, channel: revocationChannel })
+  onStop('revocation notifier', () => notifier.close())
+  if (options.onRevocations) notifier.onNotify(options.onRevocations)
+  const feed = createRevocationFeed({ database, notifier, logger })
+  onStop('revocation feed', () => feed.close())
+  const authenticate = createAuthenticateRequest({
+    query: database.query,
+    authenticateClient,
+    indicator,
+  })
+  const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
+  const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })
+  const revocations = createFeedEndpoint({ feed, authenticate, logger })
+  const { retention = retentionDefaults } = config
+  const retentionJob = createRetentionJob({ database, retention, logger, metrics })
+  onStop('retention', () => retentionJob.close())
+  retentionJob.start()
+  const expiry = startExpiry({
+    database,
+    refreshTokenLeeway: config.refreshTokenLeeway,
+    logger,
+    metrics,
+  })
+  onStop('expiry', () => expiry.close())
+  const jwks = createJwksEndpoint({ keys })
+  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
+  const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const browserEndpoints = await openBrowserEndpoints({
+    database,
+    envelope,
+    hmac,
+    messages,
+    notifyOwner,
+    signInPolicy,
+    captcha,
+    keys,
+    passwords,
+    passwordRules,
+    events,
+    audit,
+    settings,
+    authenticateClient,
+    limits,
+    clientAddress,
+    originOf,
+    isFromProxy: createIsFromProxy(config.trustedProxies),
+    issuer,
+    baseUrl,
+    interactionsPerAddress: config.interactionsPerAddress,
+    now,
+    logger,
+    metrics,
+  })
+  const cors = createCors({ query: database.query, logger })
+  const endpoints = {
+    token,
+    introspection,
+    revocation,
+    userinfo,
+    revocations,
+    jwks,
+    metadata,
+    management,
+    ...browserEndpoints,
+  }
+  return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
+}
