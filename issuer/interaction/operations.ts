@@ -46,7 +46,7 @@ export interface InteractionOperations {
   staging: Staging
   captchas: CaptchaGate
   finish: Finish
-  /** Notes for the operator why somebody does not get on; the page tells less. */
+  /** Notes for the operator, once, why somebody does not get on; the page tells less. */
   noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
 }
 
@@ -116,6 +116,7 @@ export const createInteractionOperations = async ({
         result: 'Error',
         applicationId: client.id,
         userId: person?.id,
+        once: ['blocked', id, event, person?.id, ...reasons, options.description].join(' '),
         payload: {
           interactionId: id,
           requestId,
