@@ -22,7 +22,6 @@ import { createEnrolment, type Enrolment } from './enrolment.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
-import type { Step } from './next-step.ts'
 import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
@@ -31,6 +30,7 @@ import { createSecondFactorProofs, type SecondFactorProofs } from './second-fact
 import type { SignInPolicy } from './sign-in-policy.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createStandingOf, type StandingOf } from './standing.ts'
+import type { Step } from './step.ts'
 import type { Visitor } from './visitor.ts'
 
 /** Everything that can be done in an interaction: pages and the Experience API call the same. */

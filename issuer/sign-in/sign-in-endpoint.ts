@@ -14,10 +14,10 @@ import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import type { StepName } from '../interaction/next-step.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
+import type { StepName } from '../interaction/step.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
   type Brandings,
