@@ -138,10 +138,10 @@ const measure = async (): Promise<ProofCost[]> => {
       requireRight(matchingStep(secretBytes, code, clock) !== undefined, 'a code'),
     ),
     await costOf('TOTP: and its step used up', nextTotp, async (code) =>
-      requireRight(await factors.useTotp(query, { userId, code, now: clock }), 'a code'),
+      requireRight((await factors.useTotp(query, { userId, code, now: clock })) !== undefined, 'a code'),
     ),
     await costOf('backup code: used up', nextBackupCode, async (code) =>
-      requireRight(await factors.useBackupCode(query, { userId, code }), 'a backup code'),
+      requireRight((await factors.useBackupCode(query, { userId, code })) !== undefined, 'a backup code'),
     ),
     await costOf('passkey (ES256): the assertion', assertion, (answer) => {
       const { verified } = verifyAuthentication(answer, { challenge, relyingParty }, passkey)

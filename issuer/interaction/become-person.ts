@@ -1,4 +1,3 @@
-import { type EventRequest, type NewEvent, recordEvent } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
@@ -37,11 +36,9 @@ export interface Became {
   isPasswordNew: boolean
   /** That it got, by the names of the settings. */
   factors: readonly SecondFactor[]
-  /** The mail address that it got. */
-  address: string | undefined
 }
 
-const unchanged = { change: undefined, isPasswordNew: false, factors: [], address: undefined } as const
+const unchanged = { change: undefined, isPasswordNew: false, factors: [] } as const
 
 /**
  * Makes the person that the interaction is about what it was staged for: a new user, or one with another address, with
@@ -89,7 +86,7 @@ export const createBecomePerson =
       if (email !== undefined) await joinByEmail(recording, { userId, email })
       await bindings.bindAll(trx, userId, proofs)
       return {
-        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined, address: email },
+        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined },
         factors: secondFactorNames.filter((name) =>
           proofs.some((proof) => bindings.isFactor(proof) && proof.kind === secondFactors[name].proof),
         ),
@@ -123,22 +120,4 @@ const takenBy = (error: unknown): unknown => {
   const problem = constraintError(error)
   const field = problem instanceof AppError ? takenCodes[problem.code] : undefined
   return field === undefined ? error : new TakenError([field], { cause: error })
-}
-
-/** Records events of one interaction: each tells which, and of which application. */
-export const recordingOf = (
-  trx: Query,
-  { id, event, client }: Interaction,
-  request: EventRequest,
-): Recording & { trx: Query } => {
-  const circumstances = {
-    interactionEvent: event,
-    sessionId: id,
-    userIp: request.ip,
-    application: { id: client.id, type: client.type, name: client.name, description: client.description },
-  }
-  return {
-    trx,
-    record: (told) => recordEvent(trx, { ...told, extras: { ...circumstances, ...told.extras }, request } as NewEvent),
-  }
 }

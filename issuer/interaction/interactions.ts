@@ -11,9 +11,10 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionEventName } from './interaction-state.ts'
 import { insertInteraction } from './interaction-store.ts'
-import { nextStep, type RefusalWithoutPages, refusalWithoutPages, type StepName } from './next-step.ts'
+import { nextStep } from './next-step.ts'
 import { allows, recoveryFactors, type SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
+import { type RefusalWithoutPages, refusalWithoutPages, type StepName } from './step.ts'
 import type { Visitor } from './visitor.ts'
 
 export type Begun =

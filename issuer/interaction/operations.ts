@@ -22,7 +22,6 @@ import { createEnrolment, type Enrolment } from './enrolment.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
-import type { Step } from './next-step.ts'
 import { createNotices } from './notices.ts'
 import { createOneTimeTokenProofs, type OneTimeTokenProofs } from './one-time-token-proof.ts'
 import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
@@ -31,6 +30,7 @@ import { createSecondFactorProofs, type SecondFactorProofs } from './second-fact
 import type { SignInPolicy } from './sign-in-policy.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createStandingOf, type StandingOf } from './standing.ts'
+import type { Step } from './step.ts'
 import type { Visitor } from './visitor.ts'
 
 /** Everything that can be done in an interaction: pages and the Experience API call the same. */
@@ -46,7 +46,7 @@ export interface InteractionOperations {
   staging: Staging
   captchas: CaptchaGate
   finish: Finish
-  /** Notes for the operator why somebody does not get on; the page tells less. */
+  /** Notes for the operator, once, why somebody does not get on; the page tells less. */
   noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
 }
 
@@ -116,6 +116,7 @@ export const createInteractionOperations = async ({
         result: 'Error',
         applicationId: client.id,
         userId: person?.id,
+        once: ['blocked', id, event, person?.id, ...reasons, options.description].join(' '),
         payload: {
           interactionId: id,
           requestId,

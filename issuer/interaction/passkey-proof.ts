@@ -141,7 +141,7 @@ export const createPasskeyProofs = ({
         if (!verified || !(await factors.usePasskey(query, passkey.id, verified))) return undefined
         return {
           userId: passkey.userId,
-          ...{ purpose, data: {}, pendingId: proofId },
+          ...{ purpose, data: { factorId: passkey.id }, pendingId: proofId },
           ...(keep !== undefined && { decision: { keep } }),
         }
       })

@@ -66,6 +66,8 @@ export const proofData = z.object({
   identifier: z.object({ type: z.enum(['username', 'email', 'phone']), value: z.string() }).optional(),
   /** Of the password's digest that it was held against: it proves nothing once there is another. */
   digest: z.string().optional(),
+  /** Of the authenticator app, the passkey or the set of backup codes: it proves nothing once that is removed. */
+  factorId: z.string().optional(),
   /** `bind`: the new factor, as `factors` stores it; secrets in it are sealed. */
   factor: z.record(z.string(), z.unknown()).optional(),
 })

@@ -50,15 +50,17 @@ export const createSecondFactorProofs = ({
     userId: string
     code: string
   }
-  const holds: Readonly<Record<TypedFactor, (typed: Typed) => Promise<boolean>>> = {
+  /** Answers the id of the factor. */
+  const use: Readonly<Record<TypedFactor, (typed: Typed) => Promise<string | undefined>>> = {
     totp: ({ userId, code }) => factors.useTotp(query, { userId, code, now: now() }),
     backup_code: ({ interaction, visitor, userId, code }) =>
       database.transaction(async (trx) => {
         const owner = await findOwner(trx, userId)
-        if (!owner || !(await factors.useBackupCode(trx, { userId, code }))) return false
+        const factorId = owner && (await factors.useBackupCode(trx, { userId, code }))
+        if (!owner || factorId === undefined) return undefined
         const { backupCodes: left = 0 } = (await availableFactors(trx, userId)) ?? {}
         await notices.notify(trx, interaction, visitor, owner, { type: 'BackupCodeUsed', left })
-        return true
+        return factorId
       }),
   }
 
@@ -73,10 +75,10 @@ export const createSecondFactorProofs = ({
           account: keys.secondFactor(person.id),
           policy: secondFactorPolicy,
         },
-        async () =>
-          (await holds[kind]({ interaction, visitor, userId: person.id, code }))
-            ? { userId: person.id, purpose: 'mfa', data: {} }
-            : undefined,
+        async () => {
+          const factorId = await use[kind]({ interaction, visitor, userId: person.id, code })
+          return factorId === undefined ? undefined : { userId: person.id, purpose: 'mfa', data: { factorId } }
+        },
       )
       if (attempt.outcome === 'locked') await endInteraction(query, interaction.id)
       return attempt

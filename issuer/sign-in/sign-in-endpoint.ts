@@ -14,10 +14,10 @@ import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
-import type { StepName } from '../interaction/next-step.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
+import type { StepName } from '../interaction/step.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
   type Brandings,
@@ -180,16 +180,16 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     await answer[proceeded.kind](visit, proceeded)
   }
 
-  const submit = (visit: Visit, form: Form, token: FormToken) => {
+  const submit = async (visit: Visit, form: Form, token: FormToken) => {
     const { interaction, visitor, locale, request, response } = visit
-    return stepOf(token.page).submit({
-      ...{ query, operations, interaction, visitor, locale, form, token },
+    const { submit: submitStep } = stepOf(token.page)
+    const { situation, step } = await operations.standingOf(query, interaction, visitor)
+    // Sent twice, or from a tab that was left behind: what it was about is over.
+    if (step.step !== token.page) return goOn(visit)
+    return submitStep({
+      ...{ query, operations, interaction, visitor, situation, step, locale, form, token },
       settings: settings(),
       request: eventRequestOf(visit, request),
-      async due() {
-        const standing = await operations.standingOf(query, interaction, visitor)
-        return standing.step.step === token.page ? standing : undefined
-      },
       count: (proof, outcome) => counter.inc({ proof, outcome }),
       goOn: (decision) => goOn(visit, decision),
       async again(entered, status = 400) {

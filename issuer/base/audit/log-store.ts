@@ -1,5 +1,6 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { newId } from '../../../platform/ids.ts'
+import { sha256 } from '../../../platform/secret.ts'
 
 /**
  * One row of the audit trail: who did what, to whom, through which client, and what came of it. Never a secret or a
@@ -13,11 +14,18 @@ export interface AuditEntry {
   userId?: string | undefined
   /** `ip`, `userAgent`, `params`, `error`, … */
   payload: Record<string, unknown>
+  /** What it tells, where it may be told again: of those with the same, the first stays. */
+  once?: string | undefined
 }
+
+const idLength = 21
+const idOf = ({ once }: AuditEntry): string =>
+  once === undefined ? newId(idLength) : sha256(once).toString('hex').slice(0, idLength)
 
 const insert = statement(
   'log-insert',
-  `INSERT INTO logs (id, key, result, application_id, user_id, payload) VALUES ($1, $2, $3, $4, $5, $6)`,
+  `INSERT INTO logs (id, key, result, application_id, user_id, payload) VALUES ($1, $2, $3, $4, $5, $6)
+   ON CONFLICT (id) DO NOTHING`,
 )
 
 /** The `payload` column: the entry itself with what is particular to it. */
@@ -32,7 +40,7 @@ export const logPayload = ({ key, result, applicationId, userId, payload }: Audi
 /** Writes the row in the caller's transaction, so that it stands exactly when the change stands. */
 export const insertLog = async (transaction: Transaction, entry: AuditEntry): Promise<void> => {
   await queryOf(transaction)(insert, [
-    newId(),
+    idOf(entry),
     entry.key,
     entry.result,
     entry.applicationId ?? null,
@@ -44,13 +52,14 @@ export const insertLog = async (transaction: Transaction, entry: AuditEntry): Pr
 const insertMany = statement(
   'logs-insert',
   `INSERT INTO logs (id, key, result, application_id, user_id, payload, created_at)
-   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::timestamptz[])`,
+   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::timestamptz[])
+   ON CONFLICT (id) DO NOTHING`,
 )
 
 /** Writes rows of what happened a moment ago, in one statement. */
 export const insertLogs = async (query: Query, rows: readonly { entry: AuditEntry; at: Date }[]): Promise<void> => {
   await query(insertMany, [
-    rows.map(() => newId()),
+    rows.map(({ entry }) => idOf(entry)),
     rows.map(({ entry }) => entry.key),
     rows.map(({ entry }) => entry.result),
     rows.map(({ entry }) => entry.applicationId ?? null),

@@ -2,8 +2,8 @@ import type { Query } from '../../../platform/database/database.ts'
 import type { AppError } from '../../../platform/problem.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
-import type { Step, StepName } from '../../interaction/next-step.ts'
 import { personAddress } from '../../interaction/person-store.ts'
+import type { Step, StepName } from '../../interaction/step.ts'
 import { factorsOf, masked } from './factor-names.ts'
 
 interface Due {

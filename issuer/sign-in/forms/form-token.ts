@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
-import type { StepName } from '../../interaction/next-step.ts'
+import type { StepName } from '../../interaction/step.ts'
 
 /**
  * The CSRF value of a form: it says which page of which interaction it stands on and whom the page was about, and only

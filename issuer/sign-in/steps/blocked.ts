@@ -1,5 +1,5 @@
-import type { Reason } from '../../interaction/next-step.ts'
 import { applicationLink } from '../../interaction/start-again.ts'
+import type { Reason } from '../../interaction/step.ts'
 import { type Block, blockedPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { pageOf, type SignInStep, type StepView } from './step.ts'

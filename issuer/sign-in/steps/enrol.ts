@@ -38,13 +38,11 @@ export const enrol: SignInStep<Entered> = {
   },
 
   async submit(answer) {
-    const { form, token, goOn, reload, refuse } = answer
+    const { situation, step, form, token, goOn, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'cancel') return goOn({ isCancelled: true })
-    const due = await answer.due()
-    // The page was about somebody else, or a moment ago: nobody gets a factor before the others are proven.
-    if (!due || token.subject !== subjectOf(due.situation.person)) return reload()
-    const { step } = due
+    // The page was about somebody else.
+    if (token.subject !== subjectOf(situation.person)) return reload()
     if (choice === 'skip') return step.options.isSkippable ? goOn({ skipsMfa: true }) : refuse()
     if (choice === 'back') return goOn({ factor: null })
     const offered = inOrder(step.options.factors)

@@ -1,4 +1,4 @@
-import type { StepName } from '../../interaction/next-step.ts'
+import type { StepName } from '../../interaction/step.ts'
 import { blocked } from './blocked.ts'
 import { captcha } from './captcha.ts'
 import { consent } from './consent.ts'

@@ -40,14 +40,13 @@ export const mfa: SignInStep<Entered> = {
   },
 
   async submit(answer) {
-    const { interaction, form, token, goOn, reload, refuse } = answer
+    const { interaction, step, form, token, goOn, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'another') return goOn({ account: false })
     if (choice === 'cancel') return goOn({ isCancelled: true })
-    const due = await answer.due()
-    // The page was about somebody else, or a moment ago.
-    if (!due || token.subject !== interaction.person?.id) return reload()
-    const offered = inOrder(due.step.options.proofs)
+    // The page was about somebody else.
+    if (token.subject !== interaction.person?.id) return reload()
+    const offered = inOrder(step.options.proofs)
     const named = (field: string) => offered.find((kind) => kind === onlyValue(form, field))
     const wanted = named('factor')
     if (wanted) return goOn({ factor: wanted })

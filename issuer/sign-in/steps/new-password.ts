@@ -16,7 +16,6 @@ export const newPassword: SignInStep<DetailsEntered> = {
 
   async submit(answer) {
     const { operations, interaction, form, reload } = answer
-    if (!(await answer.due())) return reload()
     if (onlyValue(form, 'choice') === 'back') {
       await operations.staging.begin(interaction, 'SignIn')
       return reload()

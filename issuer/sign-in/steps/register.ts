@@ -1,5 +1,4 @@
 import type { AddressType } from '../../interaction/code-proof.ts'
-import type { Step } from '../../interaction/next-step.ts'
 import type { ProfileField } from '../../interaction/required-profile.ts'
 import { blockedPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
@@ -27,15 +26,15 @@ const purposes = {
 const asking = (name: keyof typeof purposes): SignInStep<Entered> => {
   const { page, purpose } = purposes[name]
 
-  const addressOf = async ({ operations }: Pick<StepView, 'operations'>, { options }: Step) => {
-    const wanted = missingAddress(options.missing)
+  const addressOf = async ({ operations, step }: Pick<StepView, 'operations' | 'step'>) => {
+    const wanted = missingAddress(step.options.missing)
     const types = (await sendableTypes(operations)).filter((type) => wanted.includes(type))
     return { isMissing: wanted.length > 0, types }
   }
 
   return {
     async show(view, entered) {
-      const { isMissing, types } = await addressOf(view, view.step)
+      const { isMissing, types } = await addressOf(view)
       if (!isMissing) {
         const missing = view.step.options.missing ?? []
         return showDetails(view, { purpose: page, missing, account: accountOf(view) }, entered)
@@ -49,17 +48,15 @@ const asking = (name: keyof typeof purposes): SignInStep<Entered> => {
     },
 
     async submit(answer) {
-      const { operations, interaction, form, goOn, reload, refuse } = answer
-      const due = await answer.due()
-      if (!due) return reload()
+      const { operations, interaction, step, form, goOn, reload, refuse } = answer
       const choice = onlyValue(form, 'choice')
       if (choice === 'back' && name === 'register') {
         await operations.staging.begin(interaction, 'SignIn')
         return reload()
       }
       if (choice === 'another' && name === 'profile') return goOn({ account: false })
-      const { isMissing, types } = await addressOf(answer, due.step)
-      if (choice === 'details') return isMissing ? reload() : submitDetails(answer, due.step.options.missing ?? [])
+      const { isMissing, types } = await addressOf(answer)
+      if (choice === 'details') return isMissing ? reload() : submitDetails(answer, step.options.missing ?? [])
       if (!isMissing) return reload()
       if (!(await submitAddress(answer, { purpose, types }))) refuse()
     },

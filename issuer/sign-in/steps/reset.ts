@@ -19,15 +19,13 @@ export const reset: SignInStep<AddressEntered> = {
   },
 
   async submit(answer) {
-    const { operations, interaction, form, reload, refuse } = answer
-    const due = await answer.due()
-    if (!due) return reload()
+    const { operations, interaction, step, form, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'back' || choice === 'another') {
       await operations.staging.begin(interaction, 'SignIn')
       return reload()
     }
-    const types = await sendableTypes(operations, due.step.options.proofs)
+    const types = await sendableTypes(operations, step.options.proofs)
     if (!(await submitAddress(answer, { purpose: 'reset', types }))) refuse()
   },
 }

@@ -84,14 +84,11 @@ const passkeyOf = async ({ operations, interaction, visitor, situation: { settin
 
 type Answer = StepAnswer<Entered>
 
-/** Begins something else, where that is still to be chosen and the settings let people. */
+/** Begins something else, where the settings let people. */
 const beginning =
   (event: InteractionEventName) =>
-  async ({ operations, interaction, due, reload }: Answer) => {
-    const standing = await due()
-    const settings = standing?.situation.settings
-    const mayBegin =
-      settings && (event === 'ForgotPassword' ? recoveryFactors(settings).length > 0 : allows(settings, event))
+  async ({ operations, interaction, settings, reload }: Answer) => {
+    const mayBegin = event === 'ForgotPassword' ? recoveryFactors(settings).length > 0 : allows(settings, event)
     if (mayBegin) await operations.staging.begin(interaction, event)
     await reload()
   }
@@ -107,9 +104,7 @@ const typedIn = ({ form, again }: Answer) => {
 /** A code to the address that was typed in. */
 const byCode = async (answer: Answer) => {
   const { identifier, keep, wrong } = typedIn(answer)
-  const due = await answer.due()
-  if (!due) return answer.reload()
-  const types = await sendableTypes(answer.operations, due.step.options.proofs)
+  const types = await sendableTypes(answer.operations, answer.step.options.proofs)
   const address = readAddress(identifier, types)
   if (!address) return wrong('address_missing')
   const sent = await sendCode(answer as StepAnswer<never>, 'sign_in', address)
@@ -157,9 +152,8 @@ const choices: Readonly<Record<string, (answer: Answer) => Promise<void>>> = {
   reset: beginning('ForgotPassword'),
   code: byCode,
   passkey: byPasskey,
-  async begin_account({ operations, interaction, due, reload }) {
-    const standing = await due()
-    if (standing && allows(standing.situation.settings, 'Register')) await operations.staging.beginAccount(interaction)
+  async begin_account({ operations, interaction, settings, reload }) {
+    if (allows(settings, 'Register')) await operations.staging.beginAccount(interaction)
     await reload()
   },
 }

@@ -3,16 +3,16 @@ import type { Query } from '../../../platform/database/database.ts'
 import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
-import type { Situation, Step } from '../../interaction/next-step.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
-import type { Standing } from '../../interaction/standing.ts'
+import type { Situation } from '../../interaction/situation.ts'
+import type { Step } from '../../interaction/step.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { Locale, Page, PageProblem } from '../../pages/index.ts'
 import type { FormToken } from '../forms/form-token.ts'
 import type { Form } from '../forms/read-form.ts'
 
-/** A step as it is shown: what its page is about. */
-export interface StepView {
+/** A step that is due, and what is known. */
+interface StepDue {
   query: Query
   operations: InteractionOperations
   interaction: Interaction
@@ -20,9 +20,13 @@ export interface StepView {
   situation: Situation
   step: Step
   settings: SignInExperience
+  locale: Locale
+}
+
+/** A step as it is shown: what its page is about. */
+export interface StepView extends StepDue {
   /** Where browsers reach the issuer, without scheme and port. */
   hostname: string
-  locale: Locale
   requestId: string
   /** Where its forms are sent. */
   action: string
@@ -30,20 +34,12 @@ export interface StepView {
   csrf(subject?: string): string
 }
 
-/** A form of a step that was sent. */
-export interface StepAnswer<Entered> {
-  query: Query
-  operations: InteractionOperations
-  interaction: Interaction
-  visitor: Visitor & { browser: string }
-  settings: SignInExperience
-  locale: Locale
+/** A form of this step that was sent. Whoever sends one of another step is shown what is due instead. */
+export interface StepAnswer<Entered> extends StepDue {
   form: Form
   token: FormToken
   /** What events and the audit tell of this request. */
   request: EventRequest
-  /** What is due, if that is still the page on which the form stood. */
-  due(): Promise<Standing | undefined>
   /** Notes what came of an attempt to prove something. */
   count(proof: string, outcome: string): void
   /** Keeps what was decided, and shows what is due then. */

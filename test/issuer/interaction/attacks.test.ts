@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { authenticationCredential } from '../../../issuer/directory/users/factors/index.ts'
+import { authenticationCredential, registrationCredential } from '../../../issuer/directory/users/factors/index.ts'
 import { readIdentifier } from '../../../issuer/interaction/identifier.ts'
 import { createAuthenticator } from '../../support/authenticator.ts'
 import { type Running, startTestInteractions, type TestInteractions, totpCode } from '../../support/interactions.ts'
@@ -281,7 +281,6 @@ describe('a passkey', () => {
     const own = await home.begin()
     await own.password(mallory.username, mallory.password)
     const made = await passkeys.registration(await own.read(), { name: 'm', displayName: 'M' })
-    const { registrationCredential } = await import('../../../issuer/directory/users/factors/index.ts')
     const credential = registrationCredential.parse(authenticator.create(made!.options))
     expect(await passkeys.bind(await own.read(), own.visitor, { proofId: made!.proofId, credential })).toBe(true)
     expect((await own.finish()).kind).toBe('redirect')
@@ -318,6 +317,49 @@ describe('a passkey', () => {
 })
 
 describe('meanwhile', () => {
+  test.each(['totp', 'backup_code', 'passkey'] as const)(
+    'a second factor, %s, that was removed after it was shown proves nothing, though another took its place',
+    async (kind) => {
+      const ada = await home.createPerson()
+      const authenticator = createAuthenticator({ origin: home.baseUrl })
+      const { passkeys } = home.operations
+      const givePasskey = async () => {
+        const making = await home.begin()
+        await making.password(ada.username, ada.password)
+        const made = await passkeys.registration(await making.read(), { name: 'ada', displayName: 'Ada' })
+        const credential = registrationCredential.parse(authenticator.create(made!.options))
+        const bound = await passkeys.bind(await making.read(), making.visitor, { proofId: made!.proofId, credential })
+        expect([bound, (await making.finish()).kind]).toEqual([true, 'redirect'])
+      }
+      const give = async () => {
+        if (kind === 'passkey') return givePasskey()
+        return kind === 'totp' ? totpCode(await home.giveTotp(ada.id)) : (await home.giveBackupCodes(ada.id))[0]!
+      }
+      const show = async (running: Running, code: string) => {
+        if (kind !== 'passkey') return running.secondFactor(kind, code)
+        const asked = await passkeys.authentication(await running.read(), 'mfa', running.visitor)
+        const credential = authenticationCredential.parse(authenticator.get(asked!.options))
+        const answer = { proofId: asked!.proofId, credential }
+        return (await passkeys.prove(await running.read(), running.visitor, answer, home.request)).outcome
+      }
+
+      const code = (await give()) ?? ''
+      // Backup codes are none without another factor.
+      if (kind === 'backup_code') await home.giveTotp(ada.id)
+      const running = await home.begin()
+      await running.password(ada.username, ada.password)
+      expect(await show(running, code)).toBe('verified')
+      expect((await running.step()).step).toBe('done')
+      const table = { totp: 'totp_secrets', backup_code: 'backup_codes', passkey: 'passkeys' }[kind]
+      await home.sql(`DELETE FROM ${table} WHERE user_id = $1`, [ada.id])
+      await give()
+      const sessions = await sessionsOf(ada.id)
+      expect((await running.finish()).kind).toBe('page')
+      expect((await running.step()).step).toBe('sign_in')
+      expect(await sessionsOf(ada.id)).toEqual(sessions)
+    },
+  )
+
   test('a code that went to an address which was taken from the account opens nothing, and resets nothing', async () => {
     const ada = await home.createPerson()
     const signIn = await home.begin()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type MfaFactor, signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import type { AuthorizationRequest } from '../../../issuer/interaction/authorization-request.ts'
-import { newPerson, nextStep, type Situation } from '../../../issuer/interaction/next-step.ts'
+import { nextStep } from '../../../issuer/interaction/next-step.ts'
 import type { PersonFacts } from '../../../issuer/interaction/person-facts.ts'
 import {
   authenticationBy,
@@ -10,6 +10,7 @@ import {
   purposesOf,
   satisfiesAcr,
 } from '../../../issuer/interaction/proofs.ts'
+import { newPerson, type Situation } from '../../../issuer/interaction/situation.ts'
 
 const request: AuthorizationRequest = {
   clientId: 'client',

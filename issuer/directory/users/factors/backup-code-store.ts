@@ -17,9 +17,12 @@ export const replaceBackupCodeRows = async (
 
 const use = statement(
   'backup-code-use',
-  'UPDATE backup_codes SET used_at = now() WHERE digest = $1 AND user_id = $2 AND used_at IS NULL RETURNING digest',
+  'UPDATE backup_codes SET used_at = now() WHERE digest = $1 AND user_id = $2 AND used_at IS NULL RETURNING set_id AS "setId"',
 )
 
-/** False: it is none of the person's, or was used. */
-export const useBackupCodeRow = async (transaction: Transaction, userId: string, digest: Buffer): Promise<boolean> =>
-  (await queryOf(transaction)(use, [digest, userId])).length > 0
+/** The set that it is of. Undefined: it is none of the person's, or was used. */
+export const useBackupCodeRow = async (
+  transaction: Transaction,
+  userId: string,
+  digest: Buffer,
+): Promise<string | undefined> => (await queryOf(transaction)<{ setId: string }>(use, [digest, userId]))[0]?.setId

@@ -47,10 +47,10 @@ export interface Factors {
   keepBackupCodes(trx: Transaction, userId: string, codes: readonly string[]): Promise<void>
   /** Answers what it was. Throws 404 `entity.not_found`. `endAfterRemoval` has to follow. */
   removeFactor(trx: Transaction, factor: { userId: string; factorId: string }): Promise<FactorType>
-  /** A code of the person's authenticator app, which is good once. */
-  useTotp(query: Query, totp: { userId: string; code: string; now: Date }): Promise<boolean>
-  /** A backup code of the person, which is good once. */
-  useBackupCode(transaction: Transaction, backupCode: { userId: string; code: string }): Promise<boolean>
+  /** A code of the person's authenticator app, which is good once. Answers the id of the factor. */
+  useTotp(query: Query, totp: { userId: string; code: string; now: Date }): Promise<string | undefined>
+  /** A backup code of the person, which is good once. Answers the id of the factor. */
+  useBackupCode(transaction: Transaction, backupCode: { userId: string; code: string }): Promise<string | undefined>
   /** After `verifyAuthentication`. False is the refusal `counter_not_increased`. */
   usePasskey(transaction: Transaction, id: string, assertion: Assertion): Promise<boolean>
 }
@@ -105,14 +105,14 @@ export const createFactors = ({ envelope, hmac }: FactorDependencies): Factors =
 
     async useTotp(query, { userId, code, now }) {
       const stored = await findTotp(query, userId)
-      if (stored === undefined) return false
+      if (stored === undefined) return undefined
       const step = matchingStep(envelope.open(stored.sealed, totpSecretContext(userId)), code, now)
-      return step !== undefined && (await useTotpStep(query, stored.id, step))
+      return step !== undefined && (await useTotpStep(query, stored.id, step)) ? stored.id : undefined
     },
 
     async useBackupCode(transaction, { userId, code: typed }) {
       const code = readBackupCode(typed)
-      return code !== undefined && useBackupCodeRow(transaction, userId, digestOf(userId, code))
+      return code === undefined ? undefined : useBackupCodeRow(transaction, userId, digestOf(userId, code))
     },
 
     usePasskey: recordPasskeyUse,

@@ -84,8 +84,8 @@ const withTotp = async (user = userId) => {
 }
 
 describe('an authenticator app', () => {
-  const use = (code: string, user = userId, issuer = first()) =>
-    issuer.factors.useTotp(issuer.database.query, { userId: user, code, now })
+  const use = async (code: string, user = userId, issuer = first()) =>
+    (await issuer.factors.useTotp(issuer.database.query, { userId: user, code, now })) !== undefined
 
   test('T 81: a code is good once, and no older one after it', async () => {
     const { codeAt } = await withTotp()
@@ -138,7 +138,7 @@ describe('an authenticator app', () => {
   })
 
   test('its secret is nowhere in clear, is bound to its person, and gets a new key with everything else', async () => {
-    const { secret, codeAt } = await withTotp()
+    const { id, secret, codeAt } = await withTotp()
     const bytes = readTotpSecret(secret)!
     const [row] = await factories.sql<{ sealed: Buffer }>('SELECT sealed FROM totp_secrets WHERE user_id = $1', [
       userId,
@@ -153,7 +153,7 @@ describe('an authenticator app', () => {
     const alone = createEnvelope({ current: fresh })
     const hmac = await createHmacs(home.database, alone)
     const after = createFactors({ envelope: alone, hmac })
-    expect(await after.useTotp(query as Database['query'], { userId, code: codeAt(step), now })).toBe(true)
+    expect(await after.useTotp(query as Database['query'], { userId, code: codeAt(step), now })).toBe(id)
     // Back again, for the other tests.
     const back = createEnvelope({ current: keyEncryptionKey, previous: fresh })
     await reencrypt({ database: home.database, envelope: back })
@@ -162,8 +162,8 @@ describe('an authenticator app', () => {
 
 describe('backup codes', () => {
   const make = () => inTransaction((trx) => first().factors.replaceBackupCodes(trx, userId))
-  const use = (code: string, issuer = first(), user = userId) =>
-    issuer.factors.useBackupCode(issuer.database.query, { userId: user, code })
+  const use = async (code: string, issuer = first(), user = userId) =>
+    (await issuer.factors.useBackupCode(issuer.database.query, { userId: user, code })) !== undefined
   const left = async () => (await availableFactors(home.database.query, userId))!.backupCodes
 
   test('T 83: each is good once, for its person', async () => {
@@ -341,9 +341,9 @@ test('T 84: a backup code and a passkey that are used at once are both used', as
   const id = await inTransaction((trx) =>
     factors.bindPasskey(trx, { userId, userHandle: owner.handle, credential: verified! }),
   )
-  const came = await atOnce(20, (issuer, index) =>
+  const came = await atOnce(20, async (issuer, index) =>
     index % 2 === 0
-      ? issuer.factors.useBackupCode(issuer.database.query, { userId, code: codes[index / 2]! })
+      ? (await issuer.factors.useBackupCode(issuer.database.query, { userId, code: codes[index / 2]! })) !== undefined
       : issuer.factors.usePasskey(issuer.database.query, id, {
           signCount: 0,
           isBackedUp: false,

@@ -1,0 +1,90 @@
+import { type Acr, acrs } from '../tokens/sessions/session.ts'
+import type { InteractionEventName } from './interaction-state.ts'
+import { type SecondFactor, secondFactors } from './person-facts.ts'
+import {
+  authenticating,
+  authenticationBy,
+  identifies,
+  isAtLeast,
+  type ProofKindName,
+  reachableAcr,
+  weakestAcr,
+} from './proofs.ts'
+import type { SignInSettings } from './settings.ts'
+import { isProven, type Question, type Situation } from './situation.ts'
+import { type Reason, step } from './step.ts'
+
+const [, multiFactor, strongest] = acrs
+
+/**
+ * The classes that the rules insist on. The shipped ones do what the settings say. Who has no passkey yet, and has to
+ * add one, shows the second factor that there is before: a password alone must not add another.
+ */
+const demandedAcrs = ({ decision }: Situation): Acr[] => {
+  if (decision?.require.includes('phr')) return [strongest, multiFactor]
+  return decision?.require.includes('mfa') ? [multiFactor] : []
+}
+
+export const mfa: Question = (situation) => {
+  const { settings, person, request } = situation
+  if (!person || !isProven(situation)) return undefined
+  const proven = authenticating(situation.proofs).map(({ kind }) => kind)
+  const usable = settings.mfa.factors
+    .filter((name) => secondFactors[name].isHeld(person))
+    .map((name) => secondFactors[name].proof)
+  const leadingTo = (wanted: Acr) => usable.filter((kind) => isAtLeast(reachableAcr([...proven, kind]), wanted))
+  const acr = reachableAcr(proven)
+  const wishes: [Acr | undefined, Reason][] = [
+    ...demandedAcrs(situation).map((wanted): [Acr, Reason] => [wanted, 'required']),
+    [weakestAcr(request.acrValues), 'acr'],
+  ]
+  // The strongest first: one proof may do for all. What the person cannot reach here is a matter of `enrol`.
+  for (const [wanted, reason] of wishes.toSorted(([one], [other]) => strengthOf(other) - strengthOf(one))) {
+    if (wanted === undefined || isAtLeast(acr, wanted)) continue
+    const proofs = leadingTo(wanted)
+    if (proofs.length > 0) return step('mfa', [reason], { proofs })
+  }
+  return undefined
+}
+
+const strengthOf = (acr: Acr | undefined): number => (acr === undefined ? -1 : acrs.indexOf(acr))
+
+const bindsFactor = ({ proofs }: Situation, kind: ProofKindName): boolean =>
+  proofs.some((proof) => proof.purpose === 'bind' && proof.kind === kind)
+
+export const enrol: Question = (situation) => {
+  const { event, settings, person, decision, state, proofs } = situation
+  if (!person || (!isProven(situation) && event !== 'Register')) return undefined
+  const { factors, policy } = settings.mfa
+  const holds = (name: SecondFactor) =>
+    secondFactors[name].isHeld(person) || bindsFactor(situation, secondFactors[name].proof)
+  const needsPasskey = decision?.require.includes('phr') === true
+  const counts = (name: SecondFactor) => (needsPasskey ? name === 'WebAuthn' : name !== 'BackupCode')
+  const isDemanded = decision?.require.some((name) => name !== 'captcha') === true
+  const acr = proofs.some(identifies) ? authenticationBy(authenticating(proofs)).acr : undefined
+  // Who signs in with the only address there is has no second factor in it.
+  const isSecond = (name: SecondFactor) =>
+    bindsFactor(situation, secondFactors[name].proof) || acr === undefined || isAtLeast(acr, multiFactor)
+  if (!factors.some((name) => counts(name) && holds(name) && isSecond(name))) {
+    const offered = factors.filter((name) => counts(name) && !holds(name))
+    if (isDemanded) {
+      return offered.length > 0
+        ? step('enrol', ['required'], { factors: offered, isSkippable: false })
+        : step('blocked', ['required', 'out_of_reach'])
+    }
+    const isPrompted = promptsAt[event].includes(policy) && state.skipsMfa !== true && !person.hasSkippedMfa
+    return isPrompted && offered.length > 0
+      ? step('enrol', ['suggested'], { factors: offered, isSkippable: true })
+      : undefined
+  }
+  return policy === 'Mandatory' && factors.includes('BackupCode') && !holds('BackupCode')
+    ? step('enrol', ['backup_codes'], { factors: ['BackupCode'], isSkippable: false })
+    : undefined
+}
+
+/** The policies under which people are asked whether they want a second factor. */
+const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['mfa']['policy'][]>> = {
+  SignIn: ['PromptAtSignInAndSignUp', 'PromptOnlyAtSignIn'],
+  Register: ['PromptAtSignInAndSignUp'],
+  ForgotPassword: [],
+}

@@ -1,0 +1,29 @@
+import type { Query } from '../../platform/database/database.ts'
+import { listFactors } from '../directory/users/factors/index.ts'
+import type { UserRow } from '../directory/users/user.ts'
+import { readIdentifier } from './identifier.ts'
+import type { Proof, ProofKindName } from './proofs.ts'
+
+/**
+ * Whether what was proven of the person is so now: an address says who somebody is, and a factor says it again, only as
+ * long as they are theirs. `person` is held until the transaction ends. Of a password, see `notePersonSignsIn`.
+ */
+export const areStillTrue = async (trx: Query, person: UserRow, proofs: readonly Proof[]): Promise<boolean> =>
+  proofs.every((proof) => hasAddress(person, proof)) && (await hasFactors(trx, person.id, proofs))
+
+const addressKinds: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
+
+const hasAddress = (person: UserRow, { kind, data: { identifier } }: Proof): boolean => {
+  if (!identifier || !addressKinds.includes(kind)) return true
+  if (identifier.type === 'email') {
+    return person.primary_email?.normalize('NFKC').toLowerCase() === identifier.value.toLowerCase()
+  }
+  return readIdentifier(`+${identifier.value}`)?.spellings.includes(person.primary_phone ?? '') === true
+}
+
+const hasFactors = async (trx: Query, userId: string, proofs: readonly Proof[]): Promise<boolean> => {
+  const shown = proofs.flatMap(({ data }) => data.factorId ?? [])
+  if (shown.length === 0) return true
+  const held = (await listFactors(trx, userId)).map(({ id }) => id)
+  return shown.every((id) => held.includes(id))
+}
