@@ -52,6 +52,7 @@ export type StepName =
   | 'new_password'
   | 'profile'
   | 'enrol'
+  | 'passkey'
   | 'terms'
   | 'captcha'
   | 'select_account'
@@ -89,8 +90,10 @@ export interface StepOptions {
   proofs?: readonly ProofKindName[]
   /** `enrol`: the factors that may be added. */
   factors?: readonly SecondFactor[]
-  /** `enrol`: the person may go on without. */
+  /** `enrol`, `passkey`: the person may go on without. */
   isSkippable?: boolean
+  /** `passkey`: the browser may make it by itself (`mediation: 'conditional'`). */
+  isConditional?: boolean
   /** `profile`, `register`: what is missing. */
   missing?: readonly ProfileField[]
   /** `denied`: what the client is told. `blocked`: what the rules say. */
@@ -260,6 +263,22 @@ const enrol: Ask = (situation) => {
     : undefined
 }
 
+/**
+ * A passkey instead of the password next time: one question at a time, only where it can be answered, and never in the
+ * middle of a session.
+ */
+const passkey: Ask = (situation) => {
+  const { settings, session, person, state, proofs } = situation
+  if (!settings.passkeySignIn.enabled || state.makesPasskeys !== true || !person || !proofs.some(identifies)) return
+  if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return
+  if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return
+  // A password manager makes one for the password that it has just filled in. Where there are second factors, which that
+  // would take the place of, people decide it themselves.
+  const isByPasswordAlone = authenticating(proofs).every(({ kind }) => kind === 'password')
+  const isConditional = isByPasswordAlone && !settings.mfa.factors.includes('WebAuthn')
+  return step('passkey', ['suggested'], { isSkippable: true, isConditional })
+}
+
 /** The policies under which people are asked whether they want a second factor. */
 const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['mfa']['policy'][]>> = {
   SignIn: ['PromptAtSignInAndSignUp', 'PromptOnlyAtSignIn'],
@@ -317,6 +336,7 @@ const stepsOf: Readonly<Record<InteractionEventName, readonly Ask[]>> = {
     expiredPassword,
     profile,
     enrol,
+    passkey,
     terms,
     consent,
   ],
@@ -368,6 +388,7 @@ export const refusalWithoutPages: Readonly<Record<Exclude<StepName, 'done'>, Ref
   new_password: interactionRequired,
   profile: interactionRequired,
   enrol: interactionRequired,
+  passkey: interactionRequired,
   terms: interactionRequired,
   captcha: interactionRequired,
   select_account: { error: 'account_selection_required', description: 'The user has to choose an account.' },
