@@ -26,7 +26,7 @@ export const pageExamples: Readonly<Record<string, Example>> = {
     pages.signInPage({
       ...{ ...form, locale, identifier: account.identifier, keep: true, canCancel: true },
       ...{ byCode: ['email', 'phone'], canRegister: true, canReset: true },
-      passkey: { proofId: 'x'.repeat(21), options: challenge, hasButton: true, isAutofill: true },
+      passkey: { proofId: 'x'.repeat(21), options: challenge, hasButton: true, isConditional: true },
       error: 'invalid_credentials',
     }),
   addressPage: (locale) =>

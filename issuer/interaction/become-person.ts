@@ -9,7 +9,7 @@ import { readPhone } from '../directory/users/phone.ts'
 import type { Bindings } from './bindings.ts'
 import type { Staged } from './interaction-state.ts'
 import type { Interaction } from './interaction-store.ts'
-import { changePerson, isAddressTaken, skipMfa } from './person-change-store.ts'
+import { changePerson, isAddressTaken, skipMfa, skipPasskey } from './person-change-store.ts'
 import { type SecondFactor, secondFactorNames, secondFactors } from './person-facts.ts'
 import type { Proof } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
@@ -77,6 +77,7 @@ export const createBecomePerson =
         return { ...unchanged, userId: id, change: 'created' }
       }
       if (state.skipsMfa) await skipMfa(trx, userId)
+      if (state.skipsPasskey) await skipPasskey(trx, userId)
       const changes = { username: staged.username, email, phone: phone?.number, password: staged.password }
       const isChanged = Object.values(changes).some((value) => value !== undefined)
       const binds = proofs.some(bindings.isFactor)

@@ -43,6 +43,8 @@ export const toPendingCredential = ({ credentialId, publicKey, ...rest }: NewCre
 
 export const pendingPasskey = z.object({
   userHandle: z.string(),
+  /** The browser may make it by itself. */
+  isConditional: z.boolean().optional(),
   credential: pendingCredential.optional(),
   agent: z.string().optional(),
 })

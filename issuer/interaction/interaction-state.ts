@@ -17,6 +17,10 @@ export const interactionState = z.object({
   terms: z.boolean().optional(),
   /** A second factor, where that is the person's choice, is not wanted now. */
   skipsMfa: z.boolean().optional(),
+  /** The browser can make passkeys. Unless it said so nobody is offered one: they could not go on with it. */
+  makesPasskeys: z.boolean().optional(),
+  /** A passkey is not wanted now. */
+  skipsPasskey: z.boolean().optional(),
   /** The second factor that the person wants to use, or to add, where there are several; null: to choose again. */
   factor: z.enum(proofKindNames).nullable().optional(),
   /** Whom the Experience API was told that it is about; `newPerson` for somebody new. */

@@ -205,7 +205,7 @@ const begin = statement(
   'interaction-begin-event',
   `WITH begun AS (
      UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
-       state = CASE WHEN $3 THEN state - 'skipsMfa' - 'terms' - 'consent' - 'captcha' ELSE state END
+       state = CASE WHEN $3 THEN state - 'skipsMfa' - 'skipsPasskey' - 'terms' - 'consent' - 'captcha' ELSE state END
          - 'notice' - 'identified'
      WHERE id = $1 AND ${isOpen} RETURNING id)
    UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,

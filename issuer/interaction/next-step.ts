@@ -14,7 +14,7 @@ import {
   suspended,
   terms,
 } from './questions.ts'
-import { enrol, mfa } from './second-factor-questions.ts'
+import { enrol, mfa, passkey } from './second-factor-questions.ts'
 import type { Question, Situation } from './situation.ts'
 import { denied, type Step, step } from './step.ts'
 
@@ -31,6 +31,7 @@ const stepsOf: Readonly<Record<InteractionEventName, readonly Question[]>> = {
     expiredPassword,
     profile,
     enrol,
+    passkey,
     terms,
     consent,
   ],

@@ -51,10 +51,13 @@ export interface PasskeyProofs {
     answer: { proofId: string; credential: AuthenticationCredential; keep?: boolean | undefined },
     request: EventRequest,
   ): Promise<AttemptOutcome>
-  /** Options to make one, for the person or for somebody new, called `name`. */
+  /**
+   * Options to make one, for the person or for somebody new, called `name`. `isConditional`: the browser may make it by
+   * itself (`mediation: 'conditional'`).
+   */
   registration(
     interaction: Interaction,
-    about: { name: string; displayName: string },
+    about: { name: string; displayName: string; isConditional?: boolean },
   ): Promise<{ proofId: string; options: RegistrationOptions } | undefined>
   /** The new passkey waits for the interaction to finish. False when it is none. */
   bind(
@@ -147,14 +150,14 @@ export const createPasskeyProofs = ({
       })
     },
 
-    async registration(interaction, { name, displayName }) {
+    async registration(interaction, { name, displayName, isConditional }) {
       const { person } = interaction
       const handle = (person && (await findUserHandle(query, person.id))) ?? newUserHandle()
       const id = newId()
       const proofId = await beginProof(query, {
         ...{ id, interactionId: interaction.id, userId: person?.id ?? null },
         ...{ kind: 'passkey', purpose: 'bind', secret: null, seconds: challengeSeconds },
-        data: { factor: sealFactor(envelope, id, { userHandle: handle.toString('base64url') }) },
+        data: { factor: sealFactor(envelope, id, { userHandle: handle.toString('base64url'), isConditional }) },
       })
       if (proofId === undefined) return undefined
       const existing = person ? await listCredentials(query, person.id) : []
@@ -166,9 +169,10 @@ export const createPasskeyProofs = ({
     async bind(interaction, visitor, { proofId, credential }) {
       const challenge = await takeChallenge(interaction, proofId, ['bind'])
       if (!challenge) return false
-      const { verified } = verifyRegistration(credential, { challenge: challenge.challenge, relyingParty })
+      const { userHandle, isConditional } = openFactor(envelope, pendingPasskey, challenge)
+      const expected = { challenge: challenge.challenge, relyingParty, isConditional }
+      const { verified } = verifyRegistration(credential, expected)
       if (!verified) return false
-      const { userHandle } = openFactor(envelope, pendingPasskey, challenge)
       const factor = { userHandle, credential: toPendingCredential(verified), agent: visitor.origin.userAgent }
       const kept = await keepProof(query, {
         ...{ interactionId: interaction.id, userId: interaction.person?.id ?? null, pendingId: proofId },

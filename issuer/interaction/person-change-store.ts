@@ -48,3 +48,10 @@ const skip = statement('person-skip-mfa', 'UPDATE users SET mfa_skipped_at = now
 export const skipMfa = async (trx: Transaction, userId: string): Promise<void> => {
   await queryOf(trx)(skip, [userId])
 }
+
+const skipKey = statement('person-skip-passkey', 'UPDATE users SET passkey_skipped_at = now() WHERE id = $1')
+
+/** A passkey was offered and put off: it is not offered for a while. */
+export const skipPasskey = async (trx: Transaction, userId: string): Promise<void> => {
+  await queryOf(trx)(skipKey, [userId])
+}

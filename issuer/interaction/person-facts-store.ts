@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import type { PersonFacts } from './person-facts.ts'
 
+/** For how long nobody who said "not now" is offered a passkey. */
+const passkeySkipLife = `interval '90 days'`
+
 /** An SQL expression: the facts of the user whose id is `userId`, as JSON; NULL for nobody. */
 export const personFacts = (userId: string): string => `(SELECT json_build_object(
      'id', u.id, 'isSuspended', u.is_suspended, 'hasPassword', u.password_digest IS NOT NULL,
@@ -12,6 +15,7 @@ export const personFacts = (userId: string): string => `(SELECT json_build_objec
      'passkeys', (SELECT count(*) FROM passkeys k WHERE k.user_id = u.id),
      'backupCodes', (SELECT count(*) FROM backup_codes b WHERE b.user_id = u.id AND b.used_at IS NULL),
      'hasSkippedMfa', u.mfa_skipped_at IS NOT NULL,
+     'hasSkippedPasskey', coalesce(u.passkey_skipped_at > now() - ${passkeySkipLife}, false),
      'mfaOrganizations', ARRAY(
        SELECT m.organization_id FROM organization_users m JOIN organizations o ON o.id = m.organization_id
        WHERE m.user_id = u.id AND o.is_mfa_required))
@@ -31,6 +35,7 @@ const facts = z.object({
   passkeys: z.number(),
   backupCodes: z.number(),
   hasSkippedMfa: z.boolean(),
+  hasSkippedPasskey: z.boolean(),
   mfaOrganizations: z.array(z.string()),
 })
 

@@ -19,6 +19,8 @@ export interface PersonFacts {
   backupCodes: number
   /** The person put off adding a second factor before. */
   hasSkippedMfa: boolean
+  /** The person said lately that they do not want a passkey now. */
+  hasSkippedPasskey: boolean
   /** Ids of the person's organizations that ask their members for a second factor. */
   mfaOrganizations: readonly string[]
 }

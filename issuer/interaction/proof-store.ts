@@ -26,7 +26,8 @@ export const verifiedProof = (more = ''): string => `person AS (SELECT id FROM u
    interaction AS (
      UPDATE interactions SET user_id = $2,
        staged = CASE WHEN user_id IS DISTINCT FROM $2 THEN '{}' ELSE staged END,
-       state = (CASE WHEN user_id IS DISTINCT FROM $2 THEN state - 'skipsMfa' - 'terms' ELSE state END - 'busyUntil')
+       state = (CASE WHEN user_id IS DISTINCT FROM $2 THEN state - 'skipsMfa' - 'skipsPasskey' - 'terms' ELSE state END
+         - 'busyUntil')
          || $3::jsonb
      WHERE id = $1 AND ${isOpen} AND ($2::text IS NULL OR EXISTS (SELECT FROM person))
        AND ${isWanted('$7')} AND ${isOf('user_id', '$7', '$2')} RETURNING id),

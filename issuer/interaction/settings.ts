@@ -45,6 +45,7 @@ export const firstFactors = ({ signIn: { methods }, passkeySignIn }: SignInSetti
 /** Whether a proof counts under these settings. */
 export const isEnabled = (settings: SignInSettings, { kind, purpose, data }: Proof): boolean => {
   if (purpose === 'reset') return recoveryFactors(settings).includes(kind)
+  if (purpose === 'bind' && kind === 'passkey' && settings.passkeySignIn.enabled) return true
   if (purpose === 'mfa' || (purpose === 'bind' && !isAddressProof(kind))) {
     return settings.mfa.factors.some((name) => secondFactors[name].proof === kind)
   }

@@ -90,6 +90,7 @@ const personOf = (
     passkeys: 0,
     backupCodes: 0,
     hasSkippedMfa: false,
+    hasSkippedPasskey: false,
     mfaOrganizations: [],
   }
 }

@@ -10,6 +10,7 @@ export type StepName =
   | 'new_password'
   | 'profile'
   | 'enrol'
+  | 'passkey'
   | 'terms'
   | 'captcha'
   | 'select_account'
@@ -47,8 +48,10 @@ export interface StepOptions {
   proofs?: readonly ProofKindName[]
   /** `enrol`: the factors that may be added. */
   factors?: readonly SecondFactor[]
-  /** `enrol`: the person may go on without. */
+  /** `enrol`, `passkey`: the person may go on without. */
   isSkippable?: boolean
+  /** `passkey`: the browser may make it by itself (`mediation: 'conditional'`). */
+  isConditional?: boolean
   /** `profile`, `register`: what is missing. */
   missing?: readonly ProfileField[]
   /** `denied`: what the client is told. `blocked`: what the rules say. */
@@ -94,6 +97,7 @@ export const refusalWithoutPages: Readonly<Record<Exclude<StepName, 'done'>, Ref
   new_password: interactionRequired,
   profile: interactionRequired,
   enrol: interactionRequired,
+  passkey: interactionRequired,
   terms: interactionRequired,
   captcha: interactionRequired,
   select_account: { error: 'account_selection_required', description: 'The user has to choose an account.' },

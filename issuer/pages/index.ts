@@ -27,6 +27,7 @@ export { createLocaleOf, type LanguageInfo, type Locale, type LocaleOf, locales,
 export { type LogoutPage, logoutPage, type SignedOutPage, signedOutPage } from './logout.ts'
 export type { Page } from './page.ts'
 export { type PasskeyForm, passkeyForm, passkeyScriptSource } from './passkey-form.ts'
+export { type PasskeyOfferPage, passkeyOfferPage } from './passkey-offer.ts'
 export type { PasswordIssue } from './password-words.ts'
 export {
   type AskedFactor,

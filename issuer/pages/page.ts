@@ -11,6 +11,7 @@ export type PageName =
   | 'sign_in'
   | 'mfa'
   | 'enrol'
+  | 'passkey'
   | 'terms'
   | 'captcha'
   | 'select_account'

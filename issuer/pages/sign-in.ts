@@ -7,7 +7,7 @@ import { type Html, html } from './html.ts'
 import type { Locale } from './locale.ts'
 import type { MessageKey } from './messages/translation.ts'
 import { type Page, page } from './page.ts'
-import { passkeyForm, passkeyScriptSource } from './passkey-form.ts'
+import { makesPasskeysField, passkeyForm, passkeyScriptSource } from './passkey-form.ts'
 import { type Say, sayIn } from './say.ts'
 
 export type SignInError =
@@ -55,7 +55,8 @@ export interface SignInPage {
   canReset?: boolean | undefined
   /** A password was set just now. */
   isPasswordChanged?: boolean | undefined
-  passkey?: { proofId: string; options: unknown; hasButton: boolean; isAutofill: boolean } | undefined
+  /** Without a button and a list it only says whether the browser can make passkeys. */
+  passkey?: { proofId: string; options: unknown; hasButton: boolean; isConditional: boolean } | undefined
   /** The test for machines, where one is due. */
   captcha?: CaptchaField | undefined
 }
@@ -85,6 +86,7 @@ ${
   (byPassword || byCode.length > 0) &&
   formOf(options, [
     fields(say, options, wrong),
+    passkey && makesPasskeysField,
     test?.field,
     html`
 <p class="actions">

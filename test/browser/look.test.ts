@@ -13,6 +13,7 @@ const kinds = [
   ...['code email', 'code phone code_wrong', 'code email for accounts', 'no account email'],
   ...['address register email,phone', 'address reset email address_missing', 'address profile phone'],
   ...['details register', 'details register issues', 'details profile username taken', 'details expired'],
+  ...['passkey offer', 'passkey offer second failed'],
   ...['blocked user_suspended another', 'blocked registration_closed back'],
   ...['selectAccount', 'consent', 'finished', 'error expired', 'logout'],
 ]

@@ -160,7 +160,11 @@ export const startExperience = async ({
       put: (path, body, options) => call('PUT', path, body, options),
       get: (path, options) => call('GET', path, undefined, options),
       async finish(options) {
-        const submitted = await post('/submit', undefined, options)
+        let submitted = await post('/submit', undefined, options)
+        if (submitted.body.code === 'user.passkey_preferred') {
+          await post('/profile/mfa/passkey-skipped', undefined, options)
+          submitted = await post('/submit', undefined, options)
+        }
         if (submitted.status !== 200) throw new Error(`${submitted.status} ${JSON.stringify(submitted.body)}`)
         const { location } = await browser.send(submitted.body.redirectTo)
         return Object.fromEntries(new URL(location ?? 'about:blank').searchParams)

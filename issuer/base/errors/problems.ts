@@ -153,6 +153,7 @@ export const problems = {
   'user.sign_in_method_not_enabled': [422, 'This way of signing in is not enabled.'],
   'user.missing_profile': [422, 'Something is missing in the profile.'],
   'user.missing_mfa': [422, 'A second factor has to be added.'],
+  'user.passkey_preferred': [422, 'A passkey is offered; it may be put off.'],
   'user.new_password_required_in_profile': [422, 'A new password has to be set first.'],
   'user.username_exists_in_profile': [422, 'The user has a username already.'],
   'user.email_exists_in_profile': [422, 'The user has an email address already.'],

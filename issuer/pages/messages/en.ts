@@ -67,6 +67,13 @@ export const en = {
 
   signInWithPasskey: 'Sign in with a passkey',
   passkeyFailed: 'No passkey was accepted. Try again, or sign in in another way.',
+  passkeyOffer: 'Sign in faster next time',
+  passkeyOfferText:
+    'Create a passkey, and your fingerprint, your face or the PIN of your device signs you in. There is no password to type, and none that anybody could steal.',
+  passkeyOfferSecond: 'From then on your password alone is not enough: you are asked for your passkey too.',
+  passkeyOfferMake: 'Create a passkey',
+  passkeyOfferSkip: 'Not now',
+  passkeyOfferFailed: 'No passkey was made. Try again, or go on without one.',
 
   createAccount: 'Create an account',
   haveAccount: 'I already have an account',

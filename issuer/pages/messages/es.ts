@@ -66,6 +66,13 @@ export const es = translation({
 
   signInWithPasskey: 'Iniciar sesión con una llave de acceso',
   passkeyFailed: 'No se ha aceptado ninguna llave de acceso. Vuelva a intentarlo o inicie sesión de otra manera.',
+  passkeyOffer: 'Inicie sesión más rápido la próxima vez',
+  passkeyOfferText:
+    'Con una llave de acceso, su huella, su cara o el PIN de su dispositivo bastan para iniciar sesión. No hay contraseña que escribir ni que nadie pueda robar.',
+  passkeyOfferSecond: 'A partir de entonces su contraseña sola no bastará: también se le pedirá su llave de acceso.',
+  passkeyOfferMake: 'Crear una llave de acceso',
+  passkeyOfferSkip: 'Ahora no',
+  passkeyOfferFailed: 'No se ha creado ninguna llave de acceso. Vuelva a intentarlo o continúe sin ella.',
 
   createAccount: 'Crear una cuenta',
   haveAccount: 'Ya tengo una cuenta',

@@ -65,6 +65,13 @@ export const ja = translation({
 
   signInWithPasskey: 'パスキーでサインイン',
   passkeyFailed: 'パスキーを確認できませんでした。もう一度試すか、別の方法でサインインしてください。',
+  passkeyOffer: '次回からもっと速くサインイン',
+  passkeyOfferText:
+    'パスキーを作成すると、指紋、顔、または端末の PIN でサインインできます。パスワードの入力は不要で、盗まれる心配もありません。',
+  passkeyOfferSecond: '以後はパスワードだけではサインインできず、パスキーも求められます。',
+  passkeyOfferMake: 'パスキーを作成',
+  passkeyOfferSkip: '今はしない',
+  passkeyOfferFailed: 'パスキーは作成されませんでした。もう一度試すか、作成せずに続けてください。',
 
   createAccount: 'アカウントを作成',
   haveAccount: 'アカウントをお持ちの方',

@@ -50,10 +50,19 @@ export const requireProven = async (call: Call): Promise<Step> => {
   return step
 }
 
-/** It is time for a new factor: of somebody new who has been identified, or of whoever has proven everything. */
-export const requireEnrolment = async (call: Call): Promise<void> => {
-  if (call.interaction.event !== 'Register') return void (await requireProven(call))
+/**
+ * It is time for a new factor: of somebody new who has been identified, or of whoever has proven everything. Answers
+ * what is due of the latter.
+ */
+export const requireEnrolment = async (call: Call): Promise<Step | undefined> => {
+  if (call.interaction.event !== 'Register') return requireProven(call)
   if (!isIdentified(call.interaction)) throw problem('session.identifier_not_found')
+  return undefined
+}
+
+/** People may get a passkey, to sign in with or as a second factor. */
+export const requirePasskeys = (call: Call): void => {
+  if (!call.settings.passkeySignIn.enabled) requireFactor(call, 'WebAuthn')
 }
 
 export const requireFactor = ({ settings }: Call, factor: MfaFactor): void => {

@@ -80,7 +80,8 @@ export const identificationRoutes = [
       const isNew = interaction.event === 'Register'
       requireAllowed(call)
       const identified = isNew ? await register(call) : await identify(call)
-      await keepDecision(query, interaction.id, { identified })
+      // Pages of one's own run scripts, and say themselves what their browsers cannot do.
+      await keepDecision(query, interaction.id, { identified, makesPasskeys: true })
       if (isNew) return { status: 201 }
     },
   }),

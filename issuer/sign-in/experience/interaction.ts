@@ -71,7 +71,7 @@ export const interactionRoutes = [
             ...(phone !== undefined && { primaryPhone: phone }),
             hasPassword: staged.password !== undefined,
           },
-          mfa: { added: bound, mfaSkipped: state.skipsMfa === true },
+          mfa: { added: bound, mfaSkipped: state.skipsMfa === true, passkeySkipped: state.skipsPasskey === true },
           verificationRecords: proofs.map(toRecord),
           captcha: {
             verified: state.captcha === true,

@@ -3,7 +3,7 @@ import { problem } from '../../base/errors/problems.ts'
 import { type MfaFactor, mfaFactors } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import { keepDecision } from '../../interaction/interaction-store.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
-import { requireEnrolment, requireFactor } from './guards.ts'
+import { requireEnrolment, requireFactor, requirePasskeys } from './guards.ts'
 import { verificationOf } from './identification.ts'
 import { type Call, experienceRoute } from './route.ts'
 
@@ -32,7 +32,8 @@ const keepBackupCodes = async (call: Call, id: string): Promise<void> => {
 }
 
 const bind = async (call: Call, factor: MfaFactor, id: string): Promise<void> => {
-  requireFactor(call, factor)
+  if (factor === 'WebAuthn') requirePasskeys(call)
+  else requireFactor(call, factor)
   await requireEnrolment(call)
   if (factor === 'BackupCode') return keepBackupCodes(call, id)
   if (factor === 'Totp' && call.interaction.person?.hasTotp) throw problem('user.totp_already_in_use')
@@ -63,10 +64,6 @@ const choosing = (path: string, skipsMfa: boolean) =>
     },
   })
 
-/** What existing clients send when a suggestion that we do not make is put off. */
-const nothingToPutOff = (path: string) =>
-  experienceRoute({ method: 'POST', path, status: 204, handle: requireEnrolment })
-
 export const mfaRoutes = [
   experienceRoute({
     method: 'POST',
@@ -84,6 +81,20 @@ export const mfaRoutes = [
   }),
   choosing('/profile/mfa/mfa-enabled', false),
   choosing('/profile/mfa/mfa-skipped', true),
-  nothingToPutOff('/profile/mfa/mfa-suggestion-skipped'),
-  nothingToPutOff('/profile/mfa/passkey-skipped'),
+  // What existing clients send when a suggestion that we do not make is put off.
+  experienceRoute({
+    method: 'POST',
+    path: '/profile/mfa/mfa-suggestion-skipped',
+    status: 204,
+    handle: async (call) => void (await requireEnrolment(call)),
+  }),
+  experienceRoute({
+    method: 'POST',
+    path: '/profile/mfa/passkey-skipped',
+    status: 204,
+    async handle(call) {
+      await requireEnrolment(call)
+      await keepDecision(call.query, call.interaction.id, { skipsPasskey: true })
+    },
+  }),
 ]

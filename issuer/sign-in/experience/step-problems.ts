@@ -44,6 +44,7 @@ const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
       : problem('user.missing_mfa', {
           data: { availableFactors: options.factors ?? [], skippable: options.isSkippable === true },
         }),
+  passkey: () => problem('user.passkey_preferred'),
   terms: () => problem('session.terms_of_use_required'),
   captcha: () => problem('session.captcha_required'),
   blocked: ({ step: { reasons, options } }) => {

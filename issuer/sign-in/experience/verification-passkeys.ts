@@ -6,7 +6,7 @@ import { findAccount } from '../../interaction/person-store.ts'
 import { findPendingProof, findWaiting } from '../../interaction/proof-store.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
 import { provenBy } from './attempt-problems.ts'
-import { requireEnrolment, requireEvent, requireFactor, requirePerson } from './guards.ts'
+import { requireEnrolment, requireEvent, requireFactor, requirePasskeys, requirePerson } from './guards.ts'
 import { anyIdentifier, identifierOf } from './identifier-body.ts'
 import { type Call, experienceRoute } from './route.ts'
 
@@ -50,13 +50,15 @@ export const passkeyRoutes = [
     status: 200,
     async handle(call) {
       const { query, operations, interaction } = call
-      requireFactor(call, 'WebAuthn')
-      await requireEnrolment(call)
+      requirePasskeys(call)
+      const due = await requireEnrolment(call)
       const { person, staged } = interaction
       const account = person && (await findAccount(query, person.id))
       const address = interaction.proofs.find(({ data }) => data.identifier)?.data.identifier?.value
       const name = account?.identifier ?? staged.username ?? address ?? ''
-      const made = await operations.passkeys.registration(interaction, { name, displayName: account?.name ?? name })
+      const displayName = account?.name ?? name
+      const isConditional = due?.options.isConditional ?? false
+      const made = await operations.passkeys.registration(interaction, { name, displayName, isConditional })
       if (!made) throw problem('session.not_found')
       return { body: { verificationId: made.proofId, registrationOptions: made.options } }
     },
@@ -69,7 +71,7 @@ export const passkeyRoutes = [
     status: 200,
     async handle(call) {
       const { operations, interaction, visitor, body } = call
-      requireFactor(call, 'WebAuthn')
+      requirePasskeys(call)
       await requireEnrolment(call)
       await requireChallenge(call, body.verificationId, 'bind')
       const answer = { proofId: body.verificationId, credential: body.payload }

@@ -5,6 +5,7 @@ import { consent } from './consent.ts'
 import { enrol } from './enrol.ts'
 import { mfa } from './mfa.ts'
 import { newPassword } from './new-password.ts'
+import { passkeyOffer } from './passkey-offer.ts'
 import { profile, register } from './register.ts'
 import { reset } from './reset.ts'
 import { selectAccount } from './select-account.ts'
@@ -17,6 +18,7 @@ export const steps = {
   sign_in: signIn,
   mfa,
   enrol,
+  passkey: passkeyOffer,
   terms,
   captcha,
   register,

@@ -55,7 +55,7 @@ const begin: { [Kind in PageFactor]: Begin<Kind> } = {
 }
 
 /** What authenticators call the account. Somebody new has what was entered here. */
-const ownerOf = async ({
+export const ownerOf = async ({
   query,
   interaction: { person, staged, proofs },
 }: StepView): Promise<{ name: string; displayName: string }> => {

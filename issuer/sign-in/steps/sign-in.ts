@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
-import type { InteractionEventName } from '../../interaction/interaction-state.ts'
+import type { InteractionEventName, InteractionState } from '../../interaction/interaction-state.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { identifies } from '../../interaction/proofs.ts'
 import { allows, recoveryFactors } from '../../interaction/settings.ts'
@@ -77,9 +77,9 @@ export const signIn: SignInStep<Entered> = {
 
 const passkeyOf = async ({ operations, interaction, visitor, situation: { settings } }: StepView) => {
   const { enabled, showPasskeyButton, allowAutofill } = settings.passkeySignIn
-  if (!enabled || !(showPasskeyButton || allowAutofill)) return undefined
+  if (!enabled) return undefined
   const begun = await operations.passkeys.authentication(interaction, 'sign_in', visitor)
-  return begun && { ...begun, hasButton: showPasskeyButton, isAutofill: allowAutofill }
+  return begun && { ...begun, hasButton: showPasskeyButton, isConditional: allowAutofill }
 }
 
 type Answer = StepAnswer<Entered>
@@ -101,6 +101,10 @@ const typedIn = ({ form, again }: Answer) => {
   return { identifier, keep, wrong }
 }
 
+/** What the script of the page found out. */
+const browserOf = ({ form }: Answer): InteractionState =>
+  onlyValue(form, 'makesPasskeys') === 'yes' ? { makesPasskeys: true } : {}
+
 /** A code to the address that was typed in. */
 const byCode = async (answer: Answer) => {
   const { identifier, keep, wrong } = typedIn(answer)
@@ -108,7 +112,7 @@ const byCode = async (answer: Answer) => {
   const address = readAddress(identifier, types)
   if (!address) return wrong('address_missing')
   const sent = await sendCode(answer as StepAnswer<never>, 'sign_in', address)
-  if (sent === 'sent' || sent === 'over') return answer.goOn({ keep })
+  if (sent === 'sent' || sent === 'over') return answer.goOn({ keep, ...browserOf(answer) })
   await wrong(sent, statusOf(sent))
 }
 
@@ -127,7 +131,7 @@ const byPassword = async (answer: Answer) => {
   const attempt = await operations.passwords.prove(interaction, visitor, input, { ...request, status: 400 })
   count('password', attempt.outcome)
   const outcomes: Readonly<Record<AttemptOutcome['outcome'], () => Promise<void>>> = {
-    verified: () => goOn(),
+    verified: () => goOn(browserOf(answer)),
     over: () => goOn(),
     invalid_credentials: () => wrong('invalid_credentials'),
     locked: () => wrong('locked', 400, attempt.outcome === 'locked' ? attempt.minutes : undefined),

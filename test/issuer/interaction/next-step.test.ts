@@ -31,8 +31,8 @@ const byPassword = (userId: string) => ({
 })
 const person: PersonFacts = {
   ...{ id: 'ada', isSuspended: false, hasPassword: true, isPasswordExpired: false, hasUsername: true },
-  ...{ hasEmail: false, hasPhone: false, hasTotp: false, passkeys: 0, backupCodes: 0, hasSkippedMfa: false },
-  mfaOrganizations: [],
+  ...{ hasEmail: false, hasPhone: false, hasTotp: false, passkeys: 0, backupCodes: 0 },
+  ...{ hasSkippedMfa: false, hasSkippedPasskey: false, mfaOrganizations: [] },
 }
 const settings = signInExperience.schema.parse({})
 const thirdParty = { type: 'SPA' as const, isThirdParty: true }
@@ -287,6 +287,60 @@ describe('adding a factor', () => {
   })
 })
 
+describe('a passkey for next time', () => {
+  const on = signInExperience.schema.parse({ passkeySignIn: { enabled: true } })
+  const withFactors = (...factors: string[]) => withMfa(factors, 'NoPrompt', { passkeySignIn: { enabled: true } })
+  const offered = (situation: Parameters<typeof next>[0] = {}) =>
+    next({ settings: on, proofs: [password], person, state: { makesPasskeys: true }, ...situation })
+  const offer = (isConditional: boolean) => ({
+    step: 'passkey',
+    reasons: ['suggested'],
+    options: { isSkippable: true, isConditional },
+  })
+
+  test.each<[string, Parameters<typeof next>[0], boolean]>([
+    ['by password, which a password manager may have filled in', {}, true],
+    ['by code', { proofs: [proof('email_code', 'sign_in', mailed)] }, false],
+    ['by one-time token', { proofs: [proof('one_time_token', 'sign_in')] }, false],
+    ['in a browser where somebody else was signed in', { session: { ...session, userId: 'bob' } }, true],
+    ['where it becomes a second factor', { settings: withFactors('WebAuthn') }, false],
+    ['with a second factor', { settings: withFactors('Totp'), proofs: [password, proof('totp', 'mfa')] }, false],
+  ])('is offered to whoever signs in %s', (_how, situation, isConditional) => {
+    expect(offered(situation)).toEqual(offer(isConditional))
+  })
+
+  test.each<[string, Parameters<typeof next>[0]]>([
+    ['the settings have no passkeys', { settings }],
+    ['the browser cannot make one', { state: {} }],
+    ['there is one', holding({ passkeys: 1 })],
+    ['one was bound just now', { proofs: [password, proof('passkey', 'bind')] }],
+    ['the person has just added something else', { proofs: [password, proof('totp', 'bind')] }],
+    ['it is not wanted now', { state: { makesPasskeys: true, skipsPasskey: true } }],
+    ['it was not wanted lately', holding({ hasSkippedPasskey: true })],
+    ['a second factor was put off a moment ago', { state: { makesPasskeys: true, skipsMfa: true } }],
+    ['the person has a session and proves it again', { session, request: { prompts: ['login'] } }],
+  ])('is not offered where %s', (_why, situation) => {
+    expect(offered(situation).step).toBe('done')
+  })
+
+  test('is not offered to whoever goes on with a session, registers, or sets another password', () => {
+    expect(offered({ session, proofs: [], person: undefined }).step).toBe('done')
+    const staged = { username: 'ada', password: { digest: 'x', algorithm: 'Argon2id' as const } }
+    const registering = { event: 'Register' as const, staged, proofs: [] }
+    expect(offered({ ...registering, person: { ...person, id: '' } }).step).toBe('done')
+    const resetting = { event: 'ForgotPassword' as const, staged }
+    expect(offered({ ...resetting, proofs: [proof('email_code', 'reset', mailed)] }).step).toBe('done')
+  })
+
+  test('comes after what is demanded, and before what is agreed to', () => {
+    expect(offered({ settings: withFactors('Totp'), ...require('mfa', 'enrol') }).step).toBe('enrol')
+    const terms = { termsOfUseUrl: 'https://example.test/terms', agreeToTermsPolicy: 'Manual' as const }
+    expect(offered({ settings: { ...on, ...terms } }).step).toBe('passkey')
+    const skipped = { makesPasskeys: true, skipsPasskey: true }
+    expect(offered({ settings: { ...on, ...terms }, state: skipped }).step).toBe('terms')
+  })
+})
+
 describe('whoever is proven', () => {
   const manual = { termsOfUseUrl: 'https://example.test/terms' }
   test.each<[string, Parameters<typeof next>[0], string]>([
@@ -476,7 +530,12 @@ test('nothing is done before everything is there that settings, rules and client
     const facts: PersonFacts = {
       ...{ id: 'ada', isSuspended: maybe(0.1), hasPassword: maybe(0.7), isPasswordExpired: maybe(0.2) },
       ...{ hasUsername: maybe(), hasEmail: maybe(), hasPhone: maybe(), hasTotp: maybe(), passkeys: maybe() ? 1 : 0 },
-      ...{ backupCodes: maybe() ? 5 : 0, hasSkippedMfa: maybe(0.2), mfaOrganizations: [] },
+      ...{
+        backupCodes: maybe() ? 5 : 0,
+        hasSkippedMfa: maybe(0.2),
+        hasSkippedPasskey: maybe(0.2),
+        mfaOrganizations: [],
+      },
     }
     const nobody = { hasTotp: false, passkeys: 0, backupCodes: 0, hasEmail: false, hasPhone: false, hasPassword: false }
     const someone =
@@ -509,6 +568,8 @@ test('nothing is done before everything is there that settings, rules and client
         ...(maybe() && { terms: true }),
         ...(maybe() && { captcha: true }),
         ...(maybe(0.3) && { skipsMfa: true }),
+        ...(maybe() && { makesPasskeys: true }),
+        ...(maybe(0.2) && { skipsPasskey: true }),
         ...(maybe(0.2) && { account: pick([false as const, { sessionId: 'session' }, { sessionId: 'other' }]) }),
         ...(maybe(0.4) && {
           consent: { userId: pick(['ada', 'bob', newPerson]), isAllowed: maybe(0.8), organizationIds: [] },
@@ -583,6 +644,10 @@ test('nothing is done before everything is there that settings, rules and client
         must(!isNew || !settings.signUp.password || staged.password !== undefined, 'password')
         const { agreeToTermsPolicy, termsOfUseUrl } = settings
         const asksTerms = agreeToTermsPolicy === 'Manual' || (isNew && agreeToTermsPolicy === 'ManualRegistrationOnly')
+        const putOff = state.skipsPasskey || state.skipsMfa || someone!.hasSkippedPasskey || someone!.passkeys > 0
+        const isInTheMiddle = situation.session?.userId === 'ada'
+        const isAdding = proofs.some(({ purpose }) => purpose === 'bind')
+        must(!proven || !state.makesPasskeys || isInTheMiddle || isAdding || putOff === true, 'a passkey offered')
         must(!asksTerms || termsOfUseUrl === null || state.terms === true, 'terms')
       } else {
         const age = situation.session!.age

@@ -23,6 +23,7 @@ import {
   noAccountPage,
   type Page,
   type PageProblem,
+  passkeyOfferPage,
   type SignInError,
   secondFactorPage,
   selectAccountPage,
@@ -179,7 +180,12 @@ const stepPages = (form: FormParts, text: string): Record<string, Page> => {
   const types = ['email', 'phone'] as const
   const named = <Name>(kind: string, names: readonly Name[], pageOf: (name: Name) => Page) =>
     names.map((name) => [`${kind} ${name ?? ''}`.trim(), pageOf(name)] as const)
-  const passkey = { proofId: 'p1', options: { challenge: 'c1', rpId: 'localhost' }, hasButton: true, isAutofill: true }
+  const passkey = {
+    proofId: 'p1',
+    options: { challenge: 'c1', rpId: 'localhost' },
+    hasButton: true,
+    isConditional: true,
+  }
   const everyWay = {
     ...{ ...form, identifier: text, canCancel: true, canRegister: true, canReset: true, passkey },
     byCode: types,
@@ -307,6 +313,12 @@ const factorPages = (form: FormParts, text: string): Record<string, Page> => {
       [`captcha ${error ?? ''}`.trim(), captchaPage({ ...captcha, isSent: false, error })],
       [`captcha sent ${error ?? ''}`.trim(), captchaPage({ ...captcha, isSent: true, error })],
     ]),
+    ...[true, false].flatMap((isSecondFactor) =>
+      [true, false].map((isFailed) => [
+        ['passkey offer', isSecondFactor && 'second', isFailed && 'failed'].filter(Boolean).join(' '),
+        passkeyOfferPage({ ...form, ...passkey, isConditional: !isSecondFactor, isSecondFactor, isFailed }),
+      ]),
+    ),
     ['terms', termsPage({ ...terms, privacyPolicy: 'https://app.example/privacy' })],
     ['terms over http', termsPage({ ...terms, termsOfUse: 'http://app.example/terms' })],
   ])

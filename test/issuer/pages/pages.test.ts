@@ -179,7 +179,7 @@ describe('consent', () => {
 })
 
 describe('signing in without a password', () => {
-  const passkey = { proofId: 'p1', options: { challenge: '<"&>' }, hasButton: true, isAutofill: true }
+  const passkey = { proofId: 'p1', options: { challenge: '<"&>' }, hasButton: true, isConditional: true }
   const wordsOf = (content: string) => [...content.matchAll(/<button[^>]*>([^<]*)</g)].map(([, words]) => words)
 
   test('every way that is enabled is on the one page, and Enter uses the first', () => {
@@ -198,7 +198,9 @@ describe('signing in without a password', () => {
   test('the button that needs the script is hidden without it, and only such a page may run one', () => {
     const { content, headers } = signInPage({ ...signIn, passkey })
     expect(content).toContain('<button type="button" class="quiet" hidden>Sign in with a passkey')
-    expect(content).toMatch(/data-options="\{&quot;challenge&quot;:&quot;&lt;\\&quot;&amp;&gt;&quot;\}" data-autofill>/)
+    expect(content).toMatch(
+      /data-options="\{&quot;challenge&quot;:&quot;&lt;\\&quot;&amp;&gt;&quot;\}" data-conditional>/,
+    )
     expect(content).toMatch(/<script src="\/assets\/passkeys\.[\da-f]{16}\.js" defer><\/script>/)
     expect(headers['Content-Security-Policy']).toContain("script-src 'self';")
     const without = signInPage(signIn)

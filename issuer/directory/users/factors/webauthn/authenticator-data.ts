@@ -64,9 +64,13 @@ export const readAuthenticatorData = (bytes: Buffer): AuthenticatorData => {
 export const requireRelyingParty = ({ rpIdHash }: AuthenticatorData, rpId: string): void =>
   requireThat(sha256(rpId).equals(rpIdHash), 'wrong_relying_party')
 
+/** Throws unless its flags make sense. */
+export const requirePossibleBackup = ({ isBackupEligible, isBackedUp }: AuthenticatorData): void =>
+  requireThat(isBackupEligible || !isBackedUp, 'backup_flags_contradict')
+
 /** Throws unless the authenticator saw the user and knows it was them, and its flags make sense. */
 export const requireVerifiedUser = (data: AuthenticatorData): void => {
   requireThat(data.isUserPresent, 'user_not_present')
   requireThat(data.isUserVerified, 'user_not_verified')
-  requireThat(data.isBackupEligible || !data.isBackedUp, 'backup_flags_contradict')
+  requirePossibleBackup(data)
 }

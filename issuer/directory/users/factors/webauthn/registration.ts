@@ -1,4 +1,9 @@
-import { readAuthenticatorData, requireRelyingParty, requireVerifiedUser } from './authenticator-data.ts'
+import {
+  readAuthenticatorData,
+  requirePossibleBackup,
+  requireRelyingParty,
+  requireVerifiedUser,
+} from './authenticator-data.ts'
 import { asMap, decode } from './cbor.ts'
 import { type Expected, type RelyingParty, requireClientData } from './client-data.ts'
 import { algorithms, type PublicKey, readCoseKey } from './cose-key.ts'
@@ -54,14 +59,20 @@ export type RegistrationOptions = ReturnType<typeof registrationOptions>
 /**
  * WebAuthn §7.1. Whoever calls has used the challenge up before. The attestation statement is ignored: whose make an
  * authenticator is decides nothing here. That nobody has the credential already is for the database to say.
+ * `isConditional`: a password manager may have made it by itself, for somebody who has just given their password; then
+ * nobody was seen (Level 3, §5.1.3). Whoever signs in with it is verified all the same.
  */
-export const verifyRegistration = (credential: RegistrationCredential, expected: Expected): Judgement<NewCredential> =>
+export const verifyRegistration = (
+  credential: RegistrationCredential,
+  expected: Expected & { isConditional?: boolean | undefined },
+): Judgement<NewCredential> =>
   judge(() => {
     const id = credentialIdOf(credential)
     requireClientData(bytesOf(credential.response.clientDataJSON), 'webauthn.create', expected)
     const data = readAuthenticatorData(authDataOf(bytesOf(credential.response.attestationObject)))
     requireRelyingParty(data, expected.relyingParty.id)
-    requireVerifiedUser(data)
+    if (expected.isConditional) requirePossibleBackup(data)
+    else requireVerifiedUser(data)
     if (data.attested === undefined) throw new Refused('malformed')
     const { credentialId, key } = data.attested
     requireThat(credentialId.equals(id), 'wrong_credential')
