@@ -31,6 +31,7 @@ import { signInExperience } from './0031-sign-in-experience.ts'
 import { registration } from './0032-registration.ts'
 import { captcha } from './0033-captcha.ts'
 import { notices } from './0034-notices.ts'
+import { senders } from './0036-senders.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   registration,
   captcha,
   notices,
+  senders,
 ]
