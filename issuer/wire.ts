@@ -133,7 +133,10 @@ export const wire = async (
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
-  const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
+  const messages = createMessages({
+    ...{ query: database.query, senderOf: settings.sender, envelope, hmac, baseUrl, events },
+    config: messageConfig,
+  })
   const notifyOwner = createNotifyOwner({
     messages,
     fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,

@@ -32,6 +32,7 @@ import { registration } from './0032-registration.ts'
 import { captcha } from './0033-captcha.ts'
 import { notices } from './0034-notices.ts'
 import { passkeyOffers } from './0035-passkey-offers.ts'
+import { senders } from './0036-senders.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -68,4 +69,5 @@ export const migrations: readonly Migration[] = [
   captcha,
   notices,
   passkeyOffers,
+  senders,
 ]

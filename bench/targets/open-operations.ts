@@ -53,7 +53,9 @@ export const openOperations = async (
   const policy = await createSignInPolicy({ logger, metrics })
   const captcha = createCaptcha({ query, hmac, settings: captchaDefaults, logger, metrics })
   const breached = await openBreachedPasswords({}, { audit })
-  const messages = createMessages({ query, envelope, hmac, config: noMessages, baseUrl, events })
+  const messages = createMessages({
+    ...{ query, senderOf: stored.sender, envelope, hmac, config: noMessages, baseUrl, events },
+  })
   const notifyOwner = createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger })
   const operations = await createInteractionOperations({
     ...{ database, envelope, hmac, messages, notifyOwner, audit, policy, captcha, settings, baseUrl, events, now },

@@ -14,6 +14,11 @@ export interface Connector {
   updatedAt: Date
 }
 
+/** As it is stored: its secrets are sealed. */
+export type SealedConnector = Omit<Connector, 'config'> & { sealedConfig: Buffer }
+
+export type SenderType = Exclude<Connector['type'], 'Social'>
+
 /** Its secrets cannot be opened: another key-encryption key is configured than it was sealed with. */
 export class UnreadableConnector extends Error {
   override readonly name = 'UnreadableConnector'
@@ -43,30 +48,37 @@ const update = statement(
 )
 const remove = statement('connector-delete', `DELETE FROM connectors WHERE id = $1 RETURNING id`)
 
-type Row = Omit<Connector, 'config'> & { sealedConfig: Buffer }
+/** The one that sends mail, or SMS. */
+export const findSender = async (query: Query, type: SenderType): Promise<SealedConnector | undefined> =>
+  (await query<SealedConnector>(sender, [type]))[0]
 
 /** Configurations are sealed to the connector they belong to. */
 export const createConnectorStore = (envelope: Envelope) => {
   const seal = (id: string, config: object) => envelope.seal(JSON.stringify(config), connectorContext(id))
-  const configOf = ({ id, sealedConfig }: Row): Record<string, unknown> => {
+  const configOf = ({ id, sealedConfig }: SealedConnector): Record<string, unknown> => {
     try {
       return JSON.parse(envelope.open(sealedConfig, connectorContext(id)).toString('utf8'))
     } catch (cause) {
       throw new UnreadableConnector(`The configuration of the connector ${id} cannot be read.`, { cause })
     }
   }
-  const opened = ({ sealedConfig, ...row }: Row): Connector => ({ ...row, config: configOf({ ...row, sealedConfig }) })
-  const found = async (rows: Promise<Row[]>) => {
+  const open = ({ sealedConfig, ...row }: SealedConnector): Connector => ({
+    ...row,
+    config: configOf({ ...row, sealedConfig }),
+  })
+  const found = async (rows: Promise<SealedConnector[]>) => {
     const [row] = await rows
-    return row && opened(row)
+    return row && open(row)
   }
   return {
-    list: async (query: Query) => (await query<Row>(all, [])).map(opened),
-    find: (query: Query, id: string) => found(query<Row>(one, [id])),
+    /** Throws `UnreadableConnector`, as does whatever else answers a connector. */
+    open,
+    list: async (query: Query) => (await query<SealedConnector>(all, [])).map(open),
+    find: (query: Query, id: string) => found(query<SealedConnector>(one, [id])),
     /** No other change of it until the transaction ends. */
-    lock: (query: Query, id: string) => found(query<Row>(locked, [id])),
+    lock: (query: Query, id: string) => found(query<SealedConnector>(locked, [id])),
     /** The one that sends mail, or SMS. */
-    sender: (query: Query, type: 'Email' | 'Sms') => found(query<Row>(sender, [type])),
+    sender: (query: Query, type: SenderType) => found(query<SealedConnector>(sender, [type])),
     /** One that sends takes the place of the one before. */
     async insert(query: Query, connector: Omit<Connector, 'createdAt' | 'updatedAt'>): Promise<void> {
       const { id, connectorId, type, config, syncProfile, metadata } = connector

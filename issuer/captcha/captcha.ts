@@ -54,6 +54,9 @@ export interface Captcha {
   close(): Promise<void>
 }
 
+/** How old what is known of failures at other instances may be, in ms. */
+const attackMemoryMs = 1_000
+
 export const createCaptcha = ({
   query,
   hmac,
@@ -80,11 +83,23 @@ export const createCaptcha = ({
 
   const keyOf = (identifier: string) => hmac('captcha', 'identifier', identifier)
 
+  let remembered: { at: number; areMany: Promise<boolean> } | undefined
+  const isAttack = (): Promise<boolean> => {
+    const at = now().getTime()
+    if (remembered && Math.abs(at - remembered.at) < attackMemoryMs) return remembered.areMany
+    const asked = { at, areMany: areManyFailing(query, failingIdentifiers) }
+    remembered = asked
+    asked.areMany.catch(() => {
+      if (remembered === asked) remembered = undefined
+    })
+    return asked.areMany
+  }
+
   const reasonToAsk: Captcha['isDue'] = async ({ policy, require, isDeviceKnown }) => {
     if (policy.enabled) return 'setting'
     if (require.includes('captcha')) return 'rule'
     if (isDeviceKnown || failingIdentifiers === 0) return undefined
-    return (await areManyFailing(query, failingIdentifiers)) ? 'attack' : undefined
+    return (await isAttack()) ? 'attack' : undefined
   }
 
   return {
@@ -102,8 +117,12 @@ export const createCaptcha = ({
     async failed(identifier) {
       failures.inc()
       await noteFailure(query, keyOf(identifier))
+      remembered = undefined
     },
-    succeeded: (identifier) => forgetFailure(query, keyOf(identifier)),
+    async succeeded(identifier) {
+      await forgetFailure(query, keyOf(identifier))
+      remembered = undefined
+    },
     async close() {
       await turnstile?.close()
     },

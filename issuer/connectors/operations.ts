@@ -14,6 +14,7 @@ import { notFound, requireFound } from '../base/errors/not-found.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Mutate } from '../base/mutate.ts'
 import type { OperationContext } from '../base/route.ts'
+import type { Settings } from '../directory/sign-in-experience/settings.ts'
 import { type ConnectorPatch, type NewConnector, unmasked } from './connector.ts'
 
 export interface ConnectorDependencies {
@@ -21,6 +22,7 @@ export interface ConnectorDependencies {
   mutate: Mutate
   envelope: Envelope
   messageConfig: MessageConfig
+  settings: Pick<Settings, 'refreshed'>
   /** A message by a connector that is being tried out; relays send it. */
   testMessages: {
     sendTest(
@@ -44,8 +46,19 @@ const pollMs = 50
 
 /** Where messages go. Connectors emit no events. */
 export const connectorOperations = (dependencies: ConnectorDependencies) => {
-  const { database, mutate, envelope, messageConfig, testMessages } = dependencies
+  const { database, mutate, envelope, messageConfig, settings, testMessages } = dependencies
   const store = createConnectorStore(envelope)
+
+  /** What was changed is in force here before it is answered. */
+  const change = async <Result>(
+    context: OperationContext,
+    work: (query: Query) => Promise<Result>,
+  ): Promise<Result> => {
+    const result = await mutate(context, ({ trx }) => work(queryOf(trx)))
+    await settings.refreshed()
+    return result
+  }
+
   const { allowedNetworks } = messageConfig
   const targets = createTargetPolicy({ allowedNetworks, allowHttp: allowedNetworks.length > 0 })
   const mocks = messageConfig.mockFolder !== undefined
@@ -107,8 +120,7 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
     async create(context: OperationContext, input: NewConnector): Promise<Connector> {
       const factory = requireFactory(input.connectorId)
       const config = await readConfig(factory, input.config)
-      return mutate(context, async ({ trx }) => {
-        const query = queryOf(trx)
+      return change(context, async (query) => {
         const id = newId()
         const { connectorId, syncProfile, metadata } = input
         await store.insert(query, { id, connectorId, type: factory.type, config, syncProfile, metadata })
@@ -121,8 +133,7 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
       if (known === undefined) throw problem('entity.not_exists', { data: { id } })
       const factory = requireFactory(known.connectorId)
       const config = patch.config && (await readConfig(factory, patch.config, known.config))
-      return mutate(context, async ({ trx }) => {
-        const query = queryOf(trx)
+      return change(context, async (query) => {
         const current = await store.lock(query, id)
         if (current === undefined) throw problem('entity.not_exists', { data: { id } })
         const { syncProfile, metadata } = patch
@@ -138,8 +149,8 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
     },
 
     remove: (context: OperationContext, id: string): Promise<void> =>
-      mutate(context, async ({ trx }) => {
-        if (!(await store.remove(queryOf(trx), id))) throw notFound(id)
+      change(context, async (query) => {
+        if (!(await store.remove(query, id))) throw notFound(id)
       }),
 
     /** Sends one message, to `to`, and tells what came of it: a category, nothing that the provider said. */

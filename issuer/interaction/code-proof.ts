@@ -300,7 +300,7 @@ export const createCodeProofs = ({
       }),
 
     async channels() {
-      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(query, channelOf[type])))
+      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(channelOf[type])))
       return addressTypes.filter((_, index) => isAvailable[index])
     },
   }

@@ -192,10 +192,10 @@ const lock = statement(
 )
 
 /** As it is when everybody who held it is done; it stays so until the transaction ends. */
-export const lockInteraction = async (trx: Transaction, id: string): Promise<Interaction | undefined> => {
-  // Two statements: the second sees what others committed while the first waited.
-  await queryOf(trx)(lock, [id])
-  return findInteraction(trx, id)
+export const lockInteraction = async (trx: Query, id: string): Promise<Interaction | undefined> => {
+  // Two statements: the second, done after the first, sees what others committed while that waited.
+  const [, interaction] = await Promise.all([trx(lock, [id]), findInteraction(trx, id)])
+  return interaction
 }
 
 /** An SQL condition. */

@@ -1,6 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRecipient } from '../../deliveries/messages/addresses.ts'
-import { createConnectorStore } from '../../deliveries/messages/connector-store.ts'
+import {
+  createConnectorStore,
+  type SealedConnector,
+  type SenderType,
+} from '../../deliveries/messages/connector-store.ts'
 import { senderConfig } from '../../deliveries/messages/factories.ts'
 import { type Channel, connectorTypeOf, type MessageContent, sealMessage } from '../../deliveries/messages/message.ts'
 import {
@@ -76,7 +80,7 @@ export interface EnqueuedMessage {
 
 export interface Messages {
   /** Whether anything sends on this channel. */
-  isAvailable(query: Query, channel: Channel): Promise<boolean>
+  isAvailable(channel: Channel): Promise<boolean>
   /**
    * Whether a message may be sent, and counts it: also one that is then not sent because there is nobody to send it to.
    * Outside of a transaction, so that nobody waits for the counters of others.
@@ -103,6 +107,8 @@ export interface TestMessage {
 export interface MessagesDependencies {
   /** For what is read after a commit. */
   query: Query
+  /** The connector that sends on a channel, if there is one. */
+  senderOf(type: SenderType): Promise<SealedConnector | undefined>
   envelope: Envelope
   hmac: Hmac
   config: MessageConfig
@@ -119,15 +125,15 @@ const testSeconds = 30
 
 /** Messages to people. Nothing is sent from here: relays hold the connections to providers. */
 export const createMessages = (dependencies: MessagesDependencies): Messages => {
-  const { envelope, hmac, config, baseUrl, events } = dependencies
+  const { senderOf, envelope, hmac, config, baseUrl, events } = dependencies
   const connectors = createConnectorStore(envelope)
   const count = createMessageLimits(hmac)
   const countTest = createTestLimit(hmac)
 
   /** Undefined: nothing sends on this channel. */
-  const settingsOf = async (query: Query, channel: Channel) => {
-    const connector = await connectors.sender(query, connectorTypeOf[channel])
-    if (connector) return senderConfig.parse(connector.config)
+  const settingsOf = async (channel: Channel) => {
+    const connector = await senderOf(connectorTypeOf[channel])
+    if (connector) return senderConfig.parse(connectors.open(connector).config)
     return config.outbox === undefined ? undefined : senderConfig.parse({})
   }
   type Settings = NonNullable<Awaited<ReturnType<typeof settingsOf>>>
@@ -188,10 +194,11 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
   }
 
   return {
-    isAvailable: async (query, channel) => (await settingsOf(query, channel)) !== undefined,
+    isAvailable: async (channel) =>
+      config.outbox !== undefined || (await senderOf(connectorTypeOf[channel])) !== undefined,
 
     async mayBeSent(query, asked) {
-      const settings = await settingsOf(query, asked.channel)
+      const settings = await settingsOf(asked.channel)
       return settings === undefined ? 'no_connector' : permitOf(query, asked, settings)
     },
 
@@ -199,7 +206,7 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       const query = queryOf(trx)
       const { type, channel, ip } = message
       const template = templates[type]
-      const settings = await settingsOf(query, channel)
+      const settings = await settingsOf(channel)
       if (settings === undefined) return 'no_connector'
       const to = readRecipient(channel, message.to)
       if (to === undefined) return 'invalid_recipient'

@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import { StartupError } from '../startup-error.ts'
 import { withArrayText } from './array-parameter.ts'
 import { createPipelinedQuery } from './pipelined-query.ts'
+import { runStatement } from './run-statement.ts'
 import { isShared, sharedParameter } from './shared-statement.ts'
 
 export type DatabaseConnection =
@@ -35,7 +36,10 @@ export interface Database {
    * (`pipelined-query.ts`).
    */
   query: Query
-  /** A transaction of named statements: commits when `work` resolves, rolls back when it rejects. */
+  /**
+   * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. Statements that do not
+   * wait for each other are sent together, and done in order; so is BEGIN with the first.
+   */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
   pool: pg.Pool
@@ -67,14 +71,14 @@ export const oneRow = async <Row>(rows: Promise<readonly Row[]>): Promise<Row> =
   return row
 }
 
-const parametersOf = (statement: Statement, values: readonly unknown[]): unknown[] =>
-  isShared(statement) ? [sharedParameter([values])] : withArrayText(values)
+const parametersOf = (statement: Statement, values: readonly unknown[]): readonly unknown[] =>
+  isShared(statement) ? [sharedParameter([values])] : values
 
 const clientQuery =
-  (client: pg.PoolClient): Query =>
+  (client: pg.PoolClient, begun: Promise<unknown>): Query =>
   async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
-    const { name, text } = statement
-    return (await client.query<Row>({ name, text, values: parametersOf(statement, values) })).rows
+    const [rows] = await Promise.all([runStatement<Row>(client, statement, parametersOf(statement, values)), begun])
+    return rows
   }
 
 /** `$n` of a statement as knex's own placeholders, and which value each of them takes. */
@@ -101,7 +105,7 @@ const translationOf = (statement: Statement) => {
 const knexQuery =
   (trx: Knex.Transaction): Query =>
   async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
-    const parameters = parametersOf(statement, values)
+    const parameters = withArrayText(parametersOf(statement, values))
     const { sql, order } = translationOf(statement)
     const bindings = order.map((index) => parameters[index] ?? null) as Knex.RawBinding[]
     // Prepared once per connection, like those outside knex: planning anew takes longer than most of them run.
@@ -146,7 +150,7 @@ export const createDatabase = ({
   // they take. Nor may a plan depend on how small a table was when it was made: those of the ledger fill within
   // seconds.
   const planned = { ...settings, options: `${notCompiled} -c plan_cache_mode=force_generic_plan -c enable_seqscan=off` }
-  const pool = new pg.Pool({ ...planned, max: poolSize, idleTimeoutMillis: 30_000 })
+  const pool = new pg.Pool({ ...planned, pipeline: true, max: poolSize, idleTimeoutMillis: 30_000 })
   let closing = false
   // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool
   // adds the whole client to the error, so only what it says is logged.
@@ -180,8 +184,11 @@ export const createDatabase = ({
       const client = await pool.connect()
       let broken: Error | undefined
       try {
-        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
-        const result = await work(clientQuery(client))
+        const begun = client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
+        // Every statement waits for it, so it is told by the first.
+        begun.catch(() => {})
+        const result = await work(clientQuery(client, begun))
+        await begun
         await client.query('COMMIT')
         return result
       } catch (error) {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { createBatcher } from '../batcher.ts'
-import { withArrayText } from './array-parameter.ts'
 import type { Query, Statement } from './database.ts'
+import { runStatement } from './run-statement.ts'
 import { isShared, type SharedStatement, sharedParameter } from './shared-statement.ts'
 
 /**
@@ -65,13 +65,12 @@ export const createPipelinedQuery = ({
     return best
   }
 
-  const send = async <Row extends object>({ name, text }: Statement, values: readonly unknown[]) => {
+  const send = async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
     const line = idlest()
     line.inFlight++
     try {
       line.client ??= open(line)
-      const client = await line.client
-      return (await client.query<Row>({ name, text, values: withArrayText(values) })).rows
+      return await runStatement<Row>(await line.client, statement, values)
     } finally {
       line.inFlight--
     }

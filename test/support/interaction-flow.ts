@@ -51,7 +51,9 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
   const settings = await createSettings({ database, logger: silentLogger })
   const audit = createTokenAudit({ database, logger: silentLogger })
   const metrics = createMetrics()
-  const messages = createMessages({ query, envelope, hmac, config: localProviders, baseUrl, events })
+  const messages = createMessages({
+    ...{ query, senderOf: settings.sender, envelope, hmac, config: localProviders, baseUrl, events },
+  })
   const operations = await createInteractionOperations({
     ...{ database, envelope, hmac, messages, audit, events, baseUrl },
     cookies: createCookies({ secure: false }),

@@ -158,7 +158,8 @@ export const startTestInteractions = async ({
     const metrics = createMetrics()
     const events = { wake() {} }
     const config = { ...noMessages, outbox: 'nobody reads it' }
-    const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
+    const senderOf = async () => undefined
+    const messages = createMessages({ query: database.query, senderOf, envelope, hmac, config, baseUrl, events })
     const operations = await createInteractionOperations({
       ...{ database, envelope, hmac, passwords, audit, events, cookies, baseUrl },
       messages,

@@ -101,6 +101,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
   const settings = await createSettings({ database, logger })
   const messages = createMessages({
     query: database.query,
+    senderOf: settings.sender,
     envelope,
     hmac: await createHmacs(database, envelope),
     config: noMessages,

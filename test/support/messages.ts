@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createConnectorStore } from '../../deliveries/messages/connector-store.ts'
+import { createConnectorStore, findSender } from '../../deliveries/messages/connector-store.ts'
 import { type MessageConfig, noMessages } from '../../deliveries/messages/settings.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createMessages, type MessageType, type NewMessage, type Refusal } from '../../issuer/messages/messages.ts'
@@ -24,6 +24,7 @@ export const startTestMessages = async (
   let wakes = 0
   const messages = createMessages({
     query: database.query,
+    senderOf: (type) => findSender(database.query, type),
     envelope,
     hmac,
     config,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
+import { findSender, type SenderType } from '../../deliveries/messages/connector-store.ts'
 import { type MessageContent, openMessage } from '../../deliveries/messages/message.ts'
 import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
@@ -159,7 +160,8 @@ export const startTestSignIn = async ({
     closings.push(() => settings.close())
     const metrics = createMetrics()
     const config = { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined }
-    const messages = createMessages({ query: database.query, envelope, hmac, config, baseUrl, events })
+    const senderOf = (type: SenderType) => findSender(database.query, type)
+    const messages = createMessages({ query: database.query, senderOf, envelope, hmac, config, baseUrl, events })
     const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
     const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
     const policy = await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics })

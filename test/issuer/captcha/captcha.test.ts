@@ -9,6 +9,7 @@ import {
   readCaptchaPolicy,
 } from '../../../issuer/captcha/captcha-settings.ts'
 import { createRetentionJob, retentionDefaults } from '../../../issuer/maintenance/retention.ts'
+import type { Query } from '../../../platform/database/database.ts'
 import { createEnvelope } from '../../../platform/envelope.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
@@ -25,8 +26,8 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 /** As one instance of an issuer has it; two of them share the database alone. */
-const open = async (options: { settings?: Partial<CaptchaSettings>; now?: () => Date } = {}) => {
-  const { query } = fixture.database
+const open = async (options: { settings?: Partial<CaptchaSettings>; now?: () => Date; query?: Query } = {}) => {
+  const { query = fixture.database.query } = options
   const { logger, lines } = capturedLogger()
   const metrics = createMetrics()
   const captcha = createCaptcha({
@@ -39,6 +40,16 @@ const open = async (options: { settings?: Partial<CaptchaSettings>; now?: () => 
   })
   onTestFinished(() => captcha.close())
   return { ...captcha, lines, text: async () => (await metrics.render()).text }
+}
+
+const steppingClock = () => {
+  let time = Date.now()
+  return {
+    now: () => new Date(time),
+    step: (ms: number) => {
+      time += ms
+    },
+  }
 }
 
 const signIn = { purpose: 'sign_in', context: 'interaction-1' }
@@ -137,7 +148,8 @@ describe('it is due', () => {
 
   // T 62
   test('for unknown browsers once many people fail with one try each, whatever addresses they come from', async () => {
-    const [one, other] = [await open(), await open()]
+    const clock = steppingClock()
+    const [one, other] = [await open(), await open({ now: clock.now })]
     const attack = async (count: number) => {
       for (let done = 0; done < count; done += 50)
         await Promise.all(Array.from({ length: 50 }, (_, index) => one.failed(`victim-${done + index}@example.test`)))
@@ -145,13 +157,44 @@ describe('it is due', () => {
     await attack(150)
     expect(await other.isDue(stranger)).toBeUndefined()
     await attack(5_000)
+    clock.step(1_000)
     expect(await other.isDue(stranger)).toBe('attack')
     expect(await other.isDue({ ...stranger, isDeviceKnown: true })).toBeUndefined()
     expect(await one.text()).toContain('surrogate_sign_in_failures_total 5150')
     expect(await other.text()).toContain('surrogate_captcha_required_total{reason="attack"} 1')
     // It passes by itself.
     await fixture.database.knex.raw(`UPDATE failing_identifiers SET failed_at = now() - interval '11 minutes'`)
+    clock.step(1_000)
     expect(await other.isDue(stranger)).toBeUndefined()
+  })
+
+  test('at once where people fail, and within a second at another instance', async () => {
+    const clock = steppingClock()
+    const settings = { failingIdentifiers: 2 }
+    const [one, other] = [await open({ settings, now: clock.now }), await open({ settings, now: clock.now })]
+    const due = () => Promise.all([one.isDue(stranger), other.isDue(stranger)])
+    expect(await due()).toEqual([undefined, undefined])
+    await one.failed('ada')
+    await one.failed('bob')
+    expect(await one.isDue(stranger)).toBe('attack')
+    clock.step(1_000)
+    expect(await due()).toEqual(['attack', 'attack'])
+    await one.succeeded('bob')
+    expect(await one.isDue(stranger)).toBeUndefined()
+    // A clock that was put back keeps nothing longer.
+    clock.step(-60_000)
+    expect(await other.isDue(stranger)).toBeUndefined()
+  })
+
+  test('and a database that could not be asked is asked again', async () => {
+    const { query } = fixture.database
+    let isAway = true
+    const captcha = await open({
+      query: (statement, values) => (isAway ? Promise.reject(new Error('away')) : query(statement, values)),
+    })
+    await expect(captcha.isDue(stranger)).rejects.toThrow('away')
+    isAway = false
+    expect(await captcha.isDue(stranger)).toBeUndefined()
   })
 
   test('not because somebody fails again and again, nor because people mistype', async () => {

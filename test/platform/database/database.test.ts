@@ -46,6 +46,28 @@ test('after its connections were cut the next statement opens another', async ()
   await expect.poll(() => after().catch(() => before!.pid)).not.toBe(before!.pid)
 })
 
+test('statements of a transaction that are sent together stand or fall together, and leave its connection whole', async () => {
+  const database = await open()
+  const insert = statement(
+    'test-insert-together',
+    `INSERT INTO resources (id, name, indicator) VALUES ($1, $2::text, $2::text || '?')`,
+  )
+  const count = statement('test-count', 'SELECT count(*) AS number, pg_backend_pid() AS pid FROM resources')
+  const add = (id: string) => [id, `https://${id}.test`]
+  const before = await database.transaction((query) => query<{ number: number; pid: number }>(count, []))
+  const failing = database.transaction((query) =>
+    Promise.all([query(insert, add('a')), query(divide, [0]), query(insert, add('b'))]),
+  )
+  // The one that failed, and not those behind it, which were refused for it.
+  await expect(failing).rejects.toThrow('division by zero')
+  const after = await database.transaction((query) => query<{ number: number; pid: number }>(count, []))
+  expect(after).toEqual(before)
+  const [, [counted]] = await database.transaction((query) =>
+    Promise.all([query(insert, add('c')), query<{ number: number }>(count, [])]),
+  )
+  expect(counted!.number).toBe(before[0]!.number + 1)
+})
+
 test('a transaction stands whole or not at all, by either interface', async () => {
   const database = await open()
   const insert = statement(
