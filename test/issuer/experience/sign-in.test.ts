@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../platform/ids.ts'
 import { freshName, startExperience, type TestExperience } from '../../support/experience.ts'
+import { solve } from '../../support/proof-of-work.ts'
 
 let experience: TestExperience
 
@@ -251,6 +252,66 @@ describe('registration', () => {
     expect(ends.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(ends.filter(({ body }) => body.code === 'user.username_already_in_use')).toHaveLength(9)
     expect(await experience.issuer.sql('SELECT FROM users WHERE username = $1', [value])).toHaveLength(1)
+  })
+})
+
+describe('the test for machines', () => {
+  const set = async (enabled: boolean) => {
+    const patch = { captchaPolicy: { enabled } }
+    expect((await experience.issuer.api('PATCH', '/sign-in-exp', patch)).status).toBe(200)
+  }
+  beforeAll(() => set(true))
+  afterAll(() => set(false))
+
+  type Pages = Awaited<ReturnType<TestExperience['pages']>>
+  const captchaOf = async (pages: Pages) => (await pages.get('/interaction')).body.captcha
+  const tokenFor = async (pages: Pages): Promise<string> => {
+    const { challenge } = await captchaOf(pages)
+    return solve(challenge.challenge, challenge.difficulty)
+  }
+  const begin = (pages: Pages, captchaToken: string, interactionEvent = 'SignIn') =>
+    pages.put('', { interactionEvent, captchaToken })
+  const failed = { status: 422, body: { code: 'session.captcha_failed' } }
+  const required = { status: 422, body: { code: 'session.captcha_required' } }
+
+  test('is passed by the token that a sign-in begins with, and by nothing less', async () => {
+    const person = await experience.createPerson()
+    const pages = await experience.pages()
+    expect(await pages.put('', { interactionEvent: 'SignIn' })).toMatchObject({ status: 204 })
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
+    for (const token of ['', 'made.up.1', (await tokenFor(pages)).replace(/\d+$/, 'x')]) {
+      expect(await begin(pages, token), token).toMatchObject(failed)
+      expect(await captchaOf(pages)).toMatchObject({ verified: false, challenge: { provider: 'proof_of_work' } })
+    }
+    expect((await begin(pages, 'x'.repeat(5_000))).status).toBe(400)
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
+
+    expect(await begin(pages, await tokenFor(pages))).toMatchObject({ status: 204, body: '' })
+    expect(await captchaOf(pages)).toEqual({ verified: true })
+    const proven = await pages.post('/verification/password', byPassword(person))
+    await pages.post('/identification', proven.body)
+    expect(await pages.finish()).toMatchObject({ code: expect.any(String) })
+  })
+
+  test('is passed once by a token, which is for its interaction and its purpose', async () => {
+    const [pages, other] = [await experience.pages(), await experience.pages()]
+    const token = await tokenFor(pages)
+    expect(await begin(other, token)).toMatchObject(failed)
+    expect(await begin(pages, token, 'Register')).toMatchObject(failed)
+    await pages.put('', { interactionEvent: 'SignIn' })
+    const answers = await Promise.all(Array.from({ length: 10 }, () => begin(pages, token)))
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1)
+    expect(await begin(pages, token)).toMatchObject(failed)
+  })
+
+  test('is not passed for whoever begins anew without it', async () => {
+    const person = await experience.createPerson()
+    const pages = await experience.pages()
+    await begin(pages, await tokenFor(pages))
+    expect(await begin(pages, 'made.up.1', 'Register')).toMatchObject(failed)
+    await pages.put('', { interactionEvent: 'SignIn' })
+    expect((await captchaOf(pages)).verified).toBe(false)
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
   })
 })
 
