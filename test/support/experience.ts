@@ -21,6 +21,7 @@ import { type CodeFlow, createCodeFlow } from './code-flow.ts'
 import { createTestDatabase } from './database.ts'
 import { type Answer, type FormValues, startTestIssuer, type TestIssuer } from './issuer.ts'
 import type { TestApplication } from './issuer-data.ts'
+import { easyCaptcha } from './proof-of-work.ts'
 
 /** Pages of signing in that are not ours, as far as the Experience API sees them: one browser with one sign-in. */
 export interface ExperiencePages {
@@ -121,6 +122,7 @@ export const startExperience = async ({
       // Nobody reads the file: the messages stay where they are.
       messages: { ...noMessages, outbox: '/dev/null' },
       trustedProxies: ['127.0.0.0/8'],
+      captcha: easyCaptcha,
       ...config,
     },
   })

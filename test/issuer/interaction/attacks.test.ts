@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { authenticationCredential } from '../../../issuer/directory/users/factors/index.ts'
+import { authenticationCredential, registrationCredential } from '../../../issuer/directory/users/factors/index.ts'
 import { readIdentifier } from '../../../issuer/interaction/identifier.ts'
 import { createAuthenticator } from '../../support/authenticator.ts'
 import { type Running, startTestInteractions, type TestInteractions, totpCode } from '../../support/interactions.ts'
@@ -281,7 +281,6 @@ describe('a passkey', () => {
     const own = await home.begin()
     await own.password(mallory.username, mallory.password)
     const made = await passkeys.registration(await own.read(), { name: 'm', displayName: 'M' })
-    const { registrationCredential } = await import('../../../issuer/directory/users/factors/index.ts')
     const credential = registrationCredential.parse(authenticator.create(made!.options))
     expect(await passkeys.bind(await own.read(), own.visitor, { proofId: made!.proofId, credential })).toBe(true)
     expect((await own.finish()).kind).toBe('redirect')
@@ -314,6 +313,61 @@ describe('a passkey', () => {
     const first = await passkeys.authentication(await running.read(), 'sign_in', running.visitor)
     expect((await prove(first!)).outcome).toBe('verified')
     expect((await running.read()).person).toMatchObject({ id: mallory.id })
+  })
+})
+
+describe('the challenge of a passkey', () => {
+  const givePasskey = async (person: { id: string; username: string; password: string }) => {
+    const authenticator = createAuthenticator({ origin: home.baseUrl })
+    const running = await home.begin()
+    await running.password(person.username, person.password)
+    const made = (await home.operations.passkeys.registration(await running.read(), { name: 'a', displayName: 'A' }))!
+    const credential = registrationCredential.parse(authenticator.create(made.options))
+    const answer = { proofId: made.proofId, credential }
+    expect(await home.operations.passkeys.bind(await running.read(), running.visitor, answer)).toBe(true)
+    expect((await running.finish()).kind).toBe('redirect')
+    return authenticator
+  }
+
+  test('T 92: is good for one answer, right or wrong, in its interaction, for five minutes', async () => {
+    const ada = await home.createPerson()
+    const authenticator = await givePasskey(ada)
+    const { passkeys } = home.operations
+    const ask = async (running: Running) =>
+      (await passkeys.authentication(await running.read(), 'sign_in', running.visitor))!
+    const prove = async (running: Running, asked: Awaited<ReturnType<typeof ask>>, faults: object = {}) => {
+      const credential = authenticationCredential.parse(authenticator.get(asked.options, faults))
+      const answer = { proofId: asked.proofId, credential }
+      return (await passkeys.prove(await running.read(), running.visitor, answer, home.request)).outcome
+    }
+    const [one, other] = [await home.begin(), await home.begin()]
+
+    const failed = await ask(one)
+    expect(await prove(one, failed, { signature: (right: Buffer) => Buffer.from(right).fill(1, 8, 12) })).toBe(
+      'invalid_credentials',
+    )
+    expect(await prove(one, failed), 'after a failure').toBe('invalid_credentials')
+
+    const foreign = await ask(one)
+    expect(await prove(other, foreign), 'in another interaction').toBe('invalid_credentials')
+    // Nor is the right answer to it the answer to that one's own.
+    const own = await ask(other)
+    expect(await prove(other, { ...foreign, proofId: own.proofId })).toBe('invalid_credentials')
+
+    const old = await ask(one)
+    await home.sql('UPDATE proofs SET expires_at = now() WHERE id = $1', [old.proofId])
+    expect(await prove(one, old), 'too late').toBe('invalid_credentials')
+    const [{ seconds }] = (await home.sql(
+      'SELECT extract(epoch FROM expires_at - created_at)::integer AS seconds FROM proofs WHERE id = $1',
+      [(await ask(one)).proofId],
+    )) as [{ seconds: number }]
+    expect(seconds).toBe(300)
+
+    const right = await ask(one)
+    expect(await prove(one, right)).toBe('verified')
+    expect(await prove(one, right), 'again').toBe('invalid_credentials')
+    expect((await one.finish()).kind).toBe('redirect')
+    expect((await other.read()).person).toBeUndefined()
   })
 })
 
