@@ -34,14 +34,14 @@ export interface SignInEndpoints {
 /** Everything between an authorization request and its answer. */
 export const openSignIn = async (dependencies: SignInDependencies): Promise<SignInEndpoints> => {
   const { database, cookies, hmac, settings, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
-  const { interactionsPerAddress } = dependencies
+  const { interactionsPerAddress, issuer } = dependencies
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings, signInPagesOf }),
     signInEndpoint: createSignInEndpoint({
-      ...{ query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics },
+      ...{ query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, issuer, logger, metrics },
       unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
     }),
     experienceEndpoint: createExperienceEndpoint({

@@ -1,10 +1,25 @@
+import { matchesRedirectUri } from '../base/redirect-uri.ts'
+import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
+import { authorizationResponse } from './authorization-response.ts'
+
+/** Where somebody goes on whose sign-in has ended: to the same request again, else to the application. */
+export const wayOnAfter = (
+  request: AuthorizationRequest,
+  client: Pick<AuthorizationClient, 'type' | 'redirectUris'>,
+  issuer: string,
+): { href: string; kind: 'start_again' | 'application' } | undefined => {
+  const again = startAgainLink(request)
+  if (again !== undefined) return { href: again, kind: 'start_again' }
+  const home = applicationLink(request) ?? refusalLink(request, client, issuer)
+  return home === undefined ? undefined : { href: home, kind: 'application' }
+}
 
 /**
  * The request of an interaction as a link of ours, so that nobody is stuck whose time was over. Undefined when it
  * cannot be made again from what is kept.
  */
-export const startAgainLink = (request: AuthorizationRequest): string | undefined => {
+const startAgainLink = (request: AuthorizationRequest): string | undefined => {
   // Without the hint somebody else could sign in than the one whom the client expects.
   if (request.expectedUserId !== undefined) return undefined
   // What was sent ahead was not to stand in a URL.
@@ -39,4 +54,19 @@ export const startAgainLink = (request: AuthorizationRequest): string | undefine
 export const applicationLink = ({ redirectUri }: Pick<AuthorizationRequest, 'redirectUri'>): string | undefined => {
   const { protocol, origin } = new URL(redirectUri)
   return protocol === 'https:' || protocol === 'http:' ? `${origin}/` : undefined
+}
+
+/**
+ * Where an application is told that nobody signs in: the way back to a native one, whose only address is its redirect
+ * URI. Undefined when that is no longer registered, or takes no link.
+ */
+const refusalLink = (
+  request: AuthorizationRequest,
+  client: Pick<AuthorizationClient, 'type' | 'redirectUris'>,
+  issuer: string,
+): string | undefined => {
+  if (!matchesRedirectUri(client.redirectUris, request.redirectUri, { native: client.type === 'Native' })) return
+  const ended = { error: 'access_denied', description: 'The sign-in has ended.' }
+  const response = authorizationResponse(request, ended, issuer)
+  return 'location' in response ? response.location : undefined
 }

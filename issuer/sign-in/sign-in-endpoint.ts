@@ -16,7 +16,7 @@ import { findInteraction, type Interaction } from '../interaction/interaction-st
 import { interactionPath } from '../interaction/interactions.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
-import { applicationLink, startAgainLink } from '../interaction/start-again.ts'
+import { applicationLink, wayOnAfter } from '../interaction/start-again.ts'
 import type { StepName } from '../interaction/step.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
@@ -50,6 +50,8 @@ export interface SignInEndpointDependencies {
   unknownSessionRedirectUrl: () => string | null
   /** Where browsers reach the issuer. */
   baseUrl: string
+  /** Of tokens and of discovery. */
+  issuer: string
   logger: Logger
   metrics: Metrics
 }
@@ -88,7 +90,8 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, issuer, logger, metrics } =
+    dependencies
   const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
@@ -145,9 +148,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (isFinished) {
       return send(visit, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
     }
-    const [again, home] = [startAgainLink(request), applicationLink(request)]
-    const toApplication = home === undefined ? undefined : { href: home, kind: 'application' as const }
-    const wayOn = again === undefined ? toApplication : { href: again, kind: 'start_again' as const }
+    const wayOn = wayOnAfter(request, client, issuer)
     await send(visit, status ?? 400, errorPage({ locale, problem, requestId, client: told, wayOn }))
   }
 
@@ -181,7 +182,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   }
 
   const submit = async (visit: Visit, form: Form, token: FormToken) => {
-    const { interaction, visitor, locale, request, response } = visit
+    const { interaction, visitor, locale, request } = visit
     const { submit: submitStep } = stepOf(token.page)
     const { situation, step } = await operations.standingOf(query, interaction, visitor)
     // Sent twice, or from a tab that was left behind: what it was about is over.
@@ -198,11 +199,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
         if (now?.isOpen === false) return goOn(visit)
         await show({ ...visit, interaction: now ?? interaction }, { status, page: token.page, entered })
       },
-      async reload() {
-        const now = await findInteraction(query, interaction.id)
-        if (now?.isOpen === false) return goOn(visit)
-        redirectBrowser(response, interactionPath(interaction.id))
-      },
+      // Of a form that is sent twice the other one may be finishing it: this one waits, and leads to the same place.
+      reload: () => goOn(visit),
       end: async (problem) => showEnd(visit, 403, problem),
       refuse() {
         throw new Refusal('invalid_form', 400)

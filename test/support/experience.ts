@@ -14,12 +14,14 @@ import {
 } from '../../issuer/directory/users/factors/index.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
+import type { PolicySet } from '../../policies/policy-set.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { type CodeFlow, createCodeFlow } from './code-flow.ts'
 import { createTestDatabase } from './database.ts'
 import { type Answer, type FormValues, startTestIssuer, type TestIssuer } from './issuer.ts'
 import type { TestApplication } from './issuer-data.ts'
+import { easyCaptcha } from './proof-of-work.ts'
 
 /** Pages of signing in that are not ours, as far as the Experience API sees them: one browser with one sign-in. */
 export interface ExperiencePages {
@@ -99,10 +101,13 @@ export const startExperience = async ({
   settings = {},
   instances = 1,
   config = {},
+  policies,
 }: {
   settings?: Partial<SignInExperience>
   instances?: number
   config?: Partial<IssuerConfig>
+  /** Of the operator. Default: the shipped rules decide. */
+  policies?: PolicySet
 } = {}): Promise<TestExperience> => {
   const test = await createTestDatabase()
   const experience = signInExperience.schema.parse({ signIn: { methods: withCodes }, ...settings })
@@ -111,11 +116,13 @@ export const startExperience = async ({
   const clock = { now: Date.now() }
   const issuer = await startTestIssuer({
     ...{ instances, test, now: () => new Date(clock.now) },
+    ...(policies && { policies: { current: () => policies } }),
     config: {
       keyEncryptionKey,
       // Nobody reads the file: the messages stay where they are.
       messages: { ...noMessages, outbox: '/dev/null' },
       trustedProxies: ['127.0.0.0/8'],
+      captcha: easyCaptcha,
       ...config,
     },
   })

@@ -9,7 +9,6 @@ import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createCaptcha } from '../../issuer/captcha/captcha.ts'
-import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import {
   type SignInExperience,
@@ -39,6 +38,7 @@ import type { PolicySet } from '../../policies/decide.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
+import { easyCaptcha } from './proof-of-work.ts'
 
 export const redirectUri = 'https://shop.example.test/callback'
 
@@ -165,7 +165,7 @@ export const startTestSignIn = async ({
     const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
     const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
     const policy = await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics })
-    const captcha = createCaptcha({ query: database.query, hmac, settings: captchaDefaults, logger, metrics })
+    const captcha = createCaptcha({ query: database.query, hmac, settings: easyCaptcha, logger, metrics })
     const breached = await openBreachedPasswords({}, { audit })
     const passwordRules = createPasswordRules({ experience: () => current.settings, breached })
     const { interactions, signInEndpoint } = await openSignIn({

@@ -88,7 +88,7 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
     response.writeHead(204, { Allow: [...methods, 'OPTIONS'].join(', ') }).end()
   }
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {
     const path = pathOf(request.url)
     // Pages that were made for others write the first one with a slash.
     const methods = routesByPath.get(path === `${prefix}/` ? '' : path.slice(prefix.length))
@@ -110,7 +110,7 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
     const sent = route.method === 'GET' ? {} : await readJson(request, { limit: bodyLimit })
     const known = { ...visitor, browser }
     const result = await route.handle({
-      ...{ query, operations, baseUrl, interaction, visitor: known, settings: settings() },
+      ...{ query, operations, baseUrl, interaction, requestId, visitor: known, settings: settings() },
       body: route.body ? parseInput(route.body, sent) : {},
       request: eventRequestOf(route, interaction, visitor),
       locale: localeOf({ uiLocales: interaction.request.uiLocales, acceptLanguage: visitor.acceptLanguage }),
@@ -132,7 +132,7 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
       logger.info({ requestId, method, path: pathOf(request.url), status: response.statusCode, ms }, 'sign-in request')
     })
     try {
-      await answer(request, response)
+      await answer(request, response, requestId)
     } catch (error) {
       const { status, headers, body } = errorAnswer(error, logger, requestId)
       if (response.headersSent) response.destroy()

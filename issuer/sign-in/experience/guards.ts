@@ -41,11 +41,10 @@ const unproven: ReadonlySet<StepName> = new Set(['sign_in', 'mfa', 'captcha', 'b
 
 /** Whoever signs in has proven everything that is asked for, the second factor too. Answers what is due now. */
 export const requireProven = async (call: Call): Promise<Step> => {
-  const { query, interaction } = call
   requirePerson(call)
   const { step } = await call.standing()
   if (unproven.has(step.step)) {
-    throw (await problemOfStep({ query, interaction, step })) ?? problem('session.identifier_not_found')
+    throw (await problemOfStep(call, step)) ?? problem('session.identifier_not_found')
   }
   return step
 }

@@ -50,7 +50,7 @@ export const requireFree = async (call: Call): Promise<void> => {
 
 /** Everything is there that the settings ask of somebody new. The user comes to be when it is submitted. */
 const register = async (call: Call<{ verificationId?: string | undefined }>): Promise<string> => {
-  const { query, interaction, settings, body } = call
+  const { interaction, settings, body } = call
   if (body.verificationId !== undefined) {
     const isName = body.verificationId === interaction.staged.identityId
     const proof = isName ? undefined : await verificationOf(call, body.verificationId)
@@ -65,7 +65,7 @@ const register = async (call: Call<{ verificationId?: string | undefined }>): Pr
   if (step.step === 'register') {
     throw problem('user.missing_profile', { data: { missingProfile: step.options.missing ?? [] } })
   }
-  if (step.step === 'blocked') throw (await problemOfStep({ query, interaction, step }))!
+  if (step.step === 'blocked') throw (await problemOfStep(call, step))!
   return newPerson
 }
 

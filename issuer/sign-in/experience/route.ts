@@ -21,6 +21,7 @@ export interface Call<Body = unknown> {
   body: Body
   /** What events tell of this request. */
   request: EventRequest
+  requestId: string
   /** Of messages. */
   locale: Locale
   /** What is due, of the interaction as it was when the call came. */

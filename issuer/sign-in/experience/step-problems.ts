@@ -5,6 +5,7 @@ import type { Interaction } from '../../interaction/interaction-store.ts'
 import { personAddress } from '../../interaction/person-store.ts'
 import type { Step, StepName } from '../../interaction/step.ts'
 import { factorsOf, masked } from './factor-names.ts'
+import type { Call } from './route.ts'
 
 interface Due {
   query: Query
@@ -14,10 +15,6 @@ interface Due {
 
 type AnswerTo = (due: Due) => AppError | Promise<AppError>
 
-/**
- * What existing clients are told of a step that is due. Undefined: there is nothing to be told, the browser goes on to
- * `/oidc/auth/<id>` and to pages of ours.
- */
 const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
   sign_in: () => problem('session.identifier_not_found'),
   register: ({ interaction: { state }, step: { options } }) =>
@@ -61,7 +58,18 @@ const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
   done: undefined,
 }
 
-export const problemOfStep = async (due: Due): Promise<AppError | undefined> => answers[due.step.step]?.(due)
+/**
+ * What existing clients are told of a step that is due. Undefined: there is nothing to be told, the browser goes on to
+ * `/oidc/auth/<id>` and to pages of ours. Who does not get on is noted for the operator.
+ */
+export const problemOfStep = async (
+  { query, operations, visitor, requestId, ...call }: Call,
+  step: Step,
+  interaction = call.interaction,
+): Promise<AppError | undefined> => {
+  if (step.step === 'blocked') operations.noteBlocked(interaction, visitor, step, requestId)
+  return answers[step.step]?.({ query, interaction, step })
+}
 
 const maskedFactors = { EmailVerificationCode: 'email', PhoneVerificationCode: 'phone' } as const
 

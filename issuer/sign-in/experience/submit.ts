@@ -38,7 +38,7 @@ const submit = async (call: Call, decision: InteractionState): Promise<CallResul
       const now = await findInteraction(query, interaction.id)
       if (!now) throw problem('session.not_found')
       const { step } = await operations.standingOf(query, now, visitor)
-      const due = await problemOfStep({ query, interaction: now, step })
+      const due = await problemOfStep(call, step, now)
       if (due) throw due
       // What is left is asked by pages of ours.
       return step.step === 'done' ? undefined : { body: { redirectTo } }

@@ -353,4 +353,36 @@ describe('factors that are demanded', () => {
     await pages.post('/profile/mfa', { type: 'BackupCode', verificationId: codes.body.verificationId })
     expect(await pages.finish()).toMatchObject({ code: expect.any(String) })
   })
+
+  test('by an organization cannot be skipped by its members, others may', async () => {
+    const { api } = mandatory.issuer
+    const mfa = { factors: ['Totp'], policy: 'PromptAtSignInAndSignUp', organizationRequiredMfaPolicy: 'Mandatory' }
+    expect((await api('PATCH', '/sign-in-exp', { mfa })).status).toBe(200)
+    const [member, other] = [await mandatory.createPerson(), await mandatory.createPerson()]
+    const organization = (await api('POST', '/organizations', { name: 'Acme', isMfaRequired: true })).body.id
+    await api('POST', `/organizations/${organization}/users`, { userIds: [member.id] })
+    const passwordGiven = async (person: ExperiencePerson) => {
+      const pages = await mandatory.pages()
+      const asked = { identifier: { type: 'username', value: person.username }, password: person.password }
+      await pages.post('/identification', (await pages.post('/verification/password', asked)).body)
+      return pages
+    }
+    const pages = await passwordGiven(member)
+    for (const path of ['/profile/mfa/mfa-skipped', '/profile/mfa/mfa-enabled']) {
+      expect(await pages.post(path)).toMatchObject({
+        status: 422,
+        body: { code: 'session.mfa.mfa_policy_not_user_controlled' },
+      })
+    }
+    expect(await pages.post('/submit')).toMatchObject({
+      status: 422,
+      body: { code: 'user.missing_mfa', data: { skippable: false } },
+    })
+    expect(pages.browser.cookies.has('surrogate_session')).toBe(false)
+
+    const free = await passwordGiven(other)
+    expect((await free.post('/submit')).body.data).toMatchObject({ skippable: true })
+    expect((await free.post('/profile/mfa/mfa-skipped')).status).toBe(204)
+    expect(await free.finish()).toMatchObject({ code: expect.any(String) })
+  })
 })

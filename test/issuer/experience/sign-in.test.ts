@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../platform/ids.ts'
+import { callback } from '../../support/code-flow.ts'
 import { freshName, startExperience, type TestExperience } from '../../support/experience.ts'
+import { formOf, request } from '../../support/issuer.ts'
+import { solve } from '../../support/proof-of-work.ts'
 
 let experience: TestExperience
 
@@ -150,6 +153,59 @@ describe('signing in', () => {
     expect(page).toMatchObject({ status: 400, text: expect.stringContaining('/oidc/auth?') })
   })
 
+  test('T 65: a password that is too long, or no text, is refused as such, and is no attempt', async () => {
+    const person = await experience.createPerson()
+    const pages = await experience.pages()
+    const shown = (password: string) => pages.post('/verification/password', byPassword({ ...person, password }))
+    for (const [password, status] of [
+      ['x'.repeat(1_048_576), 413],
+      ['x'.repeat(10_240), 400],
+      ['with\0NUL', 400],
+      ['half of a \ud83e', 400],
+    ] as const) {
+      expect((await shown(password)).status, password.slice(0, 12)).toBe(status)
+    }
+    const counted = await experience.issuer.sql('SELECT FROM sign_in_failures WHERE updated_at > now() AND count > 0')
+    expect(counted).toEqual([])
+    expect((await shown(person.password)).status).toBe(200)
+  })
+
+  test.each([
+    ['SPA', 'https://shop.example.test/'],
+    ['Native', 'com.example.shop:/callback?'],
+  ])(
+    'T 146: of a request that was sent ahead the page leads to the application, and tells nothing of it (%s)',
+    async (type, to) => {
+      const { issuer, flow } = experience
+      const client = await flow.createClient({ type })
+      const redirectUri = type === 'Native' ? 'com.example.shop:/callback' : callback
+      await issuer.api('PATCH', `/applications/${client.id}`, {
+        oidcClientMetadata: { redirectUris: [redirectUri], postLogoutRedirectUris: [] },
+      })
+      const asked = new URL(
+        flow.authorizationUrl(client, { redirect_uri: redirectUri, state: 'the state', nonce: 'zebra' }),
+      )
+      const pushed = await request(`${issuer.url}/oidc/request`, { method: 'POST', body: asked.searchParams })
+      expect(pushed.status).toBe(201)
+      const url = `${issuer.issuer}/auth?${formOf({ client_id: client.id, request_uri: pushed.body.request_uri })}`
+      const browser = flow.browser()
+      const page = await browser.get(url)
+      expect(page.forms[0]?.names).toContain('password')
+      const interactionId = /[0-9a-z]{21}$/.exec(page.url)![0]
+      await issuer.sql('UPDATE interactions SET expires_at = now() WHERE id = $1', [interactionId])
+      const person = await experience.createPerson()
+      for (const ended of [await browser.submit(page, flow.credentials(person)), await browser.get(page.url)]) {
+        expect(ended.status).toBe(400)
+        expect(ended.text).toContain(`href="${to}`)
+        expect(ended.text).not.toMatch(/zebra|\/oidc\/auth\?/)
+      }
+      expect(await issuer.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toEqual([])
+      // The same browser may come again with what was sent ahead, and is signed in then.
+      const again = await browser.submit(await browser.get(url), flow.credentials(person))
+      expect(again.location).toMatch(/[?&]code=.*&state=the\+state/)
+    },
+  )
+
   test('a person who is suspended between identification and submit gets no session', async () => {
     const person = await experience.createPerson()
     const pages = await experience.pages()
@@ -251,6 +307,66 @@ describe('registration', () => {
     expect(ends.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(ends.filter(({ body }) => body.code === 'user.username_already_in_use')).toHaveLength(9)
     expect(await experience.issuer.sql('SELECT FROM users WHERE username = $1', [value])).toHaveLength(1)
+  })
+})
+
+describe('the test for machines', () => {
+  const set = async (enabled: boolean) => {
+    const patch = { captchaPolicy: { enabled } }
+    expect((await experience.issuer.api('PATCH', '/sign-in-exp', patch)).status).toBe(200)
+  }
+  beforeAll(() => set(true))
+  afterAll(() => set(false))
+
+  type Pages = Awaited<ReturnType<TestExperience['pages']>>
+  const captchaOf = async (pages: Pages) => (await pages.get('/interaction')).body.captcha
+  const tokenFor = async (pages: Pages): Promise<string> => {
+    const { challenge } = await captchaOf(pages)
+    return solve(challenge.challenge, challenge.difficulty)
+  }
+  const begin = (pages: Pages, captchaToken: string, interactionEvent = 'SignIn') =>
+    pages.put('', { interactionEvent, captchaToken })
+  const failed = { status: 422, body: { code: 'session.captcha_failed' } }
+  const required = { status: 422, body: { code: 'session.captcha_required' } }
+
+  test('is passed by the token that a sign-in begins with, and by nothing less', async () => {
+    const person = await experience.createPerson()
+    const pages = await experience.pages()
+    expect(await pages.put('', { interactionEvent: 'SignIn' })).toMatchObject({ status: 204 })
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
+    for (const token of ['', 'made.up.1', (await tokenFor(pages)).replace(/\d+$/, 'x')]) {
+      expect(await begin(pages, token), token).toMatchObject(failed)
+      expect(await captchaOf(pages)).toMatchObject({ verified: false, challenge: { provider: 'proof_of_work' } })
+    }
+    expect((await begin(pages, 'x'.repeat(5_000))).status).toBe(400)
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
+
+    expect(await begin(pages, await tokenFor(pages))).toMatchObject({ status: 204, body: '' })
+    expect(await captchaOf(pages)).toEqual({ verified: true })
+    const proven = await pages.post('/verification/password', byPassword(person))
+    await pages.post('/identification', proven.body)
+    expect(await pages.finish()).toMatchObject({ code: expect.any(String) })
+  })
+
+  test('is passed once by a token, which is for its interaction and its purpose', async () => {
+    const [pages, other] = [await experience.pages(), await experience.pages()]
+    const token = await tokenFor(pages)
+    expect(await begin(other, token)).toMatchObject(failed)
+    expect(await begin(pages, token, 'Register')).toMatchObject(failed)
+    await pages.put('', { interactionEvent: 'SignIn' })
+    const answers = await Promise.all(Array.from({ length: 10 }, () => begin(pages, token)))
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1)
+    expect(await begin(pages, token)).toMatchObject(failed)
+  })
+
+  test('is not passed for whoever begins anew without it', async () => {
+    const person = await experience.createPerson()
+    const pages = await experience.pages()
+    await begin(pages, await tokenFor(pages))
+    expect(await begin(pages, 'made.up.1', 'Register')).toMatchObject(failed)
+    await pages.put('', { interactionEvent: 'SignIn' })
+    expect((await captchaOf(pages)).verified).toBe(false)
+    expect(await pages.post('/verification/password', byPassword(person))).toMatchObject(required)
   })
 })
 

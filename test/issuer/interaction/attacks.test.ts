@@ -316,6 +316,61 @@ describe('a passkey', () => {
   })
 })
 
+describe('the challenge of a passkey', () => {
+  const givePasskey = async (person: { id: string; username: string; password: string }) => {
+    const authenticator = createAuthenticator({ origin: home.baseUrl })
+    const running = await home.begin()
+    await running.password(person.username, person.password)
+    const made = (await home.operations.passkeys.registration(await running.read(), { name: 'a', displayName: 'A' }))!
+    const credential = registrationCredential.parse(authenticator.create(made.options))
+    const answer = { proofId: made.proofId, credential }
+    expect(await home.operations.passkeys.bind(await running.read(), running.visitor, answer)).toBe(true)
+    expect((await running.finish()).kind).toBe('redirect')
+    return authenticator
+  }
+
+  test('T 92: is good for one answer, right or wrong, in its interaction, for five minutes', async () => {
+    const ada = await home.createPerson()
+    const authenticator = await givePasskey(ada)
+    const { passkeys } = home.operations
+    const ask = async (running: Running) =>
+      (await passkeys.authentication(await running.read(), 'sign_in', running.visitor))!
+    const prove = async (running: Running, asked: Awaited<ReturnType<typeof ask>>, faults: object = {}) => {
+      const credential = authenticationCredential.parse(authenticator.get(asked.options, faults))
+      const answer = { proofId: asked.proofId, credential }
+      return (await passkeys.prove(await running.read(), running.visitor, answer, home.request)).outcome
+    }
+    const [one, other] = [await home.begin(), await home.begin()]
+
+    const failed = await ask(one)
+    expect(await prove(one, failed, { signature: (right: Buffer) => Buffer.from(right).fill(1, 8, 12) })).toBe(
+      'invalid_credentials',
+    )
+    expect(await prove(one, failed), 'after a failure').toBe('invalid_credentials')
+
+    const foreign = await ask(one)
+    expect(await prove(other, foreign), 'in another interaction').toBe('invalid_credentials')
+    // Nor is the right answer to it the answer to that one's own.
+    const own = await ask(other)
+    expect(await prove(other, { ...foreign, proofId: own.proofId })).toBe('invalid_credentials')
+
+    const old = await ask(one)
+    await home.sql('UPDATE proofs SET expires_at = now() WHERE id = $1', [old.proofId])
+    expect(await prove(one, old), 'too late').toBe('invalid_credentials')
+    const [{ seconds }] = (await home.sql(
+      'SELECT extract(epoch FROM expires_at - created_at)::integer AS seconds FROM proofs WHERE id = $1',
+      [(await ask(one)).proofId],
+    )) as [{ seconds: number }]
+    expect(seconds).toBe(300)
+
+    const right = await ask(one)
+    expect(await prove(one, right)).toBe('verified')
+    expect(await prove(one, right), 'again').toBe('invalid_credentials')
+    expect((await one.finish()).kind).toBe('redirect')
+    expect((await other.read()).person).toBeUndefined()
+  })
+})
+
 describe('meanwhile', () => {
   test.each(['totp', 'backup_code', 'passkey'] as const)(
     'a second factor, %s, that was removed after it was shown proves nothing, though another took its place',

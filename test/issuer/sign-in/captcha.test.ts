@@ -1,14 +1,9 @@
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { silentLogger } from '../../../platform/logger.ts'
-import { loadPolicies, shippedPolicies } from '../../../policies/decide.ts'
 import type { Visit } from '../../support/browser.ts'
-import { writeRules } from '../../support/rules.ts'
+import { solvedOn as solved } from '../../support/proof-of-work.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
-/** The test for machines on the forms that prove or send something, and the step of its own. */
+/** The test for machines on the forms that prove or send something. */
 
 let signIn: TestSignIn
 let client: TestClient
@@ -27,21 +22,11 @@ const messagesTo = async (to: string) => (await signIn.messages()).filter((messa
 let numbers = 1_000
 const newNumber = () => `+1555555${++numbers}`
 
-const open = async (home: TestSignIn = signIn, request = {}, from: TestClient = client) => {
-  const browser = home.browser()
-  const page = await home.authorize(browser, from, request)
+const open = async (request = {}) => {
+  const browser = signIn.browser()
+  const page = await signIn.authorize(browser, client, request)
   const submit = (visit: Visit, values: Record<string, string>) => browser.submit(visit, values, { with: 'choice' })
   return { page, submit }
-}
-
-/** As the script of the page does it. */
-const solved = ({ text }: Visit): string => {
-  const [, challenge = '', difficulty = ''] = /data-challenge="([^"]+)" data-difficulty="(\d+)"/.exec(text) ?? []
-  const [, mac] = challenge.split('.')
-  for (let number = 0; ; number++) {
-    const digest = createHash('sha256').update(`${mac}.${number}`).digest()
-    if (Math.clz32(digest.readUInt32BE()) >= Number(difficulty)) return `${challenge}.${number}`
-  }
 }
 
 test('no password is looked at before the test is passed, and once passed it is for the whole sign-in', async () => {
@@ -106,7 +91,7 @@ describe('a text message to somebody unknown is sent after the test only:', () =
   test('of a registration, which goes on to an account', async () => {
     signIn.settings = experienceWith({ ...tested, signUp: either })
     const number = newNumber()
-    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const { page, submit } = await open({ prompts: ['create'] })
     const check = await sentAfterTheTest(page, submit, number)
     // Another number needs no other test.
     const other = await submit(check, { choice: 'other' })
@@ -147,7 +132,7 @@ describe('a text message to somebody unknown is sent after the test only:', () =
       mfa: { factors: ['PhoneVerificationCode'], policy: 'Mandatory' },
     })
     const number = newNumber()
-    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const { page, submit } = await open({ prompts: ['create'] })
     const form = await submit(page, {
       choice: 'details',
       username: `u${number.slice(1)}`,
@@ -168,7 +153,7 @@ test('a test that comes to be due before another text message leads back to the 
   const signUp = { identifiers: ['phone'], password: false, verify: true }
   signIn.settings = experienceWith({ signUp })
   const number = newNumber()
-  const { page, submit } = await open(signIn, { prompts: ['create'] })
+  const { page, submit } = await open({ prompts: ['create'] })
   const check = await submit(page, { choice: 'code', address: number })
   expect(await messagesTo(number)).toBe(1)
   signIn.settings = experienceWith({ ...tested, signUp })
@@ -185,7 +170,7 @@ describe('a mailed code needs no test, as browsers without scripts have no answe
   test('of a registration', async () => {
     const signUp = { identifiers: ['email', 'phone'], password: false, verify: true }
     signIn.settings = experienceWith({ ...tested, signUp })
-    const { page, submit } = await open(signIn, { prompts: ['create'] })
+    const { page, submit } = await open({ prompts: ['create'] })
     const check = await submit(page, { choice: 'code', address: 'grace@example.test', captcha: '' })
     expect(headingOf(check)).toBe('Check your email')
     const back = await submit(check, { choice: 'verify', code: await signIn.lastCode('grace@example.test') })
@@ -213,59 +198,7 @@ describe('a mailed code needs no test, as browsers without scripts have no answe
 
   test('where only mails are sent no test is shown', async () => {
     signIn.settings = experienceWith({ ...tested, signUp: { identifiers: ['email'], password: false, verify: true } })
-    const { page } = await open(signIn, { prompts: ['create'] })
+    const { page } = await open({ prompts: ['create'] })
     expect(page.text).not.toContain('data-challenge')
-  })
-})
-
-describe('where rules require the test of somebody known, it is a step of its own', () => {
-  let ruled: TestSignIn
-  let shop: TestClient
-  beforeAll(async () => {
-    const { folder, remove } = await writeRules({
-      'signin.rego': await readFile(join(shippedPolicies, 'signin.rego'), 'utf8'),
-      'own.rego': 'package surrogate.signin\n\nrequire contains "captcha" if input.stage != "prove"\n',
-    })
-    const policies = await loadPolicies({ path: folder, logger: silentLogger }).finally(remove)
-    ruled = await startTestSignIn({ sends: 'outbox', policies })
-    shop = await ruled.createClient()
-  })
-  afterAll(() => ruled?.close())
-
-  const atTheStep = async () => {
-    const person = await ruled.createPerson()
-    const { page, submit } = await open(ruled, {}, shop)
-    expect(page.text).not.toContain('data-challenge')
-    const step = await submit(page, { identifier: person.username, password: person.password, choice: 'sign_in' })
-    expect(headingOf(step)).toBe('One short check')
-    return { person, step, submit }
-  }
-
-  test('that is passed by its answer alone', async () => {
-    const { step, submit } = await atTheStep()
-    let shown = step
-    for (const captcha of ['', 'made.up.1']) {
-      shown = await submit(shown, { choice: 'solved', captcha })
-      expect(shown.status).toBe(400)
-      expect(headingOf(shown)).toBe('One short check')
-    }
-    expect(answerOf(await submit(shown, { choice: 'solved', captcha: solved(shown) }))).toHaveProperty('code')
-  })
-
-  test('or by a code that comes by mail to the person, and to nobody else', async () => {
-    const { person, step, submit } = await atTheStep()
-    const check = await submit(step, { choice: 'send', address: 'mallory@example.test' })
-    expect(check.text).not.toContain('data-challenge')
-    const codes = (await ruled.messages()).filter(({ variables }) => variables['code'] !== undefined)
-    expect(codes.map(({ to }) => to)).toEqual([person.email])
-    const code = await ruled.lastCode(person.email)
-    const wrong = await submit(check, { choice: 'verify', code: code === '000000' ? '000001' : '000000' })
-    expect(wrong.status).toBe(400)
-    expect(answerOf(await submit(wrong, { choice: 'verify', code }))).toHaveProperty('code')
-  })
-
-  test('and can be left', async () => {
-    const { step, submit } = await atTheStep()
-    expect(answerOf(await submit(step, { choice: 'cancel' }))).toMatchObject({ error: 'access_denied' })
   })
 })

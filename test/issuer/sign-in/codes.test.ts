@@ -187,6 +187,24 @@ describe('a code', () => {
     expect(summaryOf(over)).toBe('This code no longer works. Ask for a new one.')
   })
 
+  test('is verified by no link: who follows one to the page, with the code in it, changes nothing', async () => {
+    const person = await signIn.createPerson()
+    const { browser, page, submit } = await open()
+    const check = await submit(page, { choice: 'code', identifier: person.email })
+    const code = await signIn.lastCode(person.email)
+    const values = { ...check.forms.find(({ names }) => names.includes('code'))!.fields, choice: 'verify', code }
+    // A scanner of mails has no cookies; the person's own browser has.
+    expect((await signIn.browser().get(`${check.url}?${new URLSearchParams(values)}`)).status).toBe(400)
+    const followed = await browser.get(`${check.url}?${new URLSearchParams(values)}`)
+    expect([followed.status, headingOf(followed), followed.location]).toEqual([200, 'Check your email', undefined])
+    const [proof] = await signIn.sql(
+      `SELECT tries, verified_at FROM proofs WHERE kind = 'email_code' AND interaction_id = $1`,
+      [/[0-9a-z]{21}$/.exec(check.url)![0]],
+    )
+    expect(proof).toEqual({ tries: 0, verified_at: null })
+    expect(answerOf(await submit(followed, { choice: 'verify', code }))).toHaveProperty('code')
+  })
+
   test('of one browser is good in no other', async () => {
     const person = await signIn.createPerson()
     const [mine, theirs] = [await open(), await open()]

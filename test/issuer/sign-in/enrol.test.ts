@@ -193,6 +193,19 @@ test('an address is proven by its code before it is a factor', async () => {
   ).toEqual([{ primary_email: address, verified: true }])
 })
 
+test('an address that was never proven is replaced by the factor, and is told so', async () => {
+  withFactors(['EmailVerificationCode'])
+  const person = await signIn.createPerson()
+  await signIn.sql('UPDATE users SET email_verified_at = NULL WHERE id = $1', [person.id])
+  const browser = signIn.browser()
+  const page = await signIn.signIn(browser, client, person)
+  const address = `${person.id}.new@example.test`
+  const sent = await browser.submit(page, { address, choice: 'send' })
+  expect(answerOf(await confirm(browser, sent, await signIn.lastCode(address)))).toEqual(code)
+  const told = (await signIn.messages()).filter(({ type }) => type === 'AddressChanged')
+  expect(told.map(({ to }) => to)).toEqual([person.email])
+})
+
 test("somebody else's address is told only to whoever reads its mail, and ends in no circle", async () => {
   withFactors(['EmailVerificationCode'])
   const owner = await signIn.createPerson()

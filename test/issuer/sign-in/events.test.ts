@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPostgresBus } from '../../../events/postgres-bus.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createAuthenticator } from '../../support/authenticator.ts'
+import type { Browser } from '../../support/browser.ts'
 import { type InteractionFlow, startInteractionFlow } from '../../support/interaction-flow.ts'
 import { startTestRelay } from '../../support/relay.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
@@ -144,7 +145,57 @@ test('what a third-party application is allowed, and what is taken back, is told
   ])
 })
 
-test('signing out, an administrator who ends a session and a suspension are told, each once', async () => {
+const signOut = async (browser: Browser) => {
+  const asked = await browser.get(`${flows.issuer.issuer}/session/end?client_id=${client.id}`)
+  const confirm = () => browser.submit(asked, { logout: 'yes' }, { follow: false })
+  // Sent twice it is one.
+  return Promise.all([confirm(), confirm()])
+}
+const liveSession = async (id: string) => {
+  const rows = await flows.issuer.sql<{ id: string }>(
+    'SELECT id FROM sessions WHERE user_id = $1 AND ended_at IS NULL',
+    [id],
+  )
+  expect(rows).toHaveLength(1)
+  return rows[0]!.id
+}
+
+test('signing out is told once, without anything of a sign-in', async () => {
+  const person = await createPerson()
+  const browser = flows.flow.browser()
+  await flows.flow.signIn(browser, client, { ...person, password })
+  const sessionId = await liveSession(person.id)
+  await signOut(browser)
+  const [signedIn, ...ended] = await sinceCreated(person.id)
+  expect(signedIn).toMatchObject({ event: 'PostSignIn' })
+  expect(ended).toMatchObject([
+    {
+      ...{ event: 'Session.Ended', data: null, userId: person.id, sessionId, reason: 'logout', endedBy: person.id },
+      ...{ method: 'POST', path: '/oidc/session/end' },
+    },
+  ])
+  expect(ended[0]).not.toHaveProperty('interactionEvent')
+})
+
+test('whoever signs in where somebody else was ends that session, which is told of its owner with the sign-in', async () => {
+  const [first, second] = [await createPerson(), await createPerson()]
+  const browser = flows.flow.browser()
+  await flows.flow.signIn(browser, client, { ...first, password })
+  const sessionId = await liveSession(first.id)
+  await flows.flow.signIn(browser, client, { ...second, password }, { prompt: 'login' })
+  // The same person again goes on in a session that is renewed: nothing ends.
+  await flows.flow.signIn(browser, client, { ...second, password }, { prompt: 'login' })
+  const signedIn = await sinceCreated(second.id)
+  expect(signedIn.map(({ event }) => event)).toEqual(['PostSignIn', 'PostSignIn'])
+  expect((await sinceCreated(first.id)).slice(1)).toMatchObject([
+    {
+      ...{ event: 'Session.Ended', data: null, userId: first.id, sessionId, reason: 'signed_in_again' },
+      ...{ endedBy: second.id, interactionEvent: 'SignIn', correlationId: signedIn[0].correlationId },
+    },
+  ])
+})
+
+test('an administrator who ends a session and a suspension are told, each once', async () => {
   const person = await createPerson()
   const signIn = async () => {
     const begun = await flows.begin(client)
@@ -202,14 +253,32 @@ test('a receiver of webhooks gets a registration, a sign-in and a reset in the o
     expect((await begun.proceed()).kind).toBe('reset')
     await flows.password(begun, 'whole', 'quite another one')
     expect((await begun.proceed()).kind).toBe('redirect')
+    const browser = flows.flow.browser()
+    const whole = { id, username: 'whole', password: 'quite another one' }
+    const other = { ...(await createPerson()), password }
+    await flows.flow.signIn(browser, client, whole)
+    await flows.flow.signIn(browser, client, other, { prompt: 'login' })
+    await flows.flow.signIn(browser, client, whole, { prompt: 'login' })
+    await signOut(browser)
     const expected = await typesOf(id)
     expect(expected).toEqual([
       ...['User.Created', 'PostRegister', 'User.Data.Updated', 'PostResetPassword', 'Session.Ended', 'PostSignIn'],
+      ...['PostSignIn', 'Session.Ended', 'PostSignIn', 'Session.Ended'],
     ])
-    const ofPerson = () => receiver.received.filter(({ body }) => JSON.stringify(body).includes(id))
+    const ofPerson = () => receiver.received.filter(({ body }) => (body.userId ?? body.data.id) === id)
     await expect.poll(() => ofPerson().length, { timeout: 20_000 }).toBeGreaterThanOrEqual(expected.length)
     expect(ofPerson().map(({ body }) => body.event)).toEqual(expected)
-    expect(ofPerson().map(({ body }) => body.version)).toEqual([1, 2, 3, 4, 5, 6])
+    expect(ofPerson().map(({ body }) => body.version)).toEqual(expected.map((_, index) => index + 1))
+    const ends = ofPerson().filter(({ body }) => body.event === 'Session.Ended')
+    expect(ends.map(({ body }) => [body.reason, body.endedBy, body.userId, body.data])).toEqual([
+      ['password_changed', id, id, null],
+      ['signed_in_again', other.id, id, null],
+      ['logout', id, id, null],
+    ])
+    // Each says which: the sessions of this person, and no cookie of them.
+    const sessions = await issuer.sql<{ id: string }>('SELECT id FROM sessions WHERE user_id = $1', [id])
+    for (const { body } of ends) expect(sessions.map((session) => session.id)).toContain(body.sessionId)
+    expect(JSON.stringify(ends)).not.toMatch(/surrogate_|digest/)
   } finally {
     await relay.close()
     await bus.close()

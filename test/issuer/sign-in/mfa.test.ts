@@ -289,6 +289,85 @@ test('cancelling tells the application, and signs nobody in', async () => {
   expect(browser.cookies.has('surrogate_session')).toBe(false)
 })
 
+test('T 141: two tabs and two applications finish, one between the steps of the other', async () => {
+  const person = await signIn.createPerson()
+  const secret = await give.totp(person.id)
+  const other = await signIn.createClient({ name: 'Other', redirectUris: ['https://other.example.test/cb'] })
+  const browser = signIn.browser()
+  const entered = { identifier: person.username, password: person.password }
+  const [first, second, same] = [
+    await signIn.authorize(browser, client),
+    await signIn.authorize(browser, other),
+    await signIn.authorize(browser, client),
+  ]
+  // One is at its second factor, one at the password, one is not begun.
+  const [mine, theirs] = [await browser.submit(first, entered), await browser.submit(second, entered)]
+  expect([kindOf(mine), kindOf(theirs)]).toEqual(['totp', 'totp'])
+  expect(answerOf(await verify(browser, theirs, totpCode(secret)))).toEqual(code)
+  // What was shown there counts for nothing here: this one still waits for its own.
+  expect(kindOf(await browser.get(mine.url))).toBe('totp')
+  expect((await verify(browser, mine, totpCode(secret))).status).toBe(400)
+  expect(answerOf(await verify(browser, mine, totpCode(secret, 1)))).toEqual(code)
+  // The one of the same application, loaded again, finds that somebody has signed in.
+  expect(answerOf(await browser.get(same.url))).toEqual(code)
+  const live = await signIn.sql('SELECT FROM sessions WHERE user_id = $1 AND ended_at IS NULL', [person.id])
+  expect(live).toHaveLength(1)
+})
+
+test.each(['totp', 'backup_code'] as const)(
+  'T 142: a second factor that is sent twenty times at once signs in once, and tells nobody that it is wrong (%s)',
+  async (kind) => {
+    const person = await signIn.createPerson()
+    const secret = await give.totp(person.id)
+    const [backup] = await give.backupCodes(person.id)
+    const browser = signIn.browser()
+    const asked = await signIn.signIn(browser, client, person)
+    const page = kind === 'totp' ? asked : await browser.submit(asked, { factor: kind }, { with: 'factor' })
+    const typed = kind === 'totp' ? totpCode(secret) : backup!
+    const visits = await Promise.all(Array.from({ length: 20 }, () => verify(browser, page, typed)))
+    expect(new Set(visits.map(({ location }) => location)).size).toBe(1)
+    expect(answerOf(visits[0]!)).toEqual(code)
+    expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toHaveLength(1)
+    const told = (await signIn.events('PostSignIn')).filter(({ userId }) => userId === person.id)
+    expect(told).toHaveLength(1)
+  },
+)
+
+test('T 143: going back after the end tells that it is done, at either step, and signs nobody in again', async () => {
+  const person = await signIn.createPerson()
+  const secret = await give.totp(person.id)
+  const browser = signIn.browser()
+  const first = await signIn.authorize(browser, client)
+  const page = await browser.submit(first, { identifier: person.username, password: person.password })
+  expect(answerOf(await verify(browser, page, totpCode(secret)))).toEqual(code)
+  await signIn.sql(`UPDATE interactions SET finished_at = now() - interval '11 seconds'`)
+  for (const back of [await browser.get(first.url), await browser.get(page.url)]) {
+    expect([back.status, heading(back)]).toEqual([200, 'You are already signed in'])
+    expect(back.text).toContain('href="https://shop.example.test/"')
+  }
+  // The forms of before, sent from the history.
+  const forms = [
+    await browser.submit(first, { identifier: person.username, password: person.password }),
+    await verify(browser, page, totpCode(secret, 1)),
+  ]
+  for (const sent of forms) {
+    expect([sent.status, heading(sent), sent.location]).toEqual([403, 'You are already signed in', undefined])
+  }
+  expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toHaveLength(1)
+})
+
+test('T 48: a suspended person is told so only after the second factor', async () => {
+  const { person, secret, browser, page } = await atTotp()
+  await signIn.suspend(person.id)
+  const wrong = await verify(browser, page, totpCode(secret, 500))
+  expect([wrong.status, kindOf(wrong)]).toEqual([400, 'totp'])
+  const again = await signIn.signIn(signIn.browser(), client, person)
+  expect([again.status, kindOf(again)]).toEqual([200, 'totp'])
+  const right = await verify(browser, wrong, totpCode(secret))
+  expect([right.status, heading(right)]).toEqual([403, 'Your account is suspended'])
+  expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toEqual([])
+})
+
 test('a request for the strongest class is answered truthfully when only a code is there', async () => {
   const { person, secret, browser, page } = await atTotp({ acrValues: ['urn:surrogate:acr:phr'] })
   expect(answerOf(await verify(browser, page, totpCode(secret)))).toEqual(code)

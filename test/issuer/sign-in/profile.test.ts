@@ -14,9 +14,9 @@ const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const problemsOf = ({ text }: Visit) =>
   [...text.matchAll(/<p class="message" id="[^"]*">([\s\S]*?)<\/p>/g)].map(([, message]) => message)
 
-const open = async () => {
+const open = async (from: TestClient = client) => {
   const browser = signIn.browser()
-  const page = await signIn.authorize(browser, client)
+  const page = await signIn.authorize(browser, from)
   const submit = (from: Visit, values: Record<string, string>) => browser.submit(from, values, { with: 'choice' })
   return { browser, page, submit }
 }
@@ -62,6 +62,44 @@ test('an address that somebody else has stays theirs, and another one is asked f
   const back = await submit(next, { choice: 'verify', code: await signIn.lastCode('free@example.test') })
   expect(answerOf(back)).toHaveProperty('code')
   expect(await emailOf(person.id)).toBe('free@example.test')
+})
+
+/** Of what happened to the account. */
+const noticesTo = async (address: string) =>
+  (await signIn.messages()).filter(({ to, variables }) => to === address && variables['code'] === undefined)
+
+test('an address that comes where there was none changes none: it is told of the new browser, nobody of a change', async () => {
+  signIn.settings = experienceWith(byEmail)
+  const person = await withoutEmail()
+  const { page, submit } = await open()
+  const ask = await submit(page, { choice: 'sign_in', identifier: person.username, password: person.password })
+  const check = await submit(ask, { choice: 'code', address: 'first-of-mine@example.test' })
+  await submit(check, { choice: 'verify', code: await signIn.lastCode('first-of-mine@example.test') })
+  expect((await noticesTo('first-of-mine@example.test')).map(({ type }) => type)).toEqual(['NewDevice'])
+  expect((await signIn.messages()).filter(({ type }) => type === 'AddressChanged')).toEqual([])
+})
+
+test('an address that another tab has added meanwhile is told when this one replaces it', async () => {
+  signIn.settings = experienceWith(byEmail)
+  const person = await withoutEmail()
+  const addAddress = async (address: string, from: TestClient) => {
+    const { page, submit } = await open(from)
+    const ask = await submit(page, { choice: 'sign_in', identifier: person.username, password: person.password })
+    const check = await submit(ask, { choice: 'code', address })
+    const next = await submit(check, { choice: 'verify', code: await signIn.lastCode(address) })
+    return { next, submit }
+  }
+  const [first, second] = [`${person.id}-1@example.test`, `${person.id}-2@example.test`]
+  const partner = await signIn.createClient({ isThirdParty: true })
+  const consent = await addAddress(second, partner)
+  expect(answerOf((await addAddress(first, client)).next)).toHaveProperty('code')
+  expect(await emailOf(person.id)).toBe(first)
+  expect(answerOf(await consent.submit(consent.next, { choice: 'allow' }))).toHaveProperty('code')
+  expect(await emailOf(person.id)).toBe(second)
+  expect((await noticesTo(first)).filter(({ type }) => type === 'AddressChanged')).toMatchObject([
+    { text: expect.stringContaining('replaced by') },
+  ])
+  expect(await noticesTo(second)).toEqual([])
 })
 
 test('who signs in by code, and has no password, chooses one where everybody has one', async () => {

@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Visit } from '../../support/browser.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
@@ -58,6 +59,55 @@ test('a code leads to another password, and that to signing in: nobody is signed
   expect(answerOf(back)).toHaveProperty('code')
   const [event] = await signIn.events('PostResetPassword')
   expect(event).toBeDefined()
+})
+
+test('a browser that was known is known no more after it: whoever used it knew the old password', async () => {
+  const person = await verified()
+  const own = signIn.browser()
+  await signIn.signIn(own, client, person)
+  await signIn.signIn(own, client, person, { prompts: ['login'] })
+  const noticed = async () =>
+    (await signIn.messages()).filter(({ type, to }) => type === 'NewDevice' && to === person.email).length
+  expect(await noticed()).toBe(1)
+  const { page, submit } = await open({ firstScreen: 'reset_password' })
+  const check = await submit(page, { choice: 'code', address: person.email })
+  const choose = await submit(check, { choice: 'verify', code: await signIn.lastCode(person.email) })
+  await submit(choose, { choice: 'details', password: 'another good password' })
+  await signIn.signIn(own, client, { ...person, password: 'another good password' })
+  expect(await noticed()).toBe(2)
+})
+
+test('T 129: a forged host reaches neither the mail nor the pages', async () => {
+  const person = await verified()
+  const browser = signIn.browser()
+  const forged = { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
+  const send = (url: string, body?: URLSearchParams) =>
+    new Promise<{ status: number; location: string | undefined; text: string }>((resolve, reject) => {
+      const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const headers = {
+        ...forged,
+        cookie,
+        origin: signIn.url,
+        ...(body && { 'content-type': 'application/x-www-form-urlencoded' }),
+      }
+      const asked = httpRequest(url, { method: body ? 'POST' : 'GET', headers }, async (answer) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of answer) chunks.push(chunk)
+        const { statusCode: status = 0, headers } = answer
+        resolve({ status, location: headers.location, text: Buffer.concat(chunks).toString() })
+      })
+      asked.on('error', reject).end(body?.toString())
+    })
+  const page = await signIn.authorize(browser, client, { firstScreen: 'reset_password' })
+  const form = page.forms.find(({ names }) => names.includes('address'))!
+  const sent = await send(page.url, new URLSearchParams({ ...form.fields, choice: 'code', address: person.email }))
+  expect([sent.status, sent.location]).toEqual([303, new URL(page.url).pathname])
+  const shown = await send(page.url)
+  expect(shown.text).toContain('Check your email')
+  expect(shown.text).not.toContain('evil.example')
+  const mails = (await signIn.messages()).filter(({ to }) => to === person.email)
+  expect(mails.length).toBeGreaterThan(0)
+  expect(JSON.stringify(mails)).not.toContain('evil.example')
 })
 
 test('the message of success comes of the interaction alone: no address can bring it about', async () => {
