@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { openMessage } from '../../deliveries/messages/message.ts'
 import { noMessages } from '../../deliveries/messages/settings.ts'
+import { experienceDocument } from '../../issuer/api/openapi/experience.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
 import {
   type SignInExperience,
@@ -14,6 +15,7 @@ import {
 } from '../../issuer/directory/users/factors/index.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
+import { createRequests } from '../issuer/api/openapi-requests.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { type CodeFlow, createCodeFlow } from './code-flow.ts'
@@ -94,6 +96,18 @@ const withCodes = (['username', 'email', 'phone'] as const).map((identifier) => 
   verificationCode: identifier !== 'username',
 }))
 
+const document = createRequests(experienceDocument({ baseUrl: 'https://issuer.test' }))
+
+/** Throws for an answer of a documented operation that is not as documented: every test of the API is one of this. */
+const requireDocumented = (method: string, path: string, answer: Answer) => {
+  const operation = document.operations.find((known) => known.method === method && known.path === (path || '/'))
+  // After a reset of a password there is nothing to go on to.
+  if (!operation || (path === '/submit' && answer.status === 200 && answer.body === '')) return
+  const body = answer.body === '' ? undefined : answer.body
+  const found = document.deviation(operation, { ...answer, body })
+  if (found !== undefined) throw new Error(`${method} ${path} is not as documented: ${found}`)
+}
+
 /** An issuer with these settings, that keeps its messages to itself. Codes are allowed unless the settings say no. */
 export const startExperience = async ({
   settings = {},
@@ -152,7 +166,9 @@ export const startExperience = async ({
       })
       const isJson = /json/.test(visit.headers.get('content-type') ?? '')
       const read = isJson ? JSON.parse(visit.text) : visit.text
-      return { status: visit.status, headers: visit.headers, body: read }
+      const answer = { status: visit.status, headers: visit.headers, body: read }
+      requireDocumented(method, path, answer)
+      return answer
     }
     const post: ExperiencePages['post'] = (path, body, options) => call('POST', path, body, options)
     return {
