@@ -45,6 +45,7 @@ import { createRetentionJob, retentionDefaults } from './maintenance/retention.t
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
+import { mailLookFrom } from './pages/index.ts'
 import { sendJson } from './protocol/answers.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
@@ -244,7 +245,14 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
-  const messages = createMessages({ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events })
+  const messages = createMessages({
+    ...{ query: database.query, envelope, hmac, config: messageConfig, baseUrl, events },
+    looks: {
+      ofIssuer: () => mailLookFrom(settings.experience(), undefined, baseUrl),
+      ofApplication: async (clientId) =>
+        mailLookFrom(settings.experience(), await settings.ofApplication(clientId), baseUrl),
+    },
+  })
   const notifyOwner = createNotifyOwner({
     messages,
     fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,

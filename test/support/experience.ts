@@ -67,7 +67,9 @@ export interface TestExperience {
   /** Of this moment; `steps` of 30 s later. */
   totp(secret: string, steps?: number): string
   /** What was sent to an address, the newest last. */
-  messagesTo(address: string): Promise<{ type: string; code: string | undefined; text: string }[]>
+  messagesTo(
+    address: string,
+  ): Promise<{ type: string; code: string | undefined; text: string; html: string | undefined }[]>
   /** The newest code that was sent there. */
   codeTo(address: string): Promise<string>
   authenticator(): Authenticator
@@ -145,7 +147,7 @@ export const startExperience = async ({
     return rows.flatMap(({ id, type, sealed }) => {
       const message = sealed && openMessage(envelope, id, sealed)
       if (!message || message.to.replace(/^\+/, '') !== address) return []
-      return [{ type, code: message.variables['code'], text: message.text }]
+      return [{ type, code: message.variables['code'], text: message.text, html: message.html }]
     })
   }
 
