@@ -36,6 +36,7 @@ import { createRetentionJob, retentionDefaults } from './maintenance/retention.t
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
+import { mailLookFrom } from './pages/index.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
@@ -134,8 +135,12 @@ export const wire = async (
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
   const messages = createMessages({
-    ...{ query: database.query, senderOf: settings.sender, envelope, hmac, baseUrl, events },
-    config: messageConfig,
+    ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
+    looks: {
+      ofIssuer: () => mailLookFrom(settings.experience(), undefined, baseUrl),
+      ofApplication: async (clientId) =>
+        mailLookFrom(settings.experience(), await settings.ofApplication(clientId), baseUrl),
+    },
   })
   const notifyOwner = createNotifyOwner({
     messages,

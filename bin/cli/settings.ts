@@ -36,6 +36,12 @@ const issuerPolicy = { POLICY_PATH: setting.text().optional(), ...policies }
 /** Rules about signing in that are compared with those in force. */
 const shadowPolicy = { POLICY_SHADOW_PATH: setting.text().optional() }
 
+/** Where mails of a service in development can be read. */
+const outbox = {
+  SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+  MESSAGE_OUTBOX: setting.text().optional(),
+}
+
 export const settings = {
   start: z.object({
     ...common,
@@ -92,9 +98,6 @@ export const settings = {
     DATABASE_URL: databaseUrl.optional(),
     ...issuerPolicy,
   }),
-  messages: z.object({
-    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
-    MESSAGE_OUTBOX: setting.text().optional(),
-  }),
-  demo: z.object({ SURROGATE_DATA_DIR: setting.text().default('.surrogate') }),
+  messages: z.object(outbox),
+  demo: z.object(outbox),
 }

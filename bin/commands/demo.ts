@@ -6,11 +6,12 @@ import { settings } from '../cli/settings.ts'
 import { demoFilePath, readDemoFile } from '../demo/demo-file.ts'
 import { createNarrator, UnexpectedAnswer } from '../demo/narrator.ts'
 import { walk } from '../demo/walk.ts'
+import { outboxIn } from './messages.ts'
 
 /** `surrogate demo`: 0 when every step was as expected, 1 when one was not, 3 when the demo is not running. */
 export const demoCommand = async (args: readonly string[]): Promise<number> => {
   parseOptions(args, {})
-  const { SURROGATE_DATA_DIR } = loadConfig(settings.demo, process.env)
+  const { SURROGATE_DATA_DIR, MESSAGE_OUTBOX = outboxIn(SURROGATE_DATA_DIR) } = loadConfig(settings.demo, process.env)
   const demo = await readDemoFile(SURROGATE_DATA_DIR)
   if (demo?.data === undefined)
     throw new StartupError(`There is no demo yet: ${demoFilePath(SURROGATE_DATA_DIR)} does not tell of one.`, {
@@ -19,7 +20,7 @@ export const demoCommand = async (args: readonly string[]): Promise<number> => {
     })
   const print = (line: string) => process.stdout.write(`${line}\n`)
   try {
-    await walk({ ...demo, data: demo.data }, createNarrator(print))
+    await walk({ ...demo, data: demo.data }, createNarrator(print), MESSAGE_OUTBOX)
   } catch (error) {
     if (!(error instanceof UnexpectedAnswer)) throw error
     print(`\n✗ ${error.message}`)

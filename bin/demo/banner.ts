@@ -26,11 +26,15 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
   return [
     'Surrogate is running, as a demo: its webhooks may go to this machine over plain http.',
     ...rows('Where things are', [
-      ['Web application', `${demo.webUrl}  (sign in as demo_customer)`],
+      ['Web application', `${demo.webUrl}  (sign in as demo_customer, or create an account)`],
       ['Gateway', demo.gatewayUrl],
       ['Token issuer', `${demo.issuerUrl}/oidc/.well-known/openid-configuration`],
-      ['Management API', `${demo.issuerUrl}/api`],
+      ['Management API', `${demo.issuerUrl}/api  (to read: ${demo.issuerUrl}/api/docs)`],
       ['Demo API', `${demo.apiUrl}  (behind the gateway; also receives the webhook: /webhooks)`],
+      [
+        'Mails and text messages',
+        `here, with their codes; in another terminal: ${howToRun.surrogate} messages --follow`,
+      ],
       ['Health and metrics', `${adminUrl}/readyz  ${adminUrl}/metrics`],
       ['Data', dataDir],
     ]),
@@ -39,7 +43,7 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
     `Signing in without a browser, every step and the tokens shown (or open ${demo.webUrl})`,
     `  ${loginLine(demo)}`,
     '',
-    `The impersonation flow: paste line by line, or run "${howToRun.demo}" in another terminal`,
+    `The impersonation flow, line by line. All of it, with a registration and a second factor: "${howToRun.demo}" in another terminal`,
     ...curlLines(demo).flatMap(({ about, line }) => [`  # ${about}`, `  ${line}`]),
     '',
     'Ctrl-C stops everything.',

@@ -5,7 +5,8 @@ import { createManagementClient, type ManagementClient } from './management-clie
 
 /**
  * What the demo consists of, made through the Management API with the bootstrap application, as an integrator would:
- * two APIs with permissions, two people with roles, four applications, and a webhook to the demo API.
+ * two APIs with permissions, two people with roles, four applications, a webhook to the demo API, and settings by which
+ * anybody can register with a mail address.
  */
 export const createDemoData = async (options: {
   issuerUrl: string
@@ -15,6 +16,7 @@ export const createDemoData = async (options: {
 }): Promise<DemoData> => {
   const api = await createManagementClient({ issuerUrl: options.issuerUrl, ...options.bootstrap })
   await removeLeftovers(api)
+  await api.patch('/sign-in-exp', signInSettings)
 
   const orders = await createResource(api, { name: names.orders, indicator: ordersResource }, [
     { name: 'read:orders', description: 'See orders' },
@@ -30,6 +32,8 @@ export const createDemoData = async (options: {
     description: 'Sees and places orders',
     type: 'User',
     scopeIds: [...orders, ...clock],
+    // Whoever registers sees orders too.
+    isDefault: true,
   })
   const agentRole = await createRole(api, {
     name: names.agentRole,
@@ -37,8 +41,16 @@ export const createDemoData = async (options: {
     type: 'User',
     scopeIds: orders.slice(0, 1),
   })
-  const customer = await createUser(api, { username: 'demo_customer', name: 'Carla Customer' }, customerRole)
-  const agent = await createUser(api, { username: 'demo_agent', name: 'Sam Support' }, agentRole)
+  const customer = await createUser(
+    api,
+    { username: 'demo_customer', name: 'Carla Customer', primaryEmail: 'customer@demo.test' },
+    customerRole,
+  )
+  const agent = await createUser(
+    api,
+    { username: 'demo_agent', name: 'Sam Support', primaryEmail: 'agent@demo.test' },
+    agentRole,
+  )
 
   const integratorRole = await createRole(api, {
     name: names.integratorRole,
@@ -106,6 +118,18 @@ export const isDemoDataThere = async ({ issuerUrl, bootstrap, data }: DemoFile):
 const ordersResource = 'https://api.demo.test/orders'
 const clockResource = 'https://api.demo.test/clock'
 
+/** New people prove a mail address by a code, and are asked whether they want a second factor. */
+const signInSettings = {
+  signUp: { identifiers: ['email'], password: true, verify: true },
+  signIn: {
+    methods: [
+      { identifier: 'email', password: true, verificationCode: true, isPasswordPrimary: true },
+      { identifier: 'username', password: true, verificationCode: false, isPasswordPrimary: true },
+    ],
+  },
+  mfa: { factors: ['WebAuthn', 'Totp', 'BackupCode'], policy: 'PromptAtSignInAndSignUp' },
+}
+
 /** By these the demo finds its own again. */
 const names = {
   orders: 'Demo orders API',
@@ -171,10 +195,20 @@ const managementScopes = async (api: ManagementClient, indicator: string) => {
 
 const createRole = async (
   api: ManagementClient,
-  role: { name: string; description: string; type: 'User' | 'MachineToMachine'; scopeIds: string[] },
+  role: {
+    name: string
+    description: string
+    type: 'User' | 'MachineToMachine'
+    scopeIds: string[]
+    isDefault?: boolean
+  },
 ) => idRow.parse(await api.post('/roles', role)).id
 
-const createUser = async (api: ManagementClient, user: { username: string; name: string }, roleId: string) => {
+const createUser = async (
+  api: ManagementClient,
+  user: { username: string; name: string; primaryEmail: string },
+  roleId: string,
+) => {
   const password = randomAlphanumerics(20)
   const { id } = idRow.parse(await api.post('/users', { ...user, password }))
   await api.post(`/users/${id}/roles`, { roleIds: [roleId] })

@@ -114,8 +114,9 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Tokens and secrets are long and say nothing to a reader: their beginning is enough. */
+/** Tokens and pictures are long and say nothing to a reader: their beginning is enough. */
 const brief = (name: string, value: string) => {
+  if (value.startsWith('data:')) return `${value.slice(0, 40)}…`
   if (!/token$|^authorization$/i.test(name)) return value
   const [scheme, credentials] = value.includes(' ') ? value.split(' ') : ['', value]
   return `${scheme} ${credentials!.slice(0, 12)}…`.trimStart()

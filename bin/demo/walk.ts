@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { DemoData, DemoFile } from './demo-file.ts'
 import { basic } from './management-client.ts'
 import { type Narrator, UnexpectedAnswer } from './narrator.ts'
+import { walkRegistration } from './walk-registration.ts'
 import { walkSignIn } from './walk-sign-in.ts'
 
 type Demo = DemoFile & { data: DemoData }
@@ -19,10 +20,11 @@ const refused = (code: string) => z.object({ code: z.literal(code) })
 const webhookPatienceMs = 45_000
 
 /**
- * The whole path on real input: token → gateway → policy → upstream, change → webhook, and a person who signs in and
- * out. Rejects at the first surprise.
+ * The whole path on real input: token → gateway → policy → upstream, change → webhook, a person who signs in and out,
+ * and one who registers and gets a second factor. `messages`: the file that mails are written to. Rejects at the
+ * first surprise.
  */
-export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
+export const walk = async (demo: Demo, narrator: Narrator, messages: string): Promise<void> => {
   const { data, gatewayUrl, issuerUrl } = demo
   const { call, step } = narrator
   const authorization = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -183,6 +185,7 @@ export const walk = async (demo: Demo, narrator: Narrator): Promise<void> => {
   narrator.say('its signature verifies with the secret of the hook')
 
   await walkSignIn(demo, narrator)
+  await walkRegistration(demo, { narrator, messages, managementToken: management.access_token })
 }
 
 const withSubject = (token: string, sub: string) => {

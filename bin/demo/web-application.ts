@@ -42,7 +42,7 @@ interface Person {
 type Page = (request: IncomingMessage, response: ServerResponse, session: BrowserSession) => Promise<void>
 
 const cookieName = 'demo_web'
-const scope = 'openid profile read:orders'
+const scope = 'openid profile email read:orders'
 /** The one that came first is forgotten. */
 const mostSessions = 1_000
 
@@ -87,7 +87,7 @@ export const startWebApplication = async (options: { host: string; port: number 
       const personOf = (tokens: openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers, was?: Person) => {
         const claims = tokens.claims()
         return {
-          name: String(claims?.['name'] ?? claims?.sub ?? was?.name),
+          name: String(claims?.['name'] ?? claims?.['email'] ?? was?.name ?? claims?.sub),
           idToken: tokens.id_token ?? was?.idToken,
           accessToken: tokens.access_token,
           endsAt: Date.now() + (tokens.expiresIn() ?? 0) * 1000,
@@ -98,6 +98,18 @@ export const startWebApplication = async (options: { host: string; port: number 
 
       const renewed = async (person: Person): Promise<Person> =>
         personOf(await openid.refreshTokenGrant(config, person.refreshToken ?? '', { resource }), person)
+
+      const signingIn =
+        (more: Record<string, string> = {}): Page =>
+        async (request, response, { person }) => {
+          if (person) return redirect(response, home)
+          const [state, nonce, verifier] = [openid.randomState(), openid.randomNonce(), openid.randomPKCECodeVerifier()]
+          renew(request, response, { pending: { state, nonce, verifier } })
+          const code_challenge = await openid.calculatePKCECodeChallenge(verifier)
+          const proof = { state, nonce, code_challenge, code_challenge_method: 'S256' }
+          const asked = { redirect_uri: redirectUri, scope, resource, ...proof, ...more }
+          redirect(response, openid.buildAuthorizationUrl(config, asked))
+        }
 
       /** With a new access token when the old one is about to end, or the gateway takes it no longer. */
       const readOrders = async (session: BrowserSession, person: Person): Promise<{ status: number; body: string }> => {
@@ -129,17 +141,9 @@ export const startWebApplication = async (options: { host: string; port: number 
             sendPage(response, 200, signedOutPage(`Your sign-in has ended (${error.error}).`))
           }
         },
-        'GET /sign-in': async (request, response, { person }) => {
-          if (person) return redirect(response, home)
-          const [state, nonce, verifier] = [openid.randomState(), openid.randomNonce(), openid.randomPKCECodeVerifier()]
-          renew(request, response, { pending: { state, nonce, verifier } })
-          const code_challenge = await openid.calculatePKCECodeChallenge(verifier)
-          const proof = { state, nonce, code_challenge, code_challenge_method: 'S256' }
-          redirect(
-            response,
-            openid.buildAuthorizationUrl(config, { redirect_uri: redirectUri, scope, resource, ...proof }),
-          )
-        },
+        'GET /sign-in': signingIn(),
+        // OpenID Connect Prompt Create 1.0: to the form for a new account.
+        'GET /register': signingIn({ prompt: 'create' }),
         'GET /callback': async (request, response, { pending }) => {
           if (!pending) return redirect(response, home)
           const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier } = pending

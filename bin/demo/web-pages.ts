@@ -5,8 +5,9 @@ import { z } from 'zod'
 
 export const signedOutPage = (note = 'You are not signed in.'): string =>
   `<p>${escaped(note)}</p>
-<p><a class="button" href="/sign-in">Sign in</a></p>
-<p class="small">As <b>demo_customer</b>, with the password that stands in the terminal.</p>`
+<p class="choices"><a class="button" href="/sign-in">Sign in</a> <a class="button plain" href="/register">Create an account</a></p>
+<p class="small">Sign in as <b>demo_customer</b>, with the password that stands in the terminal. A new account needs no mailbox:
+any address will do, and the mail with the code is printed in the terminal too.</p>`
 
 export const ordersPage = ({ name, status, body }: { name: string; status: number; body: string }): string => {
   const answer = ordersAnswer.safeParse(parsed(body))
@@ -59,11 +60,13 @@ const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => entitie
 
 const styles = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
 body{margin:0;background:light-dark(#faf6f1,#191512)}
-main{max-width:34rem;margin:4rem auto;padding:1rem 2rem 2rem;border-radius:1rem;background:light-dark(#fff,#241e19)}
-h1{color:light-dark(#7a4419,#e0a878)} .small{font-size:.875rem}
+main{max-width:34rem;margin:clamp(0px,10vh - 2rem,4rem) auto;padding:1rem clamp(1rem,6vw,2rem) 2rem;border-radius:1rem;
+overflow-wrap:anywhere;background:light-dark(#fff,#241e19)}
+h1{color:light-dark(#7a4419,#e0a878)} .small{font-size:.875rem} .choices{display:flex;flex-wrap:wrap;gap:.75rem}
 table{width:100%;border-collapse:collapse;margin:1rem 0}
-th,td{text-align:left;padding:.5rem 0;border-bottom:1px solid light-dark(#e8ddd1,#443a31)}
-th:last-child,td:last-child{text-align:right}
+th,td{text-align:left;padding:.5rem .5rem .5rem 0;border-bottom:1px solid light-dark(#e8ddd1,#443a31)}
+th:last-child,td:last-child{text-align:right;white-space:nowrap;padding-right:0}
 pre{overflow:auto;font-size:.8125rem} details{margin:1rem 0} summary{cursor:pointer}
 .button{display:inline-block;padding:.625rem 1.25rem;border:0;border-radius:.5rem;background:#7a4419;color:#fff;font:inherit;text-decoration:none;cursor:pointer}
+.plain{background:none;color:inherit;box-shadow:inset 0 0 0 1px light-dark(#7a4419,#e0a878)}
 .button:focus-visible,summary:focus-visible{outline:3px solid light-dark(#7a4419,#e0a878);outline-offset:2px}`

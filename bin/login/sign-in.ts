@@ -160,7 +160,7 @@ const walkPages = async (options: SignInOptions, first: Answer): Promise<URL> =>
 const submitPage = async (options: SignInOptions, answer: Answer, done: Set<string>): Promise<Answer> => {
   const { url, status, page } = answer
   if (!page) throw new SignInFailed(`The issuer answered ${status} without a page.${errorIn(answer)}`)
-  for (const step of steps) {
+  for (const step of [...(options.steps ?? []), ...steps]) {
     const form = page.forms.find((one) => one.method === 'post' && step.knows(one, options))
     if (!form) continue
     // The page again: what was entered is wrong, or not enough.

@@ -20,6 +20,8 @@ export interface SignInOptions {
   totpSecret?: Secret | undefined
   /** The next code that comes by message. Undefined: none can be read here. */
   nextCode?: (() => Promise<string>) | undefined
+  /** For pages that signing in does not have; they come before the others. */
+  steps?: readonly Step[] | undefined
   browser: Browser
 }
 

@@ -20,7 +20,7 @@ export const messageSettings = {
 } satisfies z.ZodRawShape
 
 export interface MessageConfig {
-  /** CIDRs that providers may have although they are not public. With any of them plain http is allowed too. */
+  /** CIDRs that providers may have although they are not public. Plain http goes to them alone. */
   allowedNetworks: readonly string[]
   /** A file that takes the messages of a channel without a connector. Undefined: there are no such messages. */
   outbox: string | undefined

@@ -5,6 +5,7 @@ import { asyncApiDocument } from '../../events/documents.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { ManagementRoute } from '../base/route.ts'
+import { experienceDocument } from './openapi/experience.ts'
 import { openApiDocument } from './openapi.ts'
 
 /**
@@ -16,6 +17,9 @@ export const createDocumentsRouter = (options: { routes: readonly ManagementRout
   const answers: Record<string, RequestHandler> = {
     '/status': (_request, response) => void response.status(204).end(),
     '/openapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(openApiDocument(options)))),
+    '/experience.openapi.json': sendDocument('application/json', () =>
+      Buffer.from(JSON.stringify(experienceDocument(options))),
+    ),
     '/asyncapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(asyncApiDocument()))),
     '/docs': withPolicy(sendDocument('text/html', () => Buffer.from(page))),
     '/docs/start.js': sendDocument('text/javascript', () => Buffer.from(start)),
@@ -91,21 +95,23 @@ const page = `<!doctype html>
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Surrogate Management API</title>
+    <title>Surrogate API</title>
     <link rel="stylesheet" href="docs/swagger-ui.css">
     <link rel="icon" href="data:,">
   </head>
   <body>
-    <div id="reference"><noscript>The document itself is <a href="openapi.json">openapi.json</a>.</noscript></div>
+    <div id="reference"><noscript>The documents themselves are <a href="openapi.json">openapi.json</a> and
+      <a href="experience.openapi.json">experience.openapi.json</a>.</noscript></div>
     <script src="docs/swagger-ui-bundle.js"></script>
     <script src="docs/start.js"></script>
   </body>
 </html>
 `
 
+// `?experience` is the Experience API.
 // To read only: no page asks for a client secret, and none is sent to a validator elsewhere.
 const start = `SwaggerUIBundle({
-  url: 'openapi.json',
+  url: location.search === '?experience' ? 'experience.openapi.json' : 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   docExpansion: 'none',

@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import { fittingScopes, managementScopes } from '../base/authorization.ts'
 import { type ManagementRoute, takesKey } from '../base/route.ts'
+import { bodiesOf, capitalized, requestBodyOf } from './openapi/bodies.ts'
+import { commonHeaders, referencesTo, text } from './openapi/headers.ts'
 import { inputSchema, outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
-import { problemResponses, problemSchema, sharedResponses } from './openapi/problem-responses.ts'
+import { managementProblems, sharedManagementProblems } from './openapi/management-problems.ts'
+import { createProblemResponses, problemSchema } from './openapi/problem-responses.ts'
 import { publicPaths } from './openapi/public-paths.ts'
 import { records } from './openapi/records.ts'
 import { eventComponents, webhooks } from './openapi/webhooks.ts'
@@ -39,7 +42,7 @@ export const openApiDocument = ({
     },
     headers,
     parameters,
-    responses: sharedResponses(),
+    responses: failures.components(),
     schemas: { Problem: problemSchema, ...answers.components(), ...bodiesOf(routes), ...eventComponents() },
   },
 })
@@ -51,14 +54,15 @@ the rest. Errors carry a stable \`code\`. Times are milliseconds since the epoch
 not know.`
 
 const answers = outputSchemas(records)
-
-const text = (description: string) => ({ description, schema: { type: 'string' } })
+const failures = createProblemResponses(sharedManagementProblems, {
+  401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
+})
 
 const headers: Record<string, SchemaObject> = {
-  'Logto-Core-Request-Id': text('Give it to the operator when something failed.'),
+  ...commonHeaders,
   'Total-Number': { description: 'Rows on all pages together.', schema: { type: 'integer', minimum: 0 } },
   Link: text('RFC 8288: `first`, `prev`, `next` and `last`; of a long query only `next`, or nothing.'),
-  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 } },
   'WWW-Authenticate': text('RFC 6750: what the access token lacks.'),
   'Idempotent-Replayed': {
     description: '`true` when this is the answer to an earlier request with the same key.',
@@ -87,9 +91,6 @@ const parameters: Record<string, SchemaObject> = {
   },
 }
 
-const referencesTo = (section: string, names: readonly string[]) =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${section}/${name}` }]))
-
 const pathsOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> => {
   const byPath = Map.groupBy(routes, ({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
   return Object.fromEntries(
@@ -111,18 +112,12 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
     ...(route.paged ? ['page', 'page_size'] : []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ...(takesKey(route) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
   ],
-  ...(route.body && {
-    requestBody: {
-      // An absent body is an empty object.
-      required: !route.body.safeParse({}).success,
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${bodyName(route)}` } } },
-    },
-  }),
+  ...requestBodyOf(route),
   ...(route.paged === 'optional' && { description: 'The whole list when neither `page` nor `page_size` is given.' }),
   responses: {
     [route.status]: successOf(route),
     ...(route.mayCreate && { 201: successOf(route) }),
-    ...problemResponses(route),
+    ...failures.responsesOf(managementProblems(route), route.problemStatuses),
   },
 })
 
@@ -156,13 +151,6 @@ const successOf = (route: ManagementRoute): SchemaObject => {
     ...(lines && { content: { 'application/x-ndjson': { schema: answers.schemaOf(lines) } } }),
   }
 }
-
-const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
-
-const bodyName = ({ operationId }: ManagementRoute) => `${capitalized(operationId)}Body`
-
-const bodiesOf = (routes: readonly ManagementRoute[]): Record<string, SchemaObject> =>
-  Object.fromEntries(routes.flatMap((route) => (route.body ? [[bodyName(route), inputSchema(route.body)]] : [])))
 
 /** `/organization-roles/:id` belongs to "Organization roles". */
 const tagOf = ({ path }: ManagementRoute): string => {

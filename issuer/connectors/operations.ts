@@ -60,7 +60,7 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
   }
 
   const { allowedNetworks } = messageConfig
-  const targets = createTargetPolicy({ allowedNetworks, allowHttp: allowedNetworks.length > 0 })
+  const targets = createTargetPolicy({ allowedNetworks, allowHttp: 'allowed_networks' })
   const mocks = messageConfig.mockFolder !== undefined
 
   const requireFactory = (connectorId: string): Factory => {

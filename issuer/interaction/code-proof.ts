@@ -191,6 +191,7 @@ export const createCodeProofs = ({
       const way = recipientOf(purpose, person)
       const proofId = newId()
       const code = newCode()
+      const look = await messages.lookOf(interaction.client.id)
       const { expirationDuration } = settings().verificationCodePolicy
       const sent = await database.transaction(async (trx): Promise<EnqueuedMessage | 'over' | Refusal | undefined> => {
         const isBegun = await beginProof(trx, {
@@ -206,7 +207,7 @@ export const createCodeProofs = ({
         })
         if (isBegun === undefined) return 'over'
         if (way === 'nobody') return undefined
-        const common = { ...asking, permit, locale, expiresIn: expirationDuration }
+        const common = { ...asking, permit, locale, look, expiresIn: expirationDuration }
         return way === 'tell_owner' && tellsOwner
           ? messages.send(trx, { ...common, type: 'AlreadyRegistered', variables: {} })
           : messages.send(trx, { ...common, type: messageTypes[purpose], variables: { code } })

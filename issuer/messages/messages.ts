@@ -21,6 +21,7 @@ import { newId } from '../../platform/ids.ts'
 import { insertLog } from '../base/audit/log-store.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { type Asked, createMessageLimits, createTestLimit } from './limits.ts'
+import { type MailLook, plainLook } from './mail-page.ts'
 import { render } from './render.ts'
 import { codeSeconds, type MessageType, type MessageVariables, templates } from './templates.ts'
 import { catalogueOf } from './texts/catalogues.ts'
@@ -65,6 +66,8 @@ export interface NewMessage<Type extends MessageType> extends MessageAsked {
   locale: string
   /** What `mayBeSent` answered, when it was asked before. Otherwise `send` counts. */
   permit?: MessagePermit | undefined
+  /** What `lookOf` answered for the application that it is about. Otherwise it looks like the issuer's. */
+  look?: MailLook | undefined
   /** Of a code, in seconds: it is not sent after that. Default 600. */
   expiresIn?: number | undefined
 }
@@ -86,6 +89,8 @@ export interface Messages {
    * Outside of a transaction, so that nobody waits for the counters of others.
    */
   mayBeSent(query: Query, asked: MessageAsked): Promise<MessagePermit | Refusal>
+  /** How mails of an application look. Outside of a transaction: it may have to be read. */
+  lookOf(clientId: string): Promise<MailLook>
   /**
    * Renders a message and puts it into the ledger, in the transaction of what it is about; a relay takes it from there
    * within milliseconds of the commit. Throws `VariableRefused` for a code or a link that is none of ours.
@@ -116,7 +121,16 @@ export interface MessagesDependencies {
   baseUrl: string
   /** The publisher of the outbox. */
   events: { wake(): void }
+  /** Of mails. Default: without a name. */
+  looks?: MailLooks
 }
+
+export interface MailLooks {
+  ofIssuer(): MailLook
+  ofApplication(clientId: string): Promise<MailLook>
+}
+
+const plainLooks: MailLooks = { ofIssuer: () => plainLook, ofApplication: async () => plainLook }
 
 const pollMs = 5
 /** A relay of the same test takes milliseconds. */
@@ -125,7 +139,7 @@ const testSeconds = 30
 
 /** Messages to people. Nothing is sent from here: relays hold the connections to providers. */
 export const createMessages = (dependencies: MessagesDependencies): Messages => {
-  const { senderOf, envelope, hmac, config, baseUrl, events } = dependencies
+  const { senderOf, envelope, hmac, config, baseUrl, events, looks = plainLooks } = dependencies
   const connectors = createConnectorStore(envelope)
   const count = createMessageLimits(hmac)
   const countTest = createTestLimit(hmac)
@@ -202,6 +216,8 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       return settings === undefined ? 'no_connector' : permitOf(query, asked, settings)
     },
 
+    lookOf: (clientId) => looks.ofApplication(clientId),
+
     async send(trx, message) {
       const query = queryOf(trx)
       const { type, channel, ip } = message
@@ -222,7 +238,8 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       const variables = readVariables({ ...supplied, ...message.variables }, baseUrl)
       const catalogue = catalogueOf(message.locale)
       const usage = template.usage === 'own' ? type : template.usage
-      const rendered = render({ type, usage, channel, catalogue, variables, operators: settings.templates })
+      const { look = looks.ofIssuer() } = message
+      const rendered = render({ type, usage, channel, catalogue, variables, operators: settings.templates, look })
       const { locale } = catalogue
       const given = readVariables(message.variables, baseUrl)
       const content = { to, usage, variables: given, locale, ...rendered, ...(ip !== undefined && { ip }) }
@@ -242,7 +259,8 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       const variables = { code: '000000', minutes: '10' }
       const { templates: operators } = senderConfig.parse(connector.config)
       const catalogue = catalogueOf(locale)
-      const rendered = render({ type: 'Generic', usage: 'Generic', channel, catalogue, variables, operators })
+      const look = looks.ofIssuer()
+      const rendered = render({ type: 'Generic', usage: 'Generic', channel, catalogue, variables, operators, look })
       const content = { to, usage: 'Generic', variables: { code: '000000' }, locale, ...rendered, connector }
       return { id: await enqueue(trx, { channel, type: 'Test', ttl: testSeconds, content }) }
     },

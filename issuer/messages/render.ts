@@ -1,5 +1,7 @@
 import type { Template as OperatorsTemplate } from '../../deliveries/messages/factories.ts'
 import type { Channel } from '../../deliveries/messages/message.ts'
+import { escapeHtml } from './escape-html.ts'
+import { type MailLook, mailPage, marked, plainLook } from './mail-page.ts'
 import { type MessageType, templates } from './templates.ts'
 import type { Catalogue } from './texts/catalogues.ts'
 import type { TextKey } from './texts/translation.ts'
@@ -21,34 +23,10 @@ const fill = (text: string, variables: Variables, written: (value: string) => st
 
 const asItIs = (text: string) => text
 
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-  '\0': '\ufffd',
-}
-export const escapeHtml = (text: string): string =>
-  text.toWellFormed().replace(/[&<>"'\0]/g, (character) => entities[character]!)
-
-/** The paragraphs of a mail as a page of their own. Nothing is loaded from anywhere. */
-const page = (locale: string, subject: string, paragraphs: readonly string[]): string =>
-  `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(subject)}</title></head><body style="margin:0;padding:24px;background:#fff;color:#111;font:16px/1.5 system-ui,sans-serif"><main style="max-width:32em;margin:0 auto">${paragraphs
-    .map((paragraph) => `<p style="margin:0 0 1em">${paragraph}</p>`)
-    .join('')}</main></body></html>`
-
-/** A code can be copied with one touch; a link can be followed. */
-const marked = (name: string, value: string): string => {
-  const escaped = escapeHtml(value)
-  if (name === 'code') return `<strong style="font-size:1.25em;letter-spacing:.1em">${escaped}</strong>`
-  return name === 'link' ? `<a href="${escaped}">${escaped}</a>` : escaped
-}
-
-const filledHtml = (text: string, variables: Variables): string =>
+const filledHtml = (text: string, variables: Variables, look: MailLook): string =>
   fill(
     escapeHtml(text),
-    Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, marked(name, value)])),
+    Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, marked(name, value, look)])),
     asItIs,
   )
 
@@ -58,6 +36,7 @@ const renderOwn = (
   channel: Channel,
   { locale, texts }: Catalogue,
   variables: Variables,
+  look: MailLook,
 ): Rendered => {
   const { parts, brief } = templates[type]
   const subject = fill(texts[`${type}Subject`], variables, asItIs)
@@ -65,11 +44,8 @@ const renderOwn = (
   const sources = wanted.map((key) => texts[key])
   const paragraphs = sources.map((text) => fill(text, variables, asItIs))
   if (channel === 'sms') return { subject, text: paragraphs.join(' ') }
-  const html = page(
-    locale,
-    subject,
-    sources.map((text) => filledHtml(text, variables)),
-  )
+  const filled = sources.map((text) => filledHtml(text, variables, look))
+  const html = mailPage(locale, subject, filled, look)
   return { subject, text: `${paragraphs.join('\n\n')}\n`, html }
 }
 
@@ -90,6 +66,7 @@ const renderOperators = (
   { locale }: Catalogue,
   channel: Channel,
   variables: Variables,
+  look: MailLook,
 ): Rendered => {
   const { content } = template
   const subject = template.subject === undefined ? own.subject : fill(template.subject, variables, asItIs)
@@ -97,10 +74,11 @@ const renderOperators = (
   if (channel === 'sms') return { subject, text }
   const html = isHtml(template)
     ? fill(content, variables, escapeHtml)
-    : page(
+    : mailPage(
         locale,
         subject,
-        content.split(/\n{2,}/).map((paragraph) => filledHtml(paragraph, variables)),
+        content.split(/\n{2,}/).map((paragraph) => filledHtml(paragraph, variables, look)),
+        look,
       )
   return { subject, text, html }
 }
@@ -121,9 +99,11 @@ export const render = (message: {
   /** They were read by `readVariables`. */
   variables: Variables
   operators: readonly OperatorsTemplate[]
+  /** Of a mail. */
+  look?: MailLook | undefined
 }): Rendered => {
-  const { type, channel, catalogue, variables } = message
-  const own = renderOwn(type, channel, catalogue, variables)
+  const { type, channel, catalogue, variables, look = plainLook } = message
+  const own = renderOwn(type, channel, catalogue, variables, look)
   const template = operatorsTemplateFor(message.usage, message.operators)
-  return template ? renderOperators(template, own, catalogue, channel, variables) : own
+  return template ? renderOperators(template, own, catalogue, channel, variables, look) : own
 }

@@ -42,6 +42,7 @@ export const addressPage = (options: AddressPage): Page => {
   const back = purpose !== 'profile' && canSignIn && (purpose === 'register' ? 'haveAccount' : 'backToSignIn')
   return page({
     locale,
+    name: purpose,
     client,
     title,
     form: 'leaving',

@@ -45,6 +45,7 @@ export const codePage = (options: CodePage): Page => {
   const duration = durationIn(locale, minutesGood)
   return page({
     locale,
+    name: 'code',
     client,
     title,
     form: 'leaving',

@@ -41,6 +41,7 @@ export const detailsPage = (options: DetailsPage): Page => {
     wrong.length === 0 && (name === 'username' ? asksUsername : !asksUsername) && html` autofocus`
   return page({
     locale,
+    name: purpose === 'expired' ? 'reset' : purpose,
     client,
     title,
     form: 'leaving',

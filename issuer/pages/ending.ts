@@ -46,6 +46,7 @@ export const blockedPage = (options: BlockedPage): Page => {
   const [heading, text] = blocks[reason]
   return page({
     locale,
+    name: 'blocked',
     client,
     title: say(heading),
     form: 'leaving',
@@ -79,6 +80,7 @@ export const noAccountPage = (options: NoAccountPage): Page => {
   const address = foreignName(shownAddress(options), 256)
   return page({
     locale,
+    name: 'no_account',
     client,
     title: say('noAccount'),
     form: 'leaving',

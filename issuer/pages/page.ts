@@ -9,6 +9,10 @@ import { sayIn } from './say.ts'
 /** Of those that operators may add a text to. */
 export type PageName =
   | 'sign_in'
+  | 'register'
+  | 'reset'
+  | 'profile'
+  | 'code'
   | 'mfa'
   | 'enrol'
   | 'passkey'
@@ -16,6 +20,8 @@ export type PageName =
   | 'captcha'
   | 'select_account'
   | 'consent'
+  | 'blocked'
+  | 'no_account'
   | 'error'
   | 'logout'
   | 'signed_out'
@@ -42,7 +48,7 @@ export interface PageParts {
   name?: PageName | undefined
   /** What the page is for, without the application's name. */
   title: Html
-  /** It is on top, its name in the title. */
+  /** It is on top, its name in the title. Without one the title names whose pages these are. */
   client?: PageClient | undefined
   /** Programs look for the plain title of the logout pages. */
   namesClientInTitle?: false | undefined
@@ -93,6 +99,7 @@ const contentSecurityPolicy = (
 
 const document = (parts: PageParts, branding: Branding | undefined): Html => {
   const { locale, title, client, namesClientInTitle, body, isError } = parts
+  const owner = client?.name ?? branding?.name
   return html`<!doctype html>
 <html lang="${locale}" dir="${directions[locale]}">
 <head>
@@ -100,7 +107,7 @@ const document = (parts: PageParts, branding: Branding | undefined): Html => {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="${branding?.hasDarkTheme === false ? 'light' : 'light dark'}">
 <title>${isError && html`${sayIn(locale)('errorPrefix')} `}${title}${
-    client && namesClientInTitle !== false && ` · ${foreignNameInTitle(client.name)}`
+    owner !== undefined && namesClientInTitle !== false && ` · ${foreignNameInTitle(owner)}`
   }</title>
 <link rel="stylesheet" href="${stylesheet.path}">
 ${branding?.stylesheet && html`<link rel="stylesheet" href="${branding.stylesheet.href}">\n`}${faviconLinks(branding)}

@@ -7,6 +7,8 @@ import { isIP } from 'node:net'
 export interface AddressGuard {
   /** Why this IP literal must not be reached; undefined when it may. Anything that is not an IP literal is refused. */
   refusal(address: string): string | undefined
+  /** Whether this IP literal is in a network that the operator names. */
+  isNamed(address: string): boolean
 }
 
 export interface Network {
@@ -28,12 +30,18 @@ export const createAddressGuard = ({
     if (network === undefined) throw new TypeError(`Not a network in CIDR form: ${text}`)
     return network
   })
+  const isInNamed = (forms: readonly Uint8Array[]) =>
+    forms.some((form) => allowed.some((network) => contains(network, form)))
   return {
+    isNamed(address) {
+      const bytes = parseAddress(address)
+      return bytes !== undefined && isInNamed([bytes, ...embeddedAddress(bytes)])
+    },
     refusal(address) {
       const bytes = parseAddress(address)
       if (bytes === undefined) return 'it is not an IP address'
       const forms = [bytes, ...embeddedAddress(bytes)]
-      if (forms.some((form) => allowed.some((network) => contains(network, form)))) return undefined
+      if (isInNamed(forms)) return undefined
       const judged = forms.at(-1)!
       const itself = hostItself.find(([network]) => contains(network, bytes))
       if (itself) return itself[1]

@@ -18,10 +18,10 @@ export interface TargetPolicy {
   /** The part that needs no name resolution: scheme, userinfo, port, IP literals. */
   refusalOfUrl(url: URL): string | undefined
   /**
-   * The allowed ones among the addresses of a name. Throws `TargetNotAllowed` when it has addresses but none is
-   * allowed.
+   * The allowed ones among the addresses of a name, for a URL of this scheme. Throws `TargetNotAllowed` when it has
+   * addresses but none is allowed.
    */
-  resolve(hostname: string): Promise<LookupAddress[]>
+  resolve(hostname: string, protocol?: string): Promise<LookupAddress[]>
 }
 
 /**
@@ -32,8 +32,11 @@ export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 export interface TargetPolicyOptions {
   /** CIDRs that are allowed although they are not public. Default none. */
   allowedNetworks?: readonly string[] | undefined
-  /** Plain `http:` is allowed too. Default false. */
-  allowHttp?: boolean | undefined
+  /**
+   * Plain `http:` is allowed too: to every address that is, or only to those in `allowedNetworks`, which the operator
+   * knows. Default false.
+   */
+  allowHttp?: boolean | 'allowed_networks' | undefined
   resolve?: Resolve | undefined
 }
 
@@ -68,6 +71,12 @@ export const createTargetPolicy = (options: TargetPolicyOptions = {}): TargetPol
   const { allowHttp = false, resolve = systemResolve } = options
   const guard: AddressGuard = createAddressGuard({ allowedNetworks: options.allowedNetworks ?? [] })
 
+  const refusalOfAddress = (address: string, protocol: string): string | undefined =>
+    guard.refusal(address) ??
+    (protocol === 'http:' && allowHttp === 'allowed_networks' && !guard.isNamed(address)
+      ? 'it is not in a network to which plain http may go'
+      : undefined)
+
   const refusalOfUrl = (url: URL): string | undefined => {
     if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:'))
       return allowHttp ? 'The URL must start with https:// or http://.' : 'The URL must start with https://.'
@@ -77,21 +86,21 @@ export const createTargetPolicy = (options: TargetPolicyOptions = {}): TargetPol
     if ((port < 1024 && port !== 80 && port !== 443) || infrastructurePorts.has(port))
       return `Port ${port} is not allowed.`
     const hostname = bare(url.hostname)
-    const refused = isIP(hostname) === 0 ? undefined : guard.refusal(hostname)
+    const refused = isIP(hostname) === 0 ? undefined : refusalOfAddress(hostname, url.protocol)
     return refused && `The address ${hostname} is not allowed: ${refused}.`
   }
 
-  const allowedOf = (hostname: string, addresses: LookupAddress[]) => {
-    const allowed = addresses.filter(({ address }) => guard.refusal(address) === undefined)
+  const allowedOf = (hostname: string, addresses: LookupAddress[], protocol: string) => {
+    const allowed = addresses.filter(({ address }) => refusalOfAddress(address, protocol) === undefined)
     if (allowed.length > 0 || addresses.length === 0) return allowed
     throw new TargetNotAllowed(
-      `The host ${hostname} has no address that is allowed: ${guard.refusal(addresses[0]!.address)}.`,
+      `The host ${hostname} has no address that is allowed: ${refusalOfAddress(addresses[0]!.address, protocol)}.`,
     )
   }
 
   const policy: TargetPolicy = {
     refusalOfUrl,
-    resolve: async (hostname) => allowedOf(hostname, await resolve(hostname)),
+    resolve: async (hostname, protocol = 'https:') => allowedOf(hostname, await resolve(hostname), protocol),
     async refusal(text) {
       if (!URL.canParse(text)) return 'The URL cannot be read.'
       const url = new URL(text)
@@ -103,7 +112,7 @@ export const createTargetPolicy = (options: TargetPolicyOptions = {}): TargetPol
         timer = setTimeout(done, registrationLookupMs, none)
       })
       try {
-        allowedOf(url.hostname, await Promise.race([resolve(url.hostname).catch(() => none), late]))
+        allowedOf(url.hostname, await Promise.race([resolve(url.hostname).catch(() => none), late]), url.protocol)
         return undefined
       } catch (error) {
         return (error as TargetNotAllowed).message
@@ -153,27 +162,37 @@ export const createOutboundAgent = ({
   maxBodyBytes,
 }: OutboundAgentOptions): OutboundAgent => {
   // Called for names only (node:net does not look literals up), and with `all` since Node tries both families.
-  const lookup: LookupFunction = (hostname, options, callback) => {
-    policy.resolve(hostname).then(
-      (addresses) => {
-        const fitting = options.family ? addresses.filter(({ family }) => family === options.family) : addresses
-        const first = fitting[0]
-        if (first === undefined) {
-          const missing = Object.assign(new Error(`The name ${hostname} has no address.`), { code: 'ENOTFOUND' })
-          callback(missing, options.all ? [] : '', 0)
-        } else if (options.all) callback(null, fitting)
-        else callback(null, first.address, first.family)
-      },
-      (error: NodeJS.ErrnoException) => callback(error, options.all ? [] : '', 0),
-    )
-  }
-  const connectAllowed = buildConnector({ lookup, timeout: connectTimeoutMs, autoSelectFamily: true, allowH2: false })
+  const lookupFor =
+    (protocol: string): LookupFunction =>
+    (hostname, options, callback) => {
+      policy.resolve(hostname, protocol).then(
+        (addresses) => {
+          const fitting = options.family ? addresses.filter(({ family }) => family === options.family) : addresses
+          const first = fitting[0]
+          if (first === undefined) {
+            const missing = Object.assign(new Error(`The name ${hostname} has no address.`), { code: 'ENOTFOUND' })
+            callback(missing, options.all ? [] : '', 0)
+          } else if (options.all) callback(null, fitting)
+          else callback(null, first.address, first.family)
+        },
+        (error: NodeJS.ErrnoException) => callback(error, options.all ? [] : '', 0),
+      )
+    }
+  const connectorFor = (protocol: string) =>
+    buildConnector({
+      lookup: lookupFor(protocol),
+      timeout: connectTimeoutMs,
+      autoSelectFamily: true,
+      allowH2: false,
+    })
+  const [overTls, inTheClear] = [connectorFor('https:'), connectorFor('http:')]
   const connect: buildConnector.connector = (options, callback) => {
     const host = options.hostname.includes(':') ? `[${bare(options.hostname)}]` : options.hostname
     const url = new URL(`${options.protocol}//${host}${options.port ? `:${options.port}` : ''}`)
     const refused = policy.refusalOfUrl(url)
     if (refused !== undefined) callback(new TargetNotAllowed(refused), null)
-    else connectAllowed(options, callback)
+    else if (url.protocol === 'https:') overTls(options, callback)
+    else inTheClear(options, callback)
   }
 
   const bounds = { maxBodyBytes, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 120_000, connect }

@@ -38,7 +38,7 @@ const maxBodyBytes = 65_536
 
 export const createSenders = ({ config, resolve, sign }: SendersOptions): Senders => {
   const { allowedNetworks, outbox, mockFolder } = config
-  const policy = createTargetPolicy({ allowedNetworks, allowHttp: allowedNetworks.length > 0, resolve })
+  const policy = createTargetPolicy({ allowedNetworks, allowHttp: 'allowed_networks', resolve })
   const guard: AddressGuard = createAddressGuard({ allowedNetworks })
   const agent = createOutboundAgent({ policy, connections: 20, maxBodyBytes })
   const kept = new Map<Channel, { key: string; sender: Sender }>()

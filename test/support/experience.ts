@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { openMessage } from '../../deliveries/messages/message.ts'
 import { noMessages } from '../../deliveries/messages/settings.ts'
+import { experienceDocument } from '../../issuer/api/openapi/experience.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
 import {
   type SignInExperience,
@@ -15,6 +16,7 @@ import {
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
+import { createRequests } from '../issuer/api/openapi-requests.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { type CodeFlow, createCodeFlow } from './code-flow.ts'
@@ -67,7 +69,9 @@ export interface TestExperience {
   /** Of this moment; `steps` of 30 s later. */
   totp(secret: string, steps?: number): string
   /** What was sent to an address, the newest last. */
-  messagesTo(address: string): Promise<{ type: string; code: string | undefined; text: string }[]>
+  messagesTo(
+    address: string,
+  ): Promise<{ type: string; code: string | undefined; text: string; html: string | undefined }[]>
   /** The newest code that was sent there. */
   codeTo(address: string): Promise<string>
   authenticator(): Authenticator
@@ -95,6 +99,18 @@ const withCodes = (['username', 'email', 'phone'] as const).map((identifier) => 
   ...{ identifier, password: true, isPasswordPrimary: true },
   verificationCode: identifier !== 'username',
 }))
+
+const document = createRequests(experienceDocument({ baseUrl: 'https://issuer.test' }))
+
+/** Throws for an answer of a documented operation that is not as documented: every test of the API is one of this. */
+const requireDocumented = (method: string, path: string, answer: Answer) => {
+  const operation = document.operations.find((known) => known.method === method && known.path === (path || '/'))
+  // After a reset of a password there is nothing to go on to.
+  if (!operation || (path === '/submit' && answer.status === 200 && answer.body === '')) return
+  const body = answer.body === '' ? undefined : answer.body
+  const found = document.deviation(operation, { ...answer, body })
+  if (found !== undefined) throw new Error(`${method} ${path} is not as documented: ${found}`)
+}
 
 /** An issuer with these settings, that keeps its messages to itself. Codes are allowed unless the settings say no. */
 export const startExperience = async ({
@@ -138,7 +154,7 @@ export const startExperience = async ({
     return rows.flatMap(({ id, type, sealed }) => {
       const message = sealed && openMessage(envelope, id, sealed)
       if (!message || message.to.replace(/^\+/, '') !== address) return []
-      return [{ type, code: message.variables['code'], text: message.text }]
+      return [{ type, code: message.variables['code'], text: message.text, html: message.html }]
     })
   }
 
@@ -159,7 +175,9 @@ export const startExperience = async ({
       })
       const isJson = /json/.test(visit.headers.get('content-type') ?? '')
       const read = isJson ? JSON.parse(visit.text) : visit.text
-      return { status: visit.status, headers: visit.headers, body: read }
+      const answer = { status: visit.status, headers: visit.headers, body: read }
+      requireDocumented(method, path, answer)
+      return answer
     }
     const post: ExperiencePages['post'] = (path, body, options) => call('POST', path, body, options)
     return {

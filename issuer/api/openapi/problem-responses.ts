@@ -1,39 +1,7 @@
 import { statusText } from '../../../platform/problem.ts'
 import { type ProblemCode, problems } from '../../base/errors/problems.ts'
-import { isSearchParameter } from '../../base/lists/search.ts'
-import { type Route, takesKey } from '../../base/route.ts'
-import { inputSchema, type SchemaObject } from './json-schema.ts'
-
-/** The problems of every operation, and of those with pages, bodies and idempotency keys. */
-const everywhere: readonly ProblemCode[] = [
-  'guard.invalid_input',
-  'auth.authorization_header_missing',
-  'auth.authorization_token_type_not_supported',
-  'auth.unauthorized',
-  'auth.jwt_sub_missing',
-  'auth.forbidden',
-  'rate_limit.exceeded',
-  'server.error',
-  'server.unavailable',
-]
-const ofSearches: readonly ProblemCode[] = ['request.invalid_input']
-const ofPages: readonly ProblemCode[] = ['guard.invalid_pagination']
-const ofBodies: readonly ProblemCode[] = ['guard.invalid_json', 'guard.body_too_large', 'guard.unsupported_media_type']
-const ofKeys: readonly ProblemCode[] = ['idempotency.in_progress', 'idempotency.mismatch']
-
-const problemsOf = (route: Route): ProblemCode[] => [
-  ...new Set([
-    ...everywhere,
-    ...(isSearched(route) ? ofSearches : []),
-    ...(route.paged ? ofPages : []),
-    ...(route.body ? ofBodies : []),
-    ...(takesKey(route) ? ofKeys : []),
-    ...(route.problems ?? []),
-  ]),
-]
-
-const isSearched = ({ query }: Route): boolean =>
-  query !== undefined && Object.keys(inputSchema(query)['properties'] ?? {}).some(isSearchParameter)
+import { referencesTo } from './headers.ts'
+import type { SchemaObject } from './json-schema.ts'
 
 export const problemSchema: SchemaObject = {
   type: 'object',
@@ -46,51 +14,60 @@ export const problemSchema: SchemaObject = {
   },
 }
 
-const headersOf: Readonly<Record<number, readonly string[]>> = {
-  401: ['WWW-Authenticate'],
-  403: ['WWW-Authenticate'],
+const commonHeadersOf: Readonly<Record<number, readonly string[]>> = {
   409: ['Retry-After'],
   429: ['Retry-After'],
   503: ['Retry-After'],
 }
 
-/** The answers of a route that are no success, by status. What is the same everywhere is a component. */
-export const problemResponses = (route: Route): Record<string, SchemaObject> => {
-  const byStatus = Map.groupBy(problemsOf(route), (code) => route.problemStatuses?.[code] ?? problems[code][0])
-  return Object.fromEntries(
-    [...byStatus]
-      .sort(([one], [other]) => one - other)
-      .map(([status, codes]) => [
-        String(status),
-        sharedNames.get(codes.join()) === undefined
-          ? responseOf(status, codes)
-          : { $ref: `#/components/responses/${sharedNames.get(codes.join())}` },
-      ]),
-  )
-}
+/** Where an operation answers with another status than the problem table. */
+export type ProblemStatuses = Readonly<Partial<Record<ProblemCode, number>>>
 
-const responseOf = (status: number, codes: readonly ProblemCode[]): SchemaObject => ({
-  description: codes.map((code) => `\`${code}\`: ${problems[code][1]}`).join('\n\n'),
-  headers: Object.fromEntries(
-    ['Logto-Core-Request-Id', ...(headersOf[status] ?? [])].map((name) => [
-      name,
-      { $ref: `#/components/headers/${name}` },
+/**
+ * The answers that are no success. Groups of problems that are `shared` by many operations are components; `headersOf`
+ * are those of an API's own, by status.
+ */
+export const createProblemResponses = (
+  shared: readonly ProblemCode[],
+  headersOf: Readonly<Record<number, readonly string[]>> = {},
+) => {
+  const responseOf = (status: number, codes: readonly ProblemCode[]): SchemaObject => ({
+    description: codes.map((code) => `\`${code}\`: ${problems[code][1]}`).join('\n\n'),
+    headers: referencesTo('headers', [
+      'Logto-Core-Request-Id',
+      ...(headersOf[status] ?? commonHeadersOf[status] ?? []),
     ]),
-  ),
-  content: {
-    'application/json': {
-      schema: { $ref: '#/components/schemas/Problem', properties: { code: { enum: codes } } },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Problem', properties: { code: { enum: codes } } },
+      },
     },
-  },
-})
+  })
+  const components = new Map(
+    [...Map.groupBy(shared, (code) => problems[code][0])].map(([status, codes]) => {
+      const name = statusText(status).replaceAll(/\W/g, '')
+      return [name, { codes, response: responseOf(status, codes) }]
+    }),
+  )
+  const names = new Map([...components].map(([name, { codes }]) => [codes.join(), name]))
 
-const shared = new Map(
-  [...Map.groupBy([...everywhere, ...ofBodies], (code) => problems[code][0])].map(([status, codes]) => {
-    const name = statusText(status).replaceAll(/\W/g, '')
-    return [name, { codes, response: responseOf(status, codes) }]
-  }),
-)
-const sharedNames = new Map([...shared].map(([name, { codes }]) => [codes.join(), name]))
-
-export const sharedResponses = (): Record<string, SchemaObject> =>
-  Object.fromEntries([...shared].map(([name, { response }]) => [name, response]))
+  return {
+    /** By status. */
+    responsesOf(codes: readonly ProblemCode[], statuses: ProblemStatuses = {}): Record<string, SchemaObject> {
+      const byStatus = Map.groupBy(new Set(codes), (code) => statuses[code] ?? problems[code][0])
+      return Object.fromEntries(
+        [...byStatus]
+          .sort(([one], [other]) => one - other)
+          .map(([status, group]) => {
+            const name = names.get(group.join())
+            return [
+              String(status),
+              name === undefined ? responseOf(status, group) : { $ref: `#/components/responses/${name}` },
+            ]
+          }),
+      )
+    },
+    components: (): Record<string, SchemaObject> =>
+      Object.fromEntries([...components].map(([name, { response }]) => [name, response])),
+  }
+}

@@ -29,5 +29,6 @@ export const publicPaths: Readonly<Record<string, SchemaObject>> = {
     },
   },
   '/openapi.json': document('getOpenApi', 'Reads this document.'),
+  '/experience.openapi.json': document('getExperienceOpenApi', 'Reads the OpenAPI document of the Experience API.'),
   '/asyncapi.json': document('getAsyncApi', 'Reads the AsyncAPI 3 document of the events.'),
 }

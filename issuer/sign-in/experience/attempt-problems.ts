@@ -1,6 +1,12 @@
 import type { AppError } from '../../../platform/problem.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
+
+/** Of every attempt, beside what whoever shows something wrong is told. */
+export const attemptProblems: readonly ProblemCode[] = [
+  'session.verification_blocked_too_many_attempts',
+  'session.captcha_required',
+]
 
 const blocked = () => problem('session.verification_blocked_too_many_attempts')
 

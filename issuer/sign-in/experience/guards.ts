@@ -1,4 +1,4 @@
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { MfaFactor } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { InteractionEventName } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
@@ -7,9 +7,19 @@ import { allows } from '../../interaction/settings.ts'
 import { newPerson } from '../../interaction/situation.ts'
 import type { Step, StepName } from '../../interaction/step.ts'
 import type { Call } from './route.ts'
-import { problemOfStep } from './step-problems.ts'
+import { problemOfStep, stepProblems } from './step-problems.ts'
 
 /** What has to be so before a call does anything. What leads to a session is asked again when it is submitted. */
+
+/** What the guards throw, each under its name. */
+export const guardProblems = {
+  event: ['session.invalid_interaction_type'],
+  allowed: ['auth.forbidden'],
+  person: ['session.identifier_not_found'],
+  proven: ['session.identifier_not_found', ...stepProblems],
+  enrolment: ['session.identifier_not_found', ...stepProblems],
+  factor: ['session.mfa.mfa_factor_not_enabled'],
+} as const satisfies Record<string, readonly ProblemCode[]>
 
 export const requireEvent = ({ interaction }: Call, ...events: InteractionEventName[]): void => {
   if (!events.includes(interaction.event)) throw problem('session.invalid_interaction_type')

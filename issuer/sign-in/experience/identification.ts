@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { findTaken } from '../../directory/people/person-store.ts'
 import { readPhone } from '../../directory/users/phone.ts'
 import { keepDecision } from '../../interaction/interaction-store.ts'
@@ -8,9 +8,20 @@ import { identifies, type Proof } from '../../interaction/proofs.ts'
 import { provenAddress } from '../../interaction/required-profile.ts'
 import { isEnabled, registrationFactors } from '../../interaction/settings.ts'
 import { newPerson } from '../../interaction/situation.ts'
-import { requireAllowed } from './guards.ts'
+import { guardProblems, requireAllowed } from './guards.ts'
 import { type Call, experienceRoute } from './route.ts'
-import { problemOfStep } from './step-problems.ts'
+import { problemOfStep, stepProblems } from './step-problems.ts'
+
+/** Of `verificationOf` and `requireFree`. */
+export const verificationProblems: readonly ProblemCode[] = [
+  'session.verification_failed',
+  'session.verification_session_not_found',
+]
+export const takenProblems: readonly ProblemCode[] = [
+  'user.username_already_in_use',
+  'user.email_already_in_use',
+  'user.phone_already_in_use',
+]
 
 /** The verification that a body names. Throws 404 for one that is not there, 400 for one that was not completed. */
 export const verificationOf = async ({ query, interaction }: Call, id: string | undefined): Promise<Proof> => {
@@ -73,8 +84,20 @@ export const identificationRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/identification',
+    operationId: 'identifyInteraction',
+    summary: 'Says for whom it was proven. Somebody new comes to be with the submission.',
     body: z.object({ verificationId: z.string().max(64).optional() }),
     status: 204,
+    mayCreate: true,
+    problems: [
+      ...guardProblems.allowed,
+      ...verificationProblems,
+      ...takenProblems,
+      ...stepProblems,
+      'user.sign_in_method_not_enabled',
+      'user.user_not_exist',
+      'session.identity_conflict',
+    ],
     async handle(call) {
       const { query, interaction } = call
       const isNew = interaction.event === 'Register'

@@ -3,7 +3,8 @@ import { problem } from '../../base/errors/problems.ts'
 import { interactionEvents } from '../../interaction/interaction-state.ts'
 import { type Proof, proofKinds } from '../../interaction/proofs.ts'
 import { provenAddress } from '../../interaction/required-profile.ts'
-import { isIdentified, requireAllowed } from './guards.ts'
+import { interactionAnswer } from './answers.ts'
+import { guardProblems, isIdentified, requireAllowed } from './guards.ts'
 import { experienceRoute } from './route.ts'
 
 const interactionEvent = z.enum(interactionEvents)
@@ -22,8 +23,11 @@ export const interactionRoutes = [
   experienceRoute({
     method: 'PUT',
     path: '',
+    operationId: 'beginInteraction',
+    summary: 'Begins anew: nothing that was proven counts any more.',
     body: z.object({ interactionEvent, captchaToken: z.string().max(4_096).optional() }),
     status: 204,
+    problems: ['session.captcha_failed'],
     async handle({ operations, interaction, visitor, body: { interactionEvent: event, captchaToken } }) {
       await operations.staging.begin(interaction, event, { isAnew: true })
       if (captchaToken === undefined) return
@@ -36,8 +40,11 @@ export const interactionRoutes = [
   experienceRoute({
     method: 'PUT',
     path: '/interaction-event',
+    operationId: 'setInteractionEvent',
+    summary: 'Says that it is for something else.',
     body: z.object({ interactionEvent }),
     status: 204,
+    problems: [...guardProblems.allowed, 'session.not_supported_for_forgot_password'],
     async handle(call) {
       const { operations, interaction, body } = call
       const { interactionEvent: event } = body
@@ -53,7 +60,10 @@ export const interactionRoutes = [
   experienceRoute({
     method: 'GET',
     path: '/interaction',
+    operationId: 'getInteraction',
+    summary: 'Reads what is known and what is due.',
     status: 200,
+    response: interactionAnswer,
     async handle({ operations, interaction, visitor, standing }) {
       const { event, person, staged, proofs, state } = interaction
       const { step } = await standing()

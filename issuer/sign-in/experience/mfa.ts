@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { type MfaFactor, mfaFactors } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import { keepDecision } from '../../interaction/interaction-store.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
-import { requireEnrolment, requireFactor, requirePasskeys } from './guards.ts'
-import { verificationOf } from './identification.ts'
-import { type Call, experienceRoute } from './route.ts'
+import { guardProblems, requireEnrolment, requireFactor, requirePasskeys } from './guards.ts'
+import { verificationOf, verificationProblems } from './identification.ts'
+import { type Call, type ExperienceRoute, experienceRoute } from './route.ts'
 
 /** Second factors that somebody gets, or does not want now. */
 
@@ -53,45 +53,73 @@ const requireChoice = async (call: Call): Promise<void> => {
   }
 }
 
-const choosing = (path: string, skipsMfa: boolean) =>
+type Described = Pick<ExperienceRoute, 'operationId' | 'summary'>
+
+const choosing = (path: string, skipsMfa: boolean, described: Described) =>
   experienceRoute({
-    method: 'POST',
-    path,
+    ...{ method: 'POST', path, ...described },
     status: 204,
+    problems: [...guardProblems.enrolment, 'session.mfa.mfa_policy_not_user_controlled'],
     async handle(call) {
       await requireChoice(call)
       await keepDecision(call.query, call.interaction.id, { skipsMfa })
     },
   })
 
+const bindProblems: readonly ProblemCode[] = [
+  ...guardProblems.factor,
+  ...guardProblems.enrolment,
+  ...verificationProblems,
+  'user.totp_already_in_use',
+  'session.mfa.backup_code_can_not_be_alone',
+]
+
 export const mfaRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/profile/mfa',
+    operationId: 'bindFactor',
+    summary: 'Gives the person the factor that was proven.',
     body: z.object({ type: z.enum(mfaFactors), verificationId }),
     status: 204,
+    problems: bindProblems,
     handle: (call) => bind(call, call.body.type, call.body.verificationId),
   }),
   experienceRoute({
     method: 'POST',
     path: '/profile/mfa/passkey',
+    operationId: 'bindPasskey',
+    summary: 'Gives the person the passkey.',
     body: z.object({ verificationId }),
     status: 204,
+    problems: bindProblems,
     handle: (call) => bind(call, 'WebAuthn', call.body.verificationId),
   }),
-  choosing('/profile/mfa/mfa-enabled', false),
-  choosing('/profile/mfa/mfa-skipped', true),
+  choosing('/profile/mfa/mfa-enabled', false, {
+    operationId: 'enableMfa',
+    summary: 'Says that the person wants a second factor.',
+  }),
+  choosing('/profile/mfa/mfa-skipped', true, {
+    operationId: 'skipMfa',
+    summary: 'Puts a second factor off, where the settings leave that to the person.',
+  }),
   // What existing clients send when a suggestion that we do not make is put off.
   experienceRoute({
     method: 'POST',
     path: '/profile/mfa/mfa-suggestion-skipped',
+    operationId: 'skipMfaSuggestion',
+    summary: 'Does nothing: no such suggestion is made here.',
     status: 204,
+    problems: guardProblems.enrolment,
     handle: async (call) => void (await requireEnrolment(call)),
   }),
   experienceRoute({
     method: 'POST',
     path: '/profile/mfa/passkey-skipped',
+    operationId: 'skipPasskeySuggestion',
+    summary: 'Puts the offer of a passkey off.',
     status: 204,
+    problems: guardProblems.enrolment,
     async handle(call) {
       await requireEnrolment(call)
       await keepDecision(call.query, call.interaction.id, { skipsPasskey: true })

@@ -1,10 +1,13 @@
 import type { AppError } from '../../../platform/problem.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { PasswordStaged, UsernameStaged } from '../../interaction/staging.ts'
 
 type Refused =
   | Exclude<PasswordStaged, { outcome: 'staged' }>
   | { outcome: Exclude<UsernameStaged['outcome'], 'staged'> }
+
+export const usernameProblems: readonly ProblemCode[] = ['user.username_already_in_use']
+export const passwordProblems: readonly ProblemCode[] = ['password.rejected', 'user.same_password']
 
 /** Why a user name or a password was not taken. */
 export const rejected = (staged: Refused): AppError => {

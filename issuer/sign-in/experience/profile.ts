@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
 import { password, userProfile } from '../../directory/users/user.ts'
 import { codeKindOf } from '../../interaction/settings.ts'
-import { isIdentified, requireAllowed, requireEvent, requireProven } from './guards.ts'
-import { requireFree, verificationOf } from './identification.ts'
-import { rejected } from './password-problems.ts'
+import { guardProblems, isIdentified, requireAllowed, requireEvent, requireProven } from './guards.ts'
+import { requireFree, takenProblems, verificationOf, verificationProblems } from './identification.ts'
+import { passwordProblems, rejected } from './password-problems.ts'
 import { type Call, experienceRoute } from './route.ts'
 
 /** What somebody is to become. It waits for the interaction to be submitted. */
@@ -79,8 +79,21 @@ export const profileRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/profile',
+    operationId: 'addToProfile',
+    summary: 'Adds a user name, a password, an address that was proven, or what somebody new tells of themselves.',
     body: profileBody,
     status: 204,
+    problems: [
+      'session.not_supported_for_forgot_password',
+      ...guardProblems.event,
+      ...guardProblems.allowed,
+      ...guardProblems.proven,
+      ...verificationProblems,
+      ...takenProblems,
+      ...passwordProblems,
+      'user.username_exists_in_profile',
+      'user.password_exists_in_profile',
+    ],
     async handle(call) {
       const turn = await requireTurn(call)
       await adding[call.body.type](call as never, turn)
@@ -90,8 +103,11 @@ export const profileRoutes = [
   experienceRoute({
     method: 'PUT',
     path: '/profile/password',
+    operationId: 'resetPassword',
+    summary: 'Sets another password, to reset the one that was forgotten.',
     body: z.object({ password }),
     status: 204,
+    problems: [...guardProblems.event, 'session.identifier_not_found', ...passwordProblems],
     async handle(call) {
       requireEvent(call, 'ForgotPassword')
       if (!isIdentified(call.interaction)) throw problem('session.identifier_not_found')

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
+import type { ProblemCode } from '../../base/errors/problems.ts'
 import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
@@ -42,9 +43,18 @@ export interface ExperienceRoute<Body extends z.ZodType = z.ZodType> {
   method: 'GET' | 'POST' | 'PUT'
   /** Below `/api/experience`. */
   path: string
+  /** Unique, camelCase, a verb first: `submitInteraction`. */
+  operationId: string
+  summary: string
   body?: Body
   /** Of success. */
   status: number
+  /** It answers 201 instead when it makes something new. */
+  mayCreate?: true
+  /** The body of success; absent when there is none. */
+  response?: z.ZodType
+  /** The problems that callers meet here, besides those of every call. */
+  problems?: readonly ProblemCode[]
   /** It answers for some seconds after the interaction is finished. */
   takesFinished?: true
   handle(call: Call<z.output<Body>>): Promise<CallResult> | Promise<CallResult | undefined> | Promise<void>

@@ -1,6 +1,6 @@
 import type { Query } from '../../../platform/database/database.ts'
 import type { AppError } from '../../../platform/problem.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import { personAddress } from '../../interaction/person-store.ts'
 import type { Step, StepName } from '../../interaction/step.ts'
@@ -45,8 +45,8 @@ const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
   terms: () => problem('session.terms_of_use_required'),
   captcha: () => problem('session.captcha_required'),
   blocked: ({ step: { reasons, options } }) => {
-    // Logto's status.
-    if (reasons.includes('user_suspended')) return problem('user.suspended', { status: 401 })
+    if (reasons.includes('user_suspended'))
+      return problem('user.suspended', { status: experienceStatuses['user.suspended'] })
     if (!reasons.includes('denied_by_rules') && !reasons.includes('required')) {
       return problem('auth.forbidden', { detail: 'The settings do not allow this.' })
     }
@@ -57,6 +57,25 @@ const answers: Readonly<Record<StepName, AnswerTo | undefined>> = {
   denied: undefined,
   done: undefined,
 }
+
+/** What `problemOfStep` may say. */
+export const stepProblems: readonly ProblemCode[] = [
+  'session.identifier_not_found',
+  'user.missing_profile',
+  'session.mfa.require_mfa_verification',
+  'password.expired',
+  'user.new_password_required_in_profile',
+  'session.mfa.backup_code_required',
+  'user.missing_mfa',
+  'session.terms_of_use_required',
+  'session.captcha_required',
+  'user.suspended',
+  'auth.forbidden',
+  'session.denied',
+]
+
+/** Logto's, where it is not that of the problem table. */
+export const experienceStatuses: Readonly<Partial<Record<ProblemCode, number>>> = { 'user.suspended': 401 }
 
 /**
  * What existing clients are told of a step that is due. Undefined: there is nothing to be told, the browser goes on to

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import { findInteraction } from '../../interaction/interaction-store.ts'
+import { redirectAnswer } from './answers.ts'
 import { isIdentified } from './guards.ts'
 import { type Call, type CallResult, experienceRoute } from './route.ts'
-import { problemOfStep } from './step-problems.ts'
+import { problemOfStep, stepProblems } from './step-problems.ts'
 
 /** Where the browser goes from here: it is shown what is left, or goes back to the client. */
 export const resumePath = (interactionId: string): string => `/oidc/auth/${interactionId}`
@@ -50,8 +51,12 @@ export const submitRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/submit',
+    operationId: 'submitInteraction',
+    summary: 'Does all of it in one transaction. A reset of a password answers without a body.',
     body: z.object({ agreesToTerms: z.literal(true).optional(), keepSignedIn: z.boolean().optional() }),
     status: 200,
+    response: redirectAnswer,
+    problems: [...stepProblems, ...Object.values(takenProblems)],
     takesFinished: true,
     async handle(call) {
       const { interaction, body } = call

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { AppError } from '../../../platform/problem.ts'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import type { CodeRefusal, CodeRequest } from '../../interaction/code-proof.ts'
 import { type InteractionEventName, interactionEvents } from '../../interaction/interaction-state.ts'
 import { codeKindOf, firstFactors, recoveryFactors, registrationFactors } from '../../interaction/settings.ts'
-import { provenBy } from './attempt-problems.ts'
-import { isIdentified, requireAllowed, requireFactor, requirePerson, requireProven } from './guards.ts'
+import { verification } from './answers.ts'
+import { attemptProblems, provenBy } from './attempt-problems.ts'
+import { guardProblems, isIdentified, requireAllowed, requireFactor, requirePerson, requireProven } from './guards.ts'
 import { addressIdentifier, addressOf, identifierOf } from './identifier-body.ts'
 import { type Call, experienceRoute } from './route.ts'
 
@@ -36,6 +37,14 @@ const isWanted = ({ settings }: Call, purpose: CodeRequest['purpose'], type: 'em
   if (purpose === 'sign_in') return firstFactors(settings).includes(kind)
   return purpose === 'bind' || registrationFactors(settings).includes(kind)
 }
+
+const sendProblems: readonly ProblemCode[] = [
+  'request.message_rate_limited',
+  'connector.not_found',
+  'session.email_blocklist.email_not_allowed',
+  'session.email_blocklist.email_subaddressing_not_allowed',
+  'session.captcha_required',
+]
 
 const send = async (call: Call, asked: Omit<CodeRequest, 'locale' | 'tellsOwner'>): Promise<string> => {
   const { operations, interaction, visitor, request, locale } = call
@@ -68,6 +77,16 @@ const refusals: Readonly<Record<CodeRefusal, (type: 'email' | 'phone') => AppErr
   wrong_address: (type) => problem(`verification_code.${type}_mismatch`),
 }
 
+const refusalProblems: readonly ProblemCode[] = [
+  'verification_code.not_found',
+  'session.verification_failed',
+  'verification_code.expired',
+  'verification_code.exceed_max_try',
+  'verification_code.code_mismatch',
+  'verification_code.email_mismatch',
+  'verification_code.phone_mismatch',
+]
+
 const verified = (
   { count }: Call,
   type: 'email' | 'phone',
@@ -84,8 +103,20 @@ export const codeRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/verification-code',
+    operationId: 'sendVerificationCode',
+    summary: 'Sends a code to an address, or tells nobody that none was sent.',
     body: z.object({ identifier: addressIdentifier, interactionEvent: z.enum(interactionEvents) }),
     status: 200,
+    response: verification,
+    problems: [
+      'session.invalid_interaction_type',
+      ...guardProblems.allowed,
+      ...guardProblems.proven,
+      'user.email_exists_in_profile',
+      'user.phone_exists_in_profile',
+      'user.sign_in_method_not_enabled',
+      ...sendProblems,
+    ],
     async handle(call) {
       const { interaction, body } = call
       if (body.interactionEvent !== interaction.event) throw problem('session.invalid_interaction_type')
@@ -101,8 +132,12 @@ export const codeRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/verification-code/verify',
+    operationId: 'verifyVerificationCode',
+    summary: 'Proves an address by the code that was sent there.',
     body: z.object({ identifier: addressIdentifier, verificationId, code }),
     status: 200,
+    response: verification,
+    problems: [...attemptProblems, ...refusalProblems],
     async handle(call) {
       const { operations, interaction, visitor, body, request } = call
       const answer = {
@@ -118,8 +153,12 @@ export const codeRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/mfa-verification-code',
+    operationId: 'sendMfaVerificationCode',
+    summary: 'Sends a code to the address of the person.',
     body: z.object({ identifierType }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.person, ...guardProblems.factor, ...sendProblems],
     async handle(call) {
       requirePerson(call)
       const type = call.body.identifierType
@@ -131,8 +170,12 @@ export const codeRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/mfa-verification-code/verify',
+    operationId: 'verifyMfaVerificationCode',
+    summary: 'Proves a second factor by the code that was sent.',
     body: z.object({ verificationId, code, identifierType }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.person, ...guardProblems.factor, ...attemptProblems, ...refusalProblems],
     async handle(call) {
       const { operations, interaction, visitor, body, request } = call
       requirePerson(call)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
-import { provenBy } from './attempt-problems.ts'
-import { requireEvent } from './guards.ts'
+import { verification } from './answers.ts'
+import { attemptProblems, provenBy } from './attempt-problems.ts'
+import { guardProblems, requireEvent } from './guards.ts'
 import { addressOf, emailIdentifier } from './identifier-body.ts'
 import { experienceRoute } from './route.ts'
 
@@ -10,8 +11,21 @@ export const oneTimeTokenRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/one-time-token/verify',
+    operationId: 'verifyOneTimeToken',
+    summary: 'Proves an address by a one-time token that was sent there.',
     body: z.object({ identifier: emailIdentifier, token: z.string().min(1).max(256) }),
     status: 200,
+    response: verification,
+    problems: [
+      ...guardProblems.event,
+      ...attemptProblems,
+      'one_time_token.token_not_found',
+      'one_time_token.email_mismatch',
+      'one_time_token.token_expired',
+      'one_time_token.token_consumed',
+      'one_time_token.token_revoked',
+      'one_time_token.interaction_event_mismatch',
+    ],
     async handle(call) {
       const { operations, interaction, visitor, body, request, count } = call
       requireEvent(call, 'SignIn', 'Register')

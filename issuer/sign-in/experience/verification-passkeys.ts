@@ -1,12 +1,20 @@
 import { z } from 'zod'
-import { problem } from '../../base/errors/problems.ts'
+import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { authenticationCredential, registrationCredential } from '../../directory/users/factors/index.ts'
 import type { Identifier } from '../../interaction/identifier.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { findPendingProof, findWaiting } from '../../interaction/proof-store.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
-import { provenBy } from './attempt-problems.ts'
-import { requireEnrolment, requireEvent, requireFactor, requirePasskeys, requirePerson } from './guards.ts'
+import { authenticationAnswer, registrationAnswer, verification } from './answers.ts'
+import { attemptProblems, provenBy } from './attempt-problems.ts'
+import {
+  guardProblems,
+  requireEnrolment,
+  requireEvent,
+  requireFactor,
+  requirePasskeys,
+  requirePerson,
+} from './guards.ts'
 import { anyIdentifier, identifierOf } from './identifier-body.ts'
 import { type Call, experienceRoute } from './route.ts'
 
@@ -43,11 +51,22 @@ const proven = async (call: Call, id: string, payload: z.output<typeof authentic
   return { body: { verificationId: provenBy(attempt, failed) } }
 }
 
+const signInProblems: readonly ProblemCode[] = [...guardProblems.event, 'user.sign_in_method_not_enabled']
+const challengeProblems: readonly ProblemCode[] = [
+  'session.verification_failed',
+  'session.verification_session_not_found',
+  'session.mfa.webauthn_verification_failed',
+]
+
 export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/web-authn/registration',
+    operationId: 'createPasskeyRegistration',
+    summary: 'Asks the browser for a new passkey.',
     status: 200,
+    response: registrationAnswer,
+    problems: [...guardProblems.factor, ...guardProblems.enrolment],
     async handle(call) {
       const { query, operations, interaction } = call
       requirePasskeys(call)
@@ -67,8 +86,12 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/web-authn/registration/verify',
+    operationId: 'verifyPasskeyRegistration',
+    summary: 'Takes the new passkey.',
     body: z.object({ verificationId, payload: registrationCredential }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.factor, ...guardProblems.enrolment, ...challengeProblems],
     async handle(call) {
       const { operations, interaction, visitor, body } = call
       requirePasskeys(call)
@@ -83,7 +106,11 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/web-authn/authentication',
+    operationId: 'createPasskeyAuthentication',
+    summary: 'Asks the browser for a passkey of the person, as a second factor.',
     status: 200,
+    response: authenticationAnswer,
+    problems: [...guardProblems.factor, ...guardProblems.person],
     handle(call) {
       requireFactor(call, 'WebAuthn')
       requirePerson(call)
@@ -94,8 +121,12 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/web-authn/authentication/verify',
+    operationId: 'verifyPasskeyAuthentication',
+    summary: 'Proves a second factor by a passkey.',
     body: z.object({ verificationId, payload: authenticationCredential }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.factor, ...guardProblems.person, ...attemptProblems, ...challengeProblems],
     async handle(call) {
       const { body } = call
       requireFactor(call, 'WebAuthn')
@@ -108,7 +139,11 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/preflight/sign-in-passkey/authentication',
+    operationId: 'createPasskeySignIn',
+    summary: 'Asks the browser for any passkey of this issuer.',
     status: 200,
+    response: authenticationAnswer,
+    problems: [...signInProblems],
     async handle(call) {
       requirePasskeySignIn(call)
       return optionsFor(call, 'sign_in')
@@ -118,8 +153,12 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/sign-in-passkey/authentication',
+    operationId: 'createPasskeySignInOf',
+    summary: 'Asks the browser for a passkey of one account.',
     body: z.object({ identifier: anyIdentifier }),
     status: 200,
+    response: authenticationAnswer,
+    problems: [...signInProblems],
     async handle(call) {
       requirePasskeySignIn(call)
       return optionsFor(call, 'sign_in', identifierOf(call.body.identifier))
@@ -129,8 +168,12 @@ export const passkeyRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/sign-in-passkey/authentication/verify',
+    operationId: 'verifyPasskeySignIn',
+    summary: 'Proves who it is by a passkey.',
     body: z.object({ verificationId: verificationId.optional(), payload: authenticationCredential }),
     status: 200,
+    response: verification,
+    problems: [...signInProblems, ...attemptProblems, ...challengeProblems],
     async handle(call) {
       const { query, interaction, body } = call
       requirePasskeySignIn(call)

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
 import { password } from '../../directory/users/user.ts'
 import { findInteraction } from '../../interaction/interaction-store.ts'
-import { provenBy } from './attempt-problems.ts'
-import { requireAllowed, requireEvent } from './guards.ts'
+import { verification } from './answers.ts'
+import { attemptProblems, provenBy } from './attempt-problems.ts'
+import { guardProblems, requireAllowed, requireEvent } from './guards.ts'
 import { anyIdentifier, identifierOf } from './identifier-body.ts'
-import { rejected } from './password-problems.ts'
+import { passwordProblems, rejected, usernameProblems } from './password-problems.ts'
 import { experienceRoute } from './route.ts'
 
 /** Passwords, and the names and passwords of people who are new. */
@@ -13,8 +14,12 @@ export const passwordRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/password',
+    operationId: 'verifyPassword',
+    summary: 'Proves who it is by a password.',
     body: z.object({ identifier: anyIdentifier, password }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.event, ...attemptProblems, 'session.invalid_credentials', 'password.expired'],
     async handle(call) {
       const { query, operations, interaction, visitor, body, request, count } = call
       requireEvent(call, 'SignIn')
@@ -35,8 +40,12 @@ export const passwordRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/new-password-identity',
+    operationId: 'createPasswordIdentity',
+    summary: 'Takes the user name and password of somebody new.',
     body: z.object({ identifier: z.object({ type: z.literal('username'), value: z.string().max(128) }), password }),
     status: 200,
+    response: verification,
+    problems: [...guardProblems.event, ...guardProblems.allowed, ...usernameProblems, ...passwordProblems],
     async handle(call) {
       requireEvent(call, 'Register')
       requireAllowed(call)

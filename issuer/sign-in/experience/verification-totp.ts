@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { provenBy } from './attempt-problems.ts'
-import { requireEnrolment, requireFactor, requirePerson } from './guards.ts'
+import { totpSecretAnswer, verification } from './answers.ts'
+import { attemptProblems, provenBy } from './attempt-problems.ts'
+import { guardProblems, requireEnrolment, requireFactor, requirePerson } from './guards.ts'
 import { experienceRoute } from './route.ts'
 
 const wrong = () => problem('session.mfa.invalid_totp_code')
@@ -12,7 +13,11 @@ export const totpRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/totp/secret',
+    operationId: 'createTotpSecret',
+    summary: 'Makes the secret of a new authenticator app.',
     status: 200,
+    response: totpSecretAnswer,
+    problems: [...guardProblems.factor, ...guardProblems.enrolment, 'user.totp_already_in_use'],
     async handle(call) {
       const { query, operations, interaction, settings, baseUrl } = call
       requireFactor(call, 'Totp')
@@ -30,8 +35,19 @@ export const totpRoutes = [
   experienceRoute({
     method: 'POST',
     path: '/verification/totp/verify',
+    operationId: 'verifyTotp',
+    summary: 'Proves a second factor by a code; with `verificationId`, confirms a new authenticator app.',
     body: z.object({ code: z.string().min(1).max(32), verificationId: z.string().max(64).optional() }),
     status: 200,
+    response: verification,
+    problems: [
+      ...guardProblems.factor,
+      ...guardProblems.person,
+      ...guardProblems.enrolment,
+      ...attemptProblems,
+      'session.mfa.invalid_totp_code',
+      'session.verification_failed',
+    ],
     async handle(call) {
       const { operations, interaction, visitor, body, request, count } = call
       requireFactor(call, 'Totp')

@@ -79,6 +79,15 @@ test('a person signs in, sees orders, and signs out here and at the issuer', asy
   expect(again.text).toContain('name="password"')
 })
 
+test('whoever wants an account comes to the form for one, with the same proof as whoever signs in', async () => {
+  const person = browsers()
+  const page = await person.issuer.get((await person.shop.send('/register')).location!)
+  expect(page.text).toContain('<h1>Create an account</h1>')
+  const asked = new URL((await person.shop.send('/register')).location!).searchParams
+  expect(asked.get('prompt')).toBe('create')
+  expect(asked.get('code_challenge_method')).toBe('S256')
+})
+
 test('the cookie that a browser had before somebody signed in is worth nothing afterwards', async () => {
   const person = browsers()
   const callback = await toCallback(person)

@@ -24,6 +24,8 @@ afterAll(() => api.close())
 const routeOf = ({ operationId }: Operation) => api.routes.find((route) => route.operationId === operationId)
 const protectedOperations = () => requests.operations.filter((operation) => routeOf(operation))
 
+const publicOperations = ['getStatus', 'getOpenApi', 'getExperienceOpenApi', 'getAsyncApi']
+
 describe('the document', () => {
   test('is valid OpenAPI 3.1', async () => {
     expect(document.openapi).toMatch(/^3\.1\./)
@@ -34,7 +36,7 @@ describe('the document', () => {
     const documented = requests.operations.map(({ operationId }) => operationId)
     expect(new Set(documented).size).toBe(documented.length)
     expect(documented.toSorted()).toEqual(
-      [...api.routes.map(({ operationId }) => operationId), 'getStatus', 'getOpenApi', 'getAsyncApi'].toSorted(),
+      [...api.routes.map(({ operationId }) => operationId), ...publicOperations].toSorted(),
     )
     for (const operation of protectedOperations()) {
       const route = routeOf(operation)!
@@ -58,7 +60,13 @@ describe('the document', () => {
   })
 
   test('is sent to anybody, and not again to who has it', async () => {
-    for (const path of ['/openapi.json', '/asyncapi.json', '/docs', '/docs/swagger-ui.css']) {
+    for (const path of [
+      '/openapi.json',
+      '/experience.openapi.json',
+      '/asyncapi.json',
+      '/docs',
+      '/docs/swagger-ui.css',
+    ]) {
       // `fetch` would ask caches to revalidate on its own account.
       const first = await request(`${api.url}/api${path}`)
       await first.body.dump()

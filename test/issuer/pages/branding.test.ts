@@ -64,6 +64,25 @@ describe('colours', () => {
   })
 })
 
+test('every page can have a text of its own, and its title says whose it is', () => {
+  const names = [
+    ...['sign_in', 'register', 'reset', 'profile', 'code', 'mfa', 'enrol', 'captcha', 'terms', 'select_account'],
+    ...['consent', 'blocked', 'no_account', 'error', 'logout', 'signed_out', 'finished'],
+  ]
+  const texts = Object.fromEntries(names.map((name) => [`${name}.note`, `Of ${name}.`]))
+  const pages = Object.entries(everyPage('en', 'Shop')).map(([name, page]) => ({
+    name,
+    content: page.branded(brandingOf({ displayName: 'Acme', customContent: { note: 'For all.', ...texts } })).content,
+  }))
+  expect(pages.filter(({ content }) => !/<bdi>Of [a-z_]+\./.test(content)).map(({ name }) => name)).toEqual([
+    'formPost',
+  ])
+  const titleOf = (content: string) => /<title>(.*?)<\/title>/.exec(content)?.[1] ?? ''
+  // Programs look for the plain title of the pages of signing out.
+  const plain = pages.filter(({ content }) => !/ · .*(Shop|Acme)/.test(titleOf(content))).map(({ name }) => name)
+  expect(plain.filter((name) => !/^(logout|signedOut)/.test(name))).toEqual([])
+})
+
 test('a stylesheet of an application has the address of its content, and takes the place of the issuer’s', () => {
   const [issuers, own] = [{ customCss: 'a{color:red}' }, { customCss: 'b{color:blue}' }]
   expect(brandingOf(issuers).stylesheet).toEqual({

@@ -55,6 +55,31 @@ test('an address in the URL is checked at connect, though it is never looked up'
   expect(hits).toBe(0)
 })
 
+test('plain http that is for named networks alone reaches no other address, whatever a name says', async () => {
+  const names: Record<string, LookupAddress[]> = {
+    'inside.test': [address('127.0.0.1')],
+    'public.test': [address('93.184.216.34')],
+  }
+  const policy = createTargetPolicy({
+    allowedNetworks: ['127.0.0.0/8'],
+    allowHttp: 'allowed_networks',
+    resolve: async (name) => names[name] ?? [],
+  })
+  const agent = createOutboundAgent({ policy, maxBodyBytes: 65_536 })
+  agents.push(agent)
+  expect(await get(agent, 'inside.test')).toBe(200)
+  expect(await get(agent, '127.0.0.1')).toBe(200)
+  for (const host of ['public.test', '93.184.216.34', '[2606:2800:220:1::1]'])
+    await expect(get(agent, host)).rejects.toMatchObject({ code: 'TARGET_NOT_ALLOWED' })
+  for (const host of ['public.test', '93.184.216.34']) {
+    expect(await policy.refusal(`http://${host}/`)).toContain('plain http')
+    expect(await policy.refusal(`https://${host}/`)).toBeUndefined()
+  }
+  // Without any network there is none for it.
+  const none = createTargetPolicy({ allowHttp: 'allowed_networks', resolve: async () => names['public.test']! })
+  expect(await none.refusal('http://public.test/')).toContain('plain http')
+})
+
 test('every address of a name is checked: only allowed ones are tried', async () => {
   const loopbackOnly = agentWith(['127.0.0.0/8'], async () => [address('10.255.255.1'), address('127.0.0.1')])
   expect(await connectionTo(loopbackOnly, 'mixed.test')).toEqual([{ address: '127.0.0.1', reused: false }])
