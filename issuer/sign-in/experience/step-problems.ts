@@ -67,6 +67,7 @@ export const stepProblems: readonly ProblemCode[] = [
   'user.new_password_required_in_profile',
   'session.mfa.backup_code_required',
   'user.missing_mfa',
+  'user.passkey_preferred',
   'session.terms_of_use_required',
   'session.captcha_required',
   'user.suspended',
