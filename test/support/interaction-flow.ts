@@ -2,27 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { createCaptcha } from '../../issuer/captcha/captcha.ts'
-import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
-import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
-import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { readIdentifier } from '../../issuer/interaction/identifier.ts'
 import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
 import { createInteractionOperations, type InteractionOperations } from '../../issuer/interaction/operations.ts'
-import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import type { Visitor } from '../../issuer/interaction/visitor.ts'
-import { createMessages } from '../../issuer/messages/messages.ts'
-import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
-import { createLogger, silentLogger } from '../../platform/logger.ts'
-import { createMetrics } from '../../platform/metrics.ts'
+import { silentLogger } from '../../platform/logger.ts'
 import { createCodeFlow } from './code-flow.ts'
 import { startTestIssuer } from './issuer.ts'
 import { localProviders } from './messages.ts'
 import { createMessageReader } from './notices.ts'
+import { createSignInParts } from './sign-in-parts.ts'
 
 /** A sign-in that was begun at the issuer with a browser, and goes on by operations. */
 export interface Flow {
@@ -65,25 +58,17 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
   const hmac = await createHmacs(database, envelope)
   const settings = await createSettings({ database, logger: silentLogger })
   const audit = createTokenAudit({ database, logger: silentLogger })
-  const metrics = createMetrics()
-  const messages = createMessages({ query, envelope, hmac, config: localProviders, baseUrl, events })
+  const known = { database, envelope, hmac, audit, events, baseUrl }
   const operations = await createInteractionOperations({
-    ...{ database, envelope, hmac, messages, audit, events, baseUrl },
+    ...known,
+    ...(await createSignInParts({
+      ...{ ...known, logger: silentLogger, config: localProviders },
+      experience: settings.experience,
+    })),
     cookies: createCookies({ secure: false }),
     issuer: issuer.issuer,
     sessionLimits: async () => settings.session(),
     passwords: createPasswordHasher(),
-    notifyOwner: createNotifyOwner({
-      messages,
-      fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,
-      logger: createLogger({ name: 'test', level: 'error' }),
-    }),
-    policy: await createSignInPolicy({ logger: silentLogger, metrics }),
-    captcha: createCaptcha({ query, hmac, settings: captchaDefaults, logger: silentLogger, metrics }),
-    passwordRules: createPasswordRules({
-      experience: settings.experience,
-      breached: await openBreachedPasswords({}, { audit }),
-    }),
     settings: settings.experience,
     now: systemClock,
   })
