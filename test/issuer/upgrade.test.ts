@@ -12,7 +12,7 @@ import { migrate } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { createCodeFlow, parametersOf } from '../support/code-flow.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { request, startTestIssuer } from '../support/issuer.ts'
 
 /** A database that an older version has filled. */
@@ -243,6 +243,26 @@ const fillEveryTable = async (
   return filled
 }
 
+type KeyPair = Awaited<ReturnType<typeof newKeyPair>>
+const keyRow = ({ kid, algorithm, publicJwk, privateJwk }: KeyPair, state: string) => ({
+  ...{ kid, algorithm, state, private_jwk: privateJwk },
+  public_jwk: JSON.stringify(publicJwk),
+  activated_at: new Date(),
+})
+
+/** Brings it to the newest schema. What was there is there, and new columns beside it. */
+const migrateKeeping = async ({ database }: TestDatabase, tables: readonly string[]) => {
+  const everything = async () => {
+    const contents = await Promise.all(
+      tables.map((table) => database.pool.query(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY 1::text`)),
+    )
+    return Object.fromEntries(tables.map((table, n) => [table, contents[n]!.rows.map((found) => found.row)]))
+  }
+  const before = await everything()
+  await migrate(database, migrations)
+  expect(await everything()).toMatchObject(before)
+}
+
 test('an issuer of the older version beside it suspends people, introspects and rotates keys, and neither breaks the other', async () => {
   const steps = migrations.findIndex(({ name }) => name === '0026-sign-in')
   const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
@@ -250,11 +270,6 @@ test('an issuer of the older version beside it suspends people, introspects and 
   const keyEncryptionKey = randomBytes(32)
   const envelope = createEnvelope({ current: keyEncryptionKey })
   const pairs = [await newKeyPair('ES256', envelope), await newKeyPair('ES256', envelope)] as const
-  const keyRow = ({ kid, algorithm, publicJwk, privateJwk }: (typeof pairs)[0], state: string) => ({
-    ...{ kid, algorithm, state, private_jwk: privateJwk },
-    public_jwk: JSON.stringify(publicJwk),
-    activated_at: new Date(),
-  })
   const tables = await fillEveryTable(sql, {
     signing_keys: keyRow(pairs[0], 'active'),
     logs: { result: 'Success' },
@@ -266,16 +281,7 @@ test('an issuer of the older version beside it suspends people, introspects and 
     claims_scripts: { token_type: 'client-credentials', script: 'const getCustomJwtClaims = async () => ({})' },
   })
   expect(tables.length).toBeGreaterThan(30)
-  const everything = async () => {
-    const rows = await Promise.all(
-      tables.map((table) => sql(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY 1::text`)),
-    )
-    return Object.fromEntries(tables.map((table, n) => [table, rows[n]!.map(({ row }) => row)]))
-  }
-  const before = await everything()
-  await migrate(old.database, migrations)
-  // What was there is there, and new columns beside it.
-  expect(await everything()).toMatchObject(before)
+  await migrateKeeping(old, tables)
 
   const issuer = await startTestIssuer({ test: old, instances: 2, config: { keyEncryptionKey } })
   onTestFinished(issuer.close)
@@ -535,40 +541,10 @@ test('sign-ins that are under way when the second half comes go on, locks hold, 
     authorizations: { id: 'ps_authorization' },
     deliveries: { test: true, payload: Buffer.from('{}') },
     claims_scripts: { token_type: 'client-credentials', script: 'const getCustomJwtClaims = async () => ({})' },
-    signing_keys: await (async () => {
-      const { kid, algorithm: alg, publicJwk, privateJwk } = await newKeyPair('ES256', envelope)
-      const publicJson = JSON.stringify(publicJwk)
-      return {
-        kid,
-        algorithm: alg,
-        state: 'active',
-        private_jwk: privateJwk,
-        public_jwk: publicJson,
-        activated_at: new Date(),
-      }
-    })(),
-    id_token_keys: await (async () => {
-      const { kid, algorithm: alg, publicJwk, privateJwk } = await newKeyPair('RS256', envelope)
-      const publicJson = JSON.stringify(publicJwk)
-      return {
-        kid,
-        algorithm: alg,
-        state: 'active',
-        private_jwk: privateJwk,
-        public_jwk: publicJson,
-        activated_at: new Date(),
-      }
-    })(),
+    signing_keys: keyRow(await newKeyPair('ES256', envelope), 'active'),
+    id_token_keys: keyRow(await newKeyPair('RS256', envelope), 'active'),
   })
-  const everything = async () => {
-    const rows = await Promise.all(
-      tables.map((table) => sql(`SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY 1::text`)),
-    )
-    return Object.fromEntries(tables.map((table, n) => [table, rows[n]!.map(({ row }) => row)]))
-  }
-  const before = await everything()
-  await migrate(old.database, migrations)
-  expect(await everything()).toMatchObject(before)
+  await migrateKeeping(old, tables)
 
   const issuer = await startTestIssuer({ test: old, instances: 2, config: { keyEncryptionKey } })
   onTestFinished(issuer.close)

@@ -2,27 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { createCaptcha } from '../../issuer/captcha/captcha.ts'
-import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
-import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
-import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { readIdentifier } from '../../issuer/interaction/identifier.ts'
 import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
 import { createInteractionOperations, type InteractionOperations } from '../../issuer/interaction/operations.ts'
-import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import type { Visitor } from '../../issuer/interaction/visitor.ts'
-import { createMessages } from '../../issuer/messages/messages.ts'
-import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
-import { createLogger, silentLogger } from '../../platform/logger.ts'
-import { createMetrics } from '../../platform/metrics.ts'
+import { silentLogger } from '../../platform/logger.ts'
 import { createCodeFlow } from './code-flow.ts'
 import { startTestIssuer } from './issuer.ts'
 import { localProviders } from './messages.ts'
 import { createMessageReader } from './notices.ts'
+import { createSignInParts } from './sign-in-parts.ts'
 
 /** A sign-in that was begun at the issuer with a browser, and goes on by operations. */
 export interface Flow {
@@ -34,6 +27,21 @@ export interface Flow {
   proceed: (
     decision?: Parameters<InteractionOperations['finish']['proceed']>[3],
   ) => ReturnType<InteractionOperations['finish']['proceed']>
+}
+
+export interface FlowPerson {
+  id: string
+  username: string
+  email: string
+  password: string
+}
+
+interface Beginning {
+  /** Of a browser that was here before. */
+  cookies?: { session?: string; device?: string }
+  userAgent?: string
+  parameters?: Record<string, string>
+  acceptLanguage?: string
 }
 
 /** An issuer, and what can be done in its interactions, also where no page offers it. `close()` it. */
@@ -50,94 +58,106 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
   const hmac = await createHmacs(database, envelope)
   const settings = await createSettings({ database, logger: silentLogger })
   const audit = createTokenAudit({ database, logger: silentLogger })
-  const metrics = createMetrics()
-  const messages = createMessages({
-    ...{ query, senderOf: settings.sender, envelope, hmac, config: localProviders, baseUrl, events },
-  })
+  const known = { database, envelope, hmac, audit, events, baseUrl }
   const operations = await createInteractionOperations({
-    ...{ database, envelope, hmac, messages, audit, events, baseUrl },
+    ...known,
+    ...(await createSignInParts({
+      ...{ ...known, logger: silentLogger, config: localProviders },
+      experience: settings.experience,
+    })),
     cookies: createCookies({ secure: false }),
     issuer: issuer.issuer,
     sessionLimits: async () => settings.session(),
     passwords: createPasswordHasher(),
-    notifyOwner: createNotifyOwner({
-      messages,
-      fallbackLanguage: () => settings.experience().languageInfo.fallbackLanguage,
-      logger: createLogger({ name: 'test', level: 'error' }),
-    }),
-    policy: await createSignInPolicy({ logger: silentLogger, metrics }),
-    captcha: createCaptcha({ query, hmac, settings: captchaDefaults, logger: silentLogger, metrics }),
-    passwordRules: createPasswordRules({
-      experience: settings.experience,
-      breached: await openBreachedPasswords({}, { audit }),
-    }),
     settings: settings.experience,
     now: systemClock,
   })
   const mail = createMessageReader({ database, envelope })
   const flow = createCodeFlow(issuer)
+  let people = 0
+
+  const begin = async (
+    client: { id: string },
+    {
+      cookies = {},
+      userAgent = 'Mozilla/5.0 (Windows NT 10.0) Firefox/140.0',
+      parameters = {},
+      acceptLanguage,
+    }: Beginning = {},
+  ): Promise<Flow> => {
+    const browser = flow.browser()
+    const page = await flow.ask(browser, client, parameters)
+    const id = /\/sign-in\/([0-9a-z]{21})/.exec(page.url)?.[1]
+    if (id === undefined) throw new Error(`no interaction: ${page.status} ${page.url}\n${page.text}`)
+    const origin = { ip: '203.0.113.9', userAgent }
+    const visitor = {
+      ...{ session: cookies.session, device: cookies.device, browser: browser.cookies.get('surrogate_browser')! },
+      ...{ origin, acceptLanguage, isEmbedded: false, signInContext: {} },
+    }
+    const path = `/sign-in/${id}`
+    const request = {
+      ...{ ...origin, method: 'POST', path, matchedRoute: '/sign-in/:id', params: { id }, status: 303 },
+    }
+    return {
+      ...{ id, visitor, request },
+      now: async () => (await findInteraction(query, id))!,
+      proceed: (decision) => operations.finish.proceed(id, visitor, request, decision),
+    }
+  }
+
+  const provePassword = async (begun: Flow, { username, password }: Pick<FlowPerson, 'username' | 'password'>) => {
+    const attempt = await operations.passwords.prove(
+      await begun.now(),
+      begun.visitor,
+      { identifier: readIdentifier(username)!, password, keep: false },
+      begun.request,
+    )
+    if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+  }
+
+  const proveAddress = async (begun: Flow, email: string, purpose: 'reset' | 'register' | 'bind' | 'sign_in') => {
+    const identifier = readIdentifier(email)!
+    const asked = { purpose, identifier, locale: 'en', tellsOwner: false }
+    const sent = await operations.codes.send(await begun.now(), begun.visitor, asked, begun.request)
+    if (sent.outcome !== 'sent') throw new Error(sent.outcome)
+    const code = /\b\d{6}\b/.exec((await mail.waiting(email)).at(-1)!.text)![0]
+    const answer = { proofId: sent.proofId, code }
+    const attempt = await operations.codes.verify(await begun.now(), begun.visitor, answer, begun.request)
+    if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+  }
 
   return {
-    ...{ issuer, operations, mail, flow, envelope },
+    ...{ issuer, operations, mail, flow, envelope, begin },
+    password: provePassword,
+    /** Proves a mail address by the code that comes there. */
+    code: proveAddress,
     /** Changes `/api/sign-in-exp`. */
     async experience(patch: Record<string, unknown>) {
       const { status, body } = await issuer.api('PATCH', '/sign-in-exp', patch)
       if (status !== 200) throw new Error(JSON.stringify(body))
       await settings.refreshed()
     },
-    /** `cookies`: of a browser that was here before. */
-    async begin(
-      client: { id: string },
-      {
-        cookies = {},
-        userAgent = 'Mozilla/5.0 (Windows NT 10.0) Firefox/140.0',
-        parameters = {},
-        acceptLanguage,
-      }: {
-        cookies?: { session?: string; device?: string }
-        userAgent?: string
-        parameters?: Record<string, string>
-        acceptLanguage?: string
-      } = {},
-    ): Promise<Flow> {
-      const browser = flow.browser()
-      const page = await flow.ask(browser, client, parameters)
-      const id = /\/sign-in\/([0-9a-z]{21})/.exec(page.url)?.[1]
-      if (id === undefined) throw new Error(`no interaction: ${page.status} ${page.url}\n${page.text}`)
-      const origin = { ip: '203.0.113.9', userAgent }
-      const visitor = {
-        ...{ session: cookies.session, device: cookies.device, browser: browser.cookies.get('surrogate_browser')! },
-        ...{ origin, acceptLanguage, isEmbedded: false, signInContext: {} },
-      }
-      const path = `/sign-in/${id}`
-      const request = {
-        ...{ ...origin, method: 'POST', path, matchedRoute: '/sign-in/:id', params: { id }, status: 303 },
-      }
-      return {
-        ...{ id, visitor, request },
-        now: async () => (await findInteraction(query, id))!,
-        proceed: (decision) => operations.finish.proceed(id, visitor, request, decision),
-      }
+    /** Somebody whose address is verified. */
+    async createPerson(): Promise<FlowPerson> {
+      const username = `person${++people}`
+      const [email, password] = [`${username}@example.test`, 'a good password']
+      const { body } = await issuer.api('POST', '/users', { username, primaryEmail: email, password })
+      await issuer.sql('UPDATE users SET email_verified_at = now() WHERE id = $1', [body.id])
+      return { id: body.id, username, email, password }
     },
-    async password(begun: Flow, identifier: string, password: string) {
-      const attempt = await operations.passwords.prove(
-        await begun.now(),
-        begun.visitor,
-        { identifier: readIdentifier(identifier)!, password, keep: false },
-        begun.request,
-      )
-      if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+    /** Begins, proves the password, and finishes. */
+    async signIn(client: { id: string }, person: FlowPerson, options?: Beginning) {
+      const begun = await begin(client, options)
+      await provePassword(begun, person)
+      return begun.proceed()
     },
-    /** Proves a mail address by the code that comes there. */
-    async code(begun: Flow, email: string, purpose: 'reset' | 'register' | 'bind' | 'sign_in') {
-      const identifier = readIdentifier(email)!
-      const asked = { purpose, identifier, locale: 'en', tellsOwner: false }
-      const sent = await operations.codes.send(await begun.now(), begun.visitor, asked, begun.request)
-      if (sent.outcome !== 'sent') throw new Error(sent.outcome)
-      const code = /\b\d{6}\b/.exec((await mail.waiting(email)).at(-1)!.text)![0]
-      const answer = { proofId: sent.proofId, code }
-      const attempt = await operations.codes.verify(await begun.now(), begun.visitor, answer, begun.request)
-      if (attempt.outcome !== 'verified') throw new Error(attempt.outcome)
+    /** Sets another password by a code that comes to the address. */
+    async reset(begun: Flow, email: string, password: string) {
+      await operations.staging.begin(await begun.now(), 'ForgotPassword')
+      await proveAddress(begun, email, 'reset')
+      const staged = await operations.staging.password(await begun.now(), password)
+      const { kind } = await begun.proceed()
+      if (staged.outcome !== 'staged' || kind !== 'reset') throw new Error(`${staged.outcome}, ${kind}`)
     },
     /** What was recorded of an entity. */
     async eventsOf(entityId: string) {

@@ -5,8 +5,6 @@ import type { EventRequest } from '../../events/outbox.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs, type Hmac } from '../../issuer/base/hmac-keys-store.ts'
-import { createCaptcha } from '../../issuer/captcha/captcha.ts'
-import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
 import { insertOneTimeToken } from '../../issuer/directory/one-time-tokens/one-time-token-store.ts'
 import {
   type SignInExperience,
@@ -15,8 +13,6 @@ import {
 import { createFactors, newTotpSecret, readTotpSecret } from '../../issuer/directory/users/factors/index.ts'
 import { hotp, totpStep } from '../../issuer/directory/users/factors/totp.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
-import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
-import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import type { CodeRequest } from '../../issuer/interaction/code-proof.ts'
@@ -26,20 +22,18 @@ import type { InteractionEventName, InteractionState } from '../../issuer/intera
 import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
 import { createInteractions } from '../../issuer/interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperations } from '../../issuer/interaction/operations.ts'
-import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import type { Step } from '../../issuer/interaction/step.ts'
 import type { Visitor } from '../../issuer/interaction/visitor.ts'
-import { createMessages } from '../../issuer/messages/messages.ts'
-import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { newId, randomToken } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
-import { createMetrics } from '../../platform/metrics.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
+import { easyCaptcha } from './proof-of-work.ts'
+import { createSignInParts } from './sign-in-parts.ts'
 
 /** One interaction, as its browser sees it. Everything is read anew at each call. */
 export interface Running {
@@ -104,7 +98,7 @@ export const totpCode = (secret: string, steps = 0): string =>
 export const startTestInteractions = async ({
   instances: count = 1,
   settings = {},
-  failingIdentifiers = captchaDefaults.failingIdentifiers,
+  failingIdentifiers = easyCaptcha.failingIdentifiers,
   wrap = (database) => database,
 }: {
   instances?: number
@@ -155,24 +149,15 @@ export const startTestInteractions = async ({
       return stored(purpose, ...parts)
     }
     const audit = createTokenAudit({ database, logger })
-    const metrics = createMetrics()
-    const events = { wake() {} }
-    const config = { ...noMessages, outbox: 'nobody reads it' }
-    const senderOf = async () => undefined
-    const messages = createMessages({ query: database.query, senderOf, envelope, hmac, config, baseUrl, events })
+    const known = { database, envelope, hmac, audit, events: { wake() {} }, baseUrl }
     const operations = await createInteractionOperations({
-      ...{ database, envelope, hmac, passwords, audit, events, cookies, baseUrl },
-      messages,
-      notifyOwner: createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger }),
-      policy: await createSignInPolicy({ logger, metrics }),
-      captcha: createCaptcha({
-        ...{ query: database.query, hmac, logger, metrics },
-        settings: { ...captchaDefaults, failingIdentifiers },
-      }),
-      passwordRules: createPasswordRules({
+      ...{ ...known, passwords, cookies },
+      ...(await createSignInParts({
+        ...{ ...known, logger },
+        config: { ...noMessages, outbox: 'nobody reads it' },
         experience: () => experience,
-        breached: await openBreachedPasswords({}, { audit }),
-      }),
+        captcha: { ...easyCaptcha, failingIdentifiers },
+      })),
       settings: () => experience,
       issuer: `${baseUrl}/oidc`,
       sessionLimits: async () => sessionDefaults,

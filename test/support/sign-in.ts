@@ -2,29 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
-import { findSender, type SenderType } from '../../deliveries/messages/connector-store.ts'
 import { type MessageContent, openMessage } from '../../deliveries/messages/message.ts'
 import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { createCaptcha } from '../../issuer/captcha/captcha.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import {
   type SignInExperience,
   signInExperience,
 } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
-import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
-import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../../issuer/interaction/send-authorization-response.ts'
-import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
 import { createVisitorOf } from '../../issuer/interaction/visitor.ts'
-import { createMessages } from '../../issuer/messages/messages.ts'
-import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
 import { openSignIn } from '../../issuer/open-sign-in.ts'
 import { createBrandings, createLocaleOf, findAsset, sendAsset } from '../../issuer/pages/index.ts'
 import { sessionDefaults } from '../../issuer/tokens/sessions/session.ts'
@@ -33,12 +26,11 @@ import { createDatabase, type Database } from '../../platform/database/database.
 import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
-import { createMetrics } from '../../platform/metrics.ts'
 import type { PolicySet } from '../../policies/decide.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
-import { easyCaptcha } from './proof-of-work.ts'
+import { createSignInParts } from './sign-in-parts.ts'
 
 export const redirectUri = 'https://shop.example.test/callback'
 
@@ -144,7 +136,8 @@ export const startTestSignIn = async ({
     const database = isFirst ? test.database : createDatabase({ connection: test.connection, logger: silentLogger })
     const hmac = await createHmacs(database, envelope)
     const audit = createTokenAudit({ database, logger })
-    const server = createServer()
+    // On a busy machine a connection would be closed just as its next request comes.
+    const server = createServer({ keepAliveTimeout: 0 })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://${host}:${(server.address() as AddressInfo).port}`
     urls.push(url)
@@ -158,16 +151,11 @@ export const startTestSignIn = async ({
     const events = { wake() {} }
     const settings = await createSettings({ database, logger })
     closings.push(() => settings.close())
-    const metrics = createMetrics()
-    const config = { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined }
-    const senderOf = (type: SenderType) => findSender(database.query, type)
-    const messages = createMessages({ query: database.query, senderOf, envelope, hmac, config, baseUrl, events })
-    const fallbackLanguage = () => settings.experience().languageInfo.fallbackLanguage
-    const notifyOwner = createNotifyOwner({ messages, fallbackLanguage, logger })
-    const policy = await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics })
-    const captcha = createCaptcha({ query: database.query, hmac, settings: easyCaptcha, logger, metrics })
-    const breached = await openBreachedPasswords({}, { audit })
-    const passwordRules = createPasswordRules({ experience: () => current.settings, breached })
+    const parts = await createSignInParts({
+      ...{ database, envelope, hmac, audit, events, baseUrl, logger, policies },
+      config: { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined },
+      experience: () => current.settings,
+    })
     const { interactions, signInEndpoint } = await openSignIn({
       ...{
         database,
@@ -175,12 +163,7 @@ export const startTestSignIn = async ({
         events,
         cookies,
         hmac,
-        messages,
-        notifyOwner,
         localeOf: createLocaleOf(settings.experience),
-        policy,
-        captcha,
-        passwordRules,
         settings: () => current.settings,
         now: systemClock,
         passwords,
@@ -191,7 +174,7 @@ export const startTestSignIn = async ({
         interactionsPerAddress,
         brandings: createBrandings({ settings, logger }),
         logger,
-        metrics,
+        ...parts,
       },
       sessionLimits: async () => sessionDefaults,
     })

@@ -13,46 +13,37 @@ beforeAll(async () => {
 })
 afterAll(() => flows.close())
 
-const password = 'a good password'
-let last = 0
-const createPerson = async (members: Record<string, unknown> = {}) => {
-  const username = `person${++last}`
-  const email = `${username}@example.test`
-  const { body } = await flows.issuer.api('POST', '/users', { username, primaryEmail: email, password, ...members })
-  await flows.issuer.sql('UPDATE users SET email_verified_at = now() WHERE id = $1', [body.id])
-  return { id: body.id as string, username, email }
-}
 const notices = async (email: string) =>
   (await flows.mail.waiting(email)).filter(({ type }) => type !== 'SignIn' && !/^(Forgot|Register|Bind)/.test(type))
 const typesTo = async (email: string) => (await notices(email)).map(({ type }) => type)
 
 test('a new browser is told by its name, in the language it speaks; a known one is not', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const first = await flows.begin(client, { acceptLanguage: 'de' })
-  await flows.password(first, person.username, password)
+  await flows.password(first, person)
   const finished = await first.proceed()
   expect(await notices(person.email)).toMatchObject([
     { type: 'NewDevice', locale: 'de', text: expect.stringContaining('Firefox, Windows') },
   ])
   const again = await flows.begin(client, { cookies: { device: flows.cookieOf(finished, 'device') } })
-  await flows.password(again, person.username, password)
+  await flows.password(again, person)
   expect((await again.proceed()).kind).toBe('redirect')
   expect(await typesTo(person.email)).toEqual(['NewDevice'])
 })
 
 test('a sign-in that is sent twice tells once', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const begun = await flows.begin(client)
-  await flows.password(begun, person.username, password)
+  await flows.password(begun, person)
   const both = await Promise.all([begun.proceed(), begun.proceed()])
   expect(both.map(({ kind }) => kind)).toEqual(['redirect', 'redirect'])
   expect(await typesTo(person.email)).toEqual(['NewDevice'])
 })
 
 test('a sign-in that cannot be committed tells nothing', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const begun = await flows.begin(client)
-  await flows.password(begun, person.username, password)
+  await flows.password(begun, person)
   // The event comes after the notices.
   await flows.issuer.sql(`ALTER TABLE outbox ADD CONSTRAINT nothing CHECK (type <> 'PostSignIn') NOT VALID`)
   try {
@@ -64,20 +55,17 @@ test('a sign-in that cannot be committed tells nothing', async () => {
 })
 
 test('a password that is reset is told once', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const begun = await flows.begin(client)
-  await flows.operations.staging.begin(await begun.now(), 'ForgotPassword')
-  await flows.code(begun, person.email, 'reset')
-  expect(await flows.operations.staging.password(await begun.now(), 'quite another one')).toEqual({ outcome: 'staged' })
-  expect((await begun.proceed()).kind).toBe('reset')
+  await flows.reset(begun, person.email, 'quite another one')
   expect(await typesTo(person.email)).toEqual(['PasswordChanged'])
 })
 
 test('a factor that is added while signing in is named in words', async () => {
   await flows.experience({ mfa: { factors: ['Totp'], policy: 'PromptAtSignInAndSignUp' } })
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const begun = await flows.begin(client, { acceptLanguage: 'ja' })
-  await flows.password(begun, person.username, password)
+  await flows.password(begun, person)
   await addTotp(begun)
   expect((await begun.proceed()).kind).toBe('redirect')
   const told = await notices(person.email)
@@ -88,7 +76,7 @@ test('a factor that is added while signing in is named in words', async () => {
 
 test('a backup code is told when it is used up, with those that are left, also when the sign-in goes no further', async () => {
   await flows.experience({ mfa: { factors: ['Totp', 'BackupCode'], policy: 'NoPrompt' } })
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const path = `/users/${person.id}/mfa-verifications`
   await flows.issuer.api('POST', path, { type: 'Totp' })
   const { codes } = (await flows.issuer.api('POST', path, { type: 'BackupCode' })).body as { codes: string[] }
@@ -96,7 +84,7 @@ test('a backup code is told when it is used up, with those that are left, also w
   const prove = async (begun: Flow, code: string) =>
     flows.operations.secondFactors.prove(await begun.now(), begun.visitor, { kind: 'backup_code', code }, begun.request)
   const begun = await flows.begin(client)
-  await flows.password(begun, person.username, password)
+  await flows.password(begun, person)
   expect(await prove(begun, 'aaaaaaaaaa')).toEqual({ outcome: 'invalid_credentials' })
   expect(await typesTo(person.email)).toEqual([])
   // Two at once: one of them is right.
@@ -112,9 +100,9 @@ test('a backup code is told when it is used up, with those that are left, also w
 test('the language of the settings counts where the browser names none, and alone where it is not to be asked', async () => {
   await flows.experience({ languageInfo: { autoDetect: true, fallbackLanguage: 'es' } })
   const localeFor = async (acceptLanguage?: string) => {
-    const person = await createPerson()
+    const person = await flows.createPerson()
     const begun = await flows.begin(client, acceptLanguage === undefined ? {} : { acceptLanguage })
-    await flows.password(begun, person.username, password)
+    await flows.password(begun, person)
     await begun.proceed()
     return (await notices(person.email))[0]?.locale
   }

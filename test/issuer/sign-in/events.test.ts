@@ -18,15 +18,6 @@ beforeAll(async () => {
 })
 afterAll(() => flows.close())
 
-const password = 'a good password'
-let last = 0
-const createPerson = async () => {
-  const username = `person${++last}`
-  const email = `${username}@example.test`
-  const { body } = await flows.issuer.api('POST', '/users', { username, primaryEmail: email, password })
-  await flows.issuer.sql('UPDATE users SET email_verified_at = now() WHERE id = $1', [body.id])
-  return { id: body.id as string, username, email }
-}
 const typesOf = async (id: string) => (await flows.eventsOf(id)).map(({ event }) => event)
 const sinceCreated = async (id: string) => (await flows.eventsOf(id)).slice(1)
 
@@ -69,15 +60,13 @@ test('registering: the user, then the registration, and the organization that is
 })
 
 test('signing in is one event, and a change of the user only where something was added', async () => {
-  const person = await createPerson()
-  const plain = await flows.begin(client)
-  await flows.password(plain, person.username, password)
-  await plain.proceed()
+  const person = await flows.createPerson()
+  await flows.signIn(client, person)
   expect((await sinceCreated(person.id)).map(({ event }) => event)).toEqual(['PostSignIn'])
 
   await flows.experience({ mfa: { factors: ['WebAuthn'], policy: 'PromptAtSignInAndSignUp' } })
   const adding = await flows.begin(client)
-  await flows.password(adding, person.username, password)
+  await flows.password(adding, person)
   const about = { name: person.username, displayName: person.username }
   const { proofId, options } = (await flows.operations.passkeys.registration(await adding.now(), about))!
   const authenticator = createAuthenticator({ origin: new URL(flows.issuer.baseUrl).origin })
@@ -94,15 +83,10 @@ test('signing in is one event, and a change of the user only where something was
 })
 
 test('a reset password is a change of the user, then the reset; sessions end, and nobody signs in by it', async () => {
-  const person = await createPerson()
-  const before = await flows.begin(client)
-  await flows.password(before, person.username, password)
-  await before.proceed()
+  const person = await flows.createPerson()
+  await flows.signIn(client, person)
   const begun = await flows.begin(client)
-  await flows.operations.staging.begin(await begun.now(), 'ForgotPassword')
-  await flows.code(begun, person.email, 'reset')
-  expect(await flows.operations.staging.password(await begun.now(), 'quite another one')).toEqual({ outcome: 'staged' })
-  expect((await begun.proceed()).kind).toBe('reset')
+  await flows.reset(begun, person.email, 'quite another one')
   const events = (await sinceCreated(person.id)).slice(1)
   expect(events).toMatchObject([
     { event: 'User.Data.Updated', interactionEvent: 'ForgotPassword', data: { id: person.id } },
@@ -116,11 +100,11 @@ test('a reset password is a change of the user, then the reset; sessions end, an
 })
 
 test('what a third-party application is allowed, and what is taken back, is told; used again it is not', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const third = await flows.flow.createClient({ type: 'SPA', isThirdParty: true })
   const consentTo = async () => {
     const begun = await flows.begin(third, { parameters: { scope: 'openid', prompt: 'login' } })
-    await flows.password(begun, person.username, password)
+    await flows.password(begun, person)
     return begun
   }
   const first = await consentTo()
@@ -161,9 +145,9 @@ const liveSession = async (id: string) => {
 }
 
 test('signing out is told once, without anything of a sign-in', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const browser = flows.flow.browser()
-  await flows.flow.signIn(browser, client, { ...person, password })
+  await flows.flow.signIn(browser, client, person)
   const sessionId = await liveSession(person.id)
   await signOut(browser)
   const [signedIn, ...ended] = await sinceCreated(person.id)
@@ -178,13 +162,13 @@ test('signing out is told once, without anything of a sign-in', async () => {
 })
 
 test('whoever signs in where somebody else was ends that session, which is told of its owner with the sign-in', async () => {
-  const [first, second] = [await createPerson(), await createPerson()]
+  const [first, second] = [await flows.createPerson(), await flows.createPerson()]
   const browser = flows.flow.browser()
-  await flows.flow.signIn(browser, client, { ...first, password })
+  await flows.flow.signIn(browser, client, first)
   const sessionId = await liveSession(first.id)
-  await flows.flow.signIn(browser, client, { ...second, password }, { prompt: 'login' })
+  await flows.flow.signIn(browser, client, second, { prompt: 'login' })
   // The same person again goes on in a session that is renewed: nothing ends.
-  await flows.flow.signIn(browser, client, { ...second, password }, { prompt: 'login' })
+  await flows.flow.signIn(browser, client, second, { prompt: 'login' })
   const signedIn = await sinceCreated(second.id)
   expect(signedIn.map(({ event }) => event)).toEqual(['PostSignIn', 'PostSignIn'])
   expect((await sinceCreated(first.id)).slice(1)).toMatchObject([
@@ -196,11 +180,9 @@ test('whoever signs in where somebody else was ends that session, which is told 
 })
 
 test('an administrator who ends a session and a suspension are told, each once', async () => {
-  const person = await createPerson()
+  const person = await flows.createPerson()
   const signIn = async () => {
-    const begun = await flows.begin(client)
-    await flows.password(begun, person.username, password)
-    await begun.proceed()
+    await flows.signIn(client, person)
     const [row] = await flows.issuer.sql<{ id: string }>(
       'SELECT id FROM sessions WHERE user_id = $1 AND ended_at IS NULL ORDER BY created_at DESC LIMIT 1',
       [person.id],
@@ -220,7 +202,7 @@ test('an administrator who ends a session and a suspension are told, each once',
 
 test('a refresh token that is used again is told once', async () => {
   const { flow, issuer } = flows
-  const person = { ...(await createPerson()), password }
+  const person = await flows.createPerson()
   const code = await flow.signIn(flow.browser(), client, person)
   const first = (await flow.redeem(client, code)).body.refresh_token as string
   expect((await flow.refresh(client, first)).status).toBe(200)
@@ -246,16 +228,13 @@ test('a receiver of webhooks gets a registration, a sign-in and a reset in the o
   const relay = await startTestRelay({ database: issuer.database, bus, envelope })
   try {
     const { id } = await register('whole@example.test', 'whole')
+    const whole = { id, username: 'whole', password: 'quite another one' }
     const begun = await flows.begin(client)
-    await flows.operations.staging.begin(await begun.now(), 'ForgotPassword')
-    await flows.code(begun, 'whole@example.test', 'reset')
-    await flows.operations.staging.password(await begun.now(), 'quite another one')
-    expect((await begun.proceed()).kind).toBe('reset')
-    await flows.password(begun, 'whole', 'quite another one')
+    await flows.reset(begun, 'whole@example.test', whole.password)
+    await flows.password(begun, whole)
     expect((await begun.proceed()).kind).toBe('redirect')
     const browser = flows.flow.browser()
-    const whole = { id, username: 'whole', password: 'quite another one' }
-    const other = { ...(await createPerson()), password }
+    const other = await flows.createPerson()
     await flows.flow.signIn(browser, client, whole)
     await flows.flow.signIn(browser, client, other, { prompt: 'login' })
     await flows.flow.signIn(browser, client, whole, { prompt: 'login' })

@@ -1,0 +1,59 @@
+import { findSender, type SenderType } from '../../deliveries/messages/connector-store.ts'
+import type { MessageConfig } from '../../deliveries/messages/settings.ts'
+import type { TokenAudit } from '../../issuer/base/audit/token-audit.ts'
+import type { Hmac } from '../../issuer/base/hmac-keys-store.ts'
+import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
+import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
+import { createSignInPolicy } from '../../issuer/interaction/sign-in-policy.ts'
+import { createMessages } from '../../issuer/messages/messages.ts'
+import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
+import type { Database } from '../../platform/database/database.ts'
+import type { Envelope } from '../../platform/envelope.ts'
+import type { Logger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import type { PolicySet } from '../../policies/policy-set.ts'
+import { easyCaptcha } from './proof-of-work.ts'
+
+/** What signing in is made of beside the database, as the issuer makes it, for tests that begin below the issuer. */
+export const createSignInParts = async ({
+  database: { query },
+  envelope,
+  hmac,
+  audit,
+  events,
+  baseUrl,
+  logger,
+  config,
+  experience,
+  policies,
+  captcha = easyCaptcha,
+}: {
+  database: Pick<Database, 'query'>
+  envelope: Envelope
+  hmac: Hmac
+  audit: TokenAudit
+  events: { wake(): void }
+  baseUrl: string
+  logger: Logger
+  /** Of messages. */
+  config: MessageConfig
+  experience: () => SignInExperience
+  /** Of the operator. Default: the shipped rules decide. */
+  policies?: PolicySet | undefined
+  captcha?: typeof easyCaptcha
+}) => {
+  const metrics = createMetrics()
+  const senderOf = (type: SenderType) => findSender(query, type)
+  const messages = createMessages({ query, senderOf, envelope, hmac, config, baseUrl, events })
+  const fallbackLanguage = () => experience().languageInfo.fallbackLanguage
+  return {
+    metrics,
+    messages,
+    notifyOwner: createNotifyOwner({ messages, fallbackLanguage, logger }),
+    policy: await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics }),
+    captcha: createCaptcha({ query, hmac, settings: captcha, logger, metrics }),
+    passwordRules: createPasswordRules({ experience, breached: await openBreachedPasswords({}, { audit }) }),
+  }
+}
