@@ -143,7 +143,8 @@ export const startTestSignIn = async ({
     const database = isFirst ? test.database : createDatabase({ connection: test.connection, logger: silentLogger })
     const hmac = await createHmacs(database, envelope)
     const audit = createTokenAudit({ database, logger })
-    const server = createServer()
+    // Whoever solves the test for machines is busy for longer than idle connections are kept.
+    const server = createServer({ keepAliveTimeout: 60_000 })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://${host}:${(server.address() as AddressInfo).port}`
     urls.push(url)

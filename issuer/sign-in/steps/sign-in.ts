@@ -43,11 +43,14 @@ export const signIn: SignInStep<Entered> = {
       const waiting = await waitingCode(view, 'sign_in')
       if (waiting && (!entered || isCode(entered))) return showCode(view, 'sign_in', waiting, entered)
     }
-    const again = (['login', 'max_age', 'acr'] as const).find((reason) => view.step.reasons.includes(reason))
+    const again = (['login', 'max_age', 'acr', 'another_factor'] as const).find((reason) =>
+      view.step.reasons.includes(reason),
+    )
     const isSamePerson =
       again !== undefined && !view.step.reasons.includes('another_account') && !view.step.reasons.includes('hint')
     const { session, settings } = situation
-    const account = isSamePerson && session && !entered ? await findAccount(view.query, session.userId) : undefined
+    const userId = situation.person?.id ?? session?.userId
+    const account = isSamePerson && userId !== undefined && !entered ? await findAccount(view.query, userId) : undefined
     const typed = isCode(entered) ? { error: 'code_over' as const } : entered
     const recovery = await sendableTypes(view.operations, recoveryFactors(settings))
     return signInPage({
