@@ -110,7 +110,7 @@ const byCode = async (answer: Answer) => {
   const types = await sendableTypes(answer.operations, answer.step.options.proofs)
   const address = readAddress(identifier, types)
   if (!address) return wrong('address_missing')
-  const sent = await sendCode(answer as StepAnswer<never>, 'sign_in', address)
+  const sent = await sendCode(answer, 'sign_in', address)
   if (sent === 'sent' || sent === 'over') return answer.goOn({ keep })
   await wrong(sent, statusOf(sent))
 }
