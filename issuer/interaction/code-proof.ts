@@ -7,20 +7,19 @@ import type { SignInExperience } from '../directory/sign-in-experience/sign-in-e
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import { checkEmail, type EmailRefusal } from '../directory/users/registration-rules/email-blocklist.ts'
 import { countMessage, takeBackCount } from '../messages/limit-store.ts'
-import type { EnqueuedMessage, Messages, MessageType, Refusal } from '../messages/messages.ts'
+import type { EnqueuedMessage, Messages, Refusal } from '../messages/messages.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
 import type { CaptchaGate } from './captcha-gate.ts'
+import { type CodePurpose, codeOwner, codePurposes } from './code-purposes.ts'
 import { type LockoutPolicy, secondFactorPolicy } from './failure-store.ts'
 import { type Identifier, readIdentifier } from './identifier.ts'
 import { endInteraction, type Interaction } from './interaction-store.ts'
-import { type Person, personAddress } from './person-store.ts'
+import { personAddress } from './person-store.ts'
 import { beginProof, findFate, findPendingProof, findWaiting, takeTry, withdrawProofs } from './proof-store.ts'
-import type { ProofPurpose } from './proofs.ts'
-import { allows, codeKindOf, type SignInSettings } from './settings.ts'
+import { codeKindOf, type SignInSettings } from './settings.ts'
 import type { Visitor } from './visitor.ts'
 
-export type CodePurpose = ProofPurpose
 export type CodeSent =
   /** Or would have been, if there were somebody to send it to: nobody is told. */
   | { outcome: 'sent'; proofId: string; afterCommit(): Promise<void> }
@@ -32,7 +31,7 @@ export type CodeRefusal = 'not_found' | 'used' | 'expired' | 'exceeded' | 'wrong
 
 export interface CodeRequest {
   purpose: CodePurpose
-  /** `mfa`, `captcha`: the person's own address is taken, by its type, whatever else is named. */
+  /** `mfa`, `captcha`: the person's own address of this type is taken, whichever is named. */
   identifier: Identifier | { type: 'email' | 'phone' }
   locale: string
   /** Somebody who has the address already is told so instead of getting a code to register with. */
@@ -84,32 +83,8 @@ export interface CodeProofDependencies {
   settings: () => SignInSettings & Pick<SignInExperience, 'verificationCodePolicy' | 'emailBlocklistPolicy'>
 }
 
-const messageTypes: Readonly<
-  Record<
-    CodePurpose,
-    MessageType & ('SignIn' | 'Register' | 'ForgotPassword' | 'BindNewIdentifier' | 'MfaVerification')
-  >
-> = {
-  sign_in: 'SignIn',
-  register: 'Register',
-  reset: 'ForgotPassword',
-  bind: 'BindNewIdentifier',
-  mfa: 'MfaVerification',
-  captcha: 'MfaVerification',
-}
-
-/** Whose proof it is: of whom the address names, of who is known here already, or of nobody yet. */
-const owners: Readonly<Record<CodePurpose, 'named' | 'here' | undefined>> = {
-  sign_in: 'named',
-  reset: 'named',
-  register: undefined,
-  bind: 'here',
-  mfa: 'here',
-  captcha: 'here',
-}
-
 const addressTypes = ['email', 'phone'] as const
-const channelOf = { email: 'email', phone: 'sms' } as const
+const channelOf = (type: AddressType) => (type === 'phone' ? ('sms' as const) : ('email' as const))
 /** Of one recipient in a day, whatever they were for; each known browser of the owner has its own. */
 export const wrongCodes = { most: 15, seconds: 86_400 } as const
 
@@ -132,22 +107,6 @@ export const createCodeProofs = ({
   const keys = lockoutKeys(hmac)
   const digestOf = (proofId: string, code: string) => hmac('verification-codes', proofId, code)
 
-  /** Whom a code goes to, and whether one does at all: asked for by anybody, for any address. */
-  const recipientOf = (purpose: CodePurpose, person: Person | undefined): 'send' | 'tell_owner' | 'nobody' => {
-    switch (purpose) {
-      case 'register':
-        return person ? 'tell_owner' : 'send'
-      case 'bind':
-      case 'mfa':
-      case 'captcha':
-        return 'send'
-      case 'sign_in':
-        return person || allows(settings(), 'Register') ? 'send' : 'nobody'
-      case 'reset':
-        return person ? 'send' : 'nobody'
-    }
-  }
-
   const whyNot = async (interactionId: string, proofId: string): Promise<CodeRefusal> => {
     const fate = await findFate(query, interactionId, proofId)
     if (!fate) return 'not_found'
@@ -164,12 +123,14 @@ export const createCodeProofs = ({
 
   return {
     async send(interaction, visitor, { purpose, identifier: asked, locale, tellsOwner }, request) {
-      const identifier = 'canonical' in asked && purpose !== 'mfa' ? asked : await ownAddress(interaction, asked.type)
+      const { message, to, sends } = codePurposes[purpose]
+      const isNamed = 'canonical' in asked && to !== 'own'
+      const identifier = isNamed ? asked : await ownAddress(interaction, asked.type)
       if (!identifier || identifier.type === 'username') return { outcome: 'invalid_recipient' }
       const { type, canonical } = identifier
       const { person } = await accountKey(identifier, visitor)
-      const isNew = purpose === 'register' || purpose === 'bind'
-      const refusal = type === 'email' && isNew ? checkEmail(canonical, settings().emailBlocklistPolicy) : undefined
+      const refusal =
+        type === 'email' && to === 'new' ? checkEmail(canonical, settings().emailBlocklistPolicy) : undefined
       if (refusal) return { outcome: 'invalid_recipient', refusal }
       const isDeviceKnown = person?.isDeviceKnown === true
       // Whoever is known here has been tested already. A mail has limits of its own, and takes the place of the test
@@ -178,7 +139,7 @@ export const createCodeProofs = ({
         type === 'phone' && !interaction.person && (await captchas.isDue(interaction, visitor, { isDeviceKnown }))
       if (isFirst) return { outcome: 'captcha_required' }
       const asking = {
-        channel: channelOf[type],
+        channel: channelOf(type),
         to: canonical,
         ip: visitor.origin.ip,
         ...(isDeviceKnown && visitor.device !== undefined && { knownDevice: visitor.device }),
@@ -188,7 +149,8 @@ export const createCodeProofs = ({
       const permit = await messages.mayBeSent(query, asking)
       if (typeof permit === 'string') return { outcome: permit }
 
-      const way = recipientOf(purpose, person)
+      const due = sends?.(person, settings()) ?? 'code'
+      const isTold = due === 'notice' && tellsOwner
       const proofId = newId()
       const code = newCode()
       const look = await messages.lookOf(interaction.client.id)
@@ -197,20 +159,20 @@ export const createCodeProofs = ({
         const isBegun = await beginProof(trx, {
           id: proofId,
           interactionId: interaction.id,
-          userId: owners[purpose] === 'here' ? (interaction.person?.id ?? null) : null,
+          userId: codeOwner(purpose, { here: interaction.person }),
           kind: codeKindOf(type),
           purpose,
           data: { identifier: { type, value: canonical } },
           // Nobody has the code of a message that is not sent.
-          secret: digestOf(proofId, way === 'send' || !tellsOwner ? code : newId()),
+          secret: digestOf(proofId, isTold || due === 'nothing' ? newId() : code),
           seconds: expirationDuration,
         })
         if (isBegun === undefined) return 'over'
-        if (way === 'nobody') return undefined
+        if (due === 'nothing') return undefined
         const common = { ...asking, permit, locale, look, expiresIn: expirationDuration }
-        return way === 'tell_owner' && tellsOwner
+        return isTold
           ? messages.send(trx, { ...common, type: 'AlreadyRegistered', variables: {} })
-          : messages.send(trx, { ...common, type: messageTypes[purpose], variables: { code } })
+          : messages.send(trx, { ...common, type: message, variables: { code } })
       })
       if (typeof sent === 'string') return { outcome: sent }
       return { outcome: 'sent', proofId, afterCommit: () => sent?.afterCommit() ?? Promise.resolve() }
@@ -243,7 +205,7 @@ export const createCodeProofs = ({
           kind,
           account: counted,
           policy: isSecond ? secondFactorPolicy : lockout(),
-          person: isSecond ? interaction.person : purpose === 'register' || purpose === 'bind' ? undefined : person,
+          person: isSecond ? interaction.person : codePurposes[purpose].to === 'new' ? undefined : person,
           entered: address,
         },
         async () => {
@@ -272,7 +234,7 @@ export const createCodeProofs = ({
           }
           await takeBackCount(query, daily)
           return {
-            userId: (owners[purpose] === 'named' ? person?.id : owners[purpose] && interaction.person?.id) ?? null,
+            userId: codeOwner(purpose, { named: person, here: interaction.person }),
             purpose,
             data: {},
             pendingId: proofId,
@@ -301,7 +263,7 @@ export const createCodeProofs = ({
       }),
 
     async channels() {
-      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(channelOf[type])))
+      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(channelOf(type))))
       return addressTypes.filter((_, index) => isAvailable[index])
     },
   }

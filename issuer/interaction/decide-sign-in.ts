@@ -2,11 +2,20 @@ import type { Query } from '../../platform/database/database.ts'
 import type { SignInDecision, SignInStage } from '../../policies/sign-in.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { LockoutPolicy } from './failure-store.ts'
 import { type PersonFacts, secondFactors } from './person-facts.ts'
-import { authenticating, authenticationBy, type Proof } from './proofs.ts'
+import {
+  authenticating,
+  authenticationBy,
+  identifies,
+  isAtLeast,
+  type Proof,
+  type ProofKindName,
+  reachableAcr,
+} from './proofs.ts'
 import { findRuleFacts, type RuleFacts } from './rule-facts-store.ts'
 import type { SignInSettings } from './settings.ts'
 import type { SignInPolicy, SignInQuestion } from './sign-in-policy.ts'
@@ -32,6 +41,8 @@ const failureKeysOf = (hmac: Hmac, userId: string, device: Buffer | null): Buffe
   const keys = lockoutKeys(hmac)
   return [keys.user(userId), keys.secondFactor(userId), ...(device === null ? [] : [keys.device(userId, device)])]
 }
+
+const [, multiFactor] = acrs
 
 const nothingKnown = { roles: [], organizations: [], isDeviceKnown: false, failures: 0 }
 
@@ -89,6 +100,9 @@ export const questionOf = (known: Known): SignInQuestion => {
   const { factors, policy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
   const counted = authenticating(proofs)
   const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }
+  const first = counted.find(identifies)
+  // A mailbox that told who it is does not tell it again.
+  const isSecond = (kind: ProofKindName) => !first || isAtLeast(reachableAcr([first.kind, kind]), multiFactor)
   return {
     stage,
     client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },
@@ -96,7 +110,10 @@ export const questionOf = (known: Known): SignInQuestion => {
       subject: { id: userId, roles: facts.roles, organizations: facts.organizations },
     }),
     factors: {
-      available: factors.filter((name) => secondFactors[name].isHeld(person)).map((name) => secondFactors[name].proof),
+      available: factors
+        .filter((name) => secondFactors[name].isHeld(person))
+        .map((name) => secondFactors[name].proof)
+        .filter(isSecond),
       used: counted.map(({ kind }) => kind),
     },
     amr,

@@ -14,7 +14,7 @@ import {
   suspended,
   terms,
 } from './questions.ts'
-import { enrol, mfa, passkey } from './second-factor-questions.ts'
+import { anotherFactor, enrol, mfa, passkey } from './second-factor-questions.ts'
 import type { Question, Situation } from './situation.ts'
 import { denied, type Step, step } from './step.ts'
 
@@ -27,6 +27,7 @@ const stepsOf: Readonly<Record<InteractionEventName, readonly Question[]>> = {
     rules,
     captcha,
     mfa,
+    anotherFactor,
     suspended,
     expiredPassword,
     profile,

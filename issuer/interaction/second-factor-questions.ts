@@ -1,6 +1,6 @@
 import { type Acr, acrs } from '../tokens/sessions/session.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import { type SecondFactor, secondFactors } from './person-facts.ts'
+import { type PersonFacts, type SecondFactor, secondFactorNames, secondFactors } from './person-facts.ts'
 import {
   authenticating,
   authenticationBy,
@@ -10,7 +10,7 @@ import {
   reachableAcr,
   weakestAcr,
 } from './proofs.ts'
-import type { SignInSettings } from './settings.ts'
+import { firstFactors, recoveryFactors, type SignInSettings } from './settings.ts'
 import { isProven, type Question, type Situation } from './situation.ts'
 import { type Reason, step } from './step.ts'
 
@@ -49,25 +49,55 @@ export const mfa: Question = (situation) => {
 
 const strengthOf = (acr: Acr | undefined): number => (acr === undefined ? -1 : acrs.indexOf(acr))
 
-const bindsFactor = ({ proofs }: Situation, kind: ProofKindName): boolean =>
-  proofs.some((proof) => proof.purpose === 'bind' && proof.kind === kind)
+/** Those that the rules take for a second factor: backup codes alone are none. */
+const countingFactors = ({ settings, decision }: Situation): SecondFactor[] =>
+  settings.mfa.factors.filter((name) =>
+    decision?.require.includes('phr') ? name === 'WebAuthn' : name !== 'BackupCode',
+  )
+
+const isDemanded = ({ decision }: Situation): boolean => decision?.require.some((name) => name !== 'captcha') === true
+
+/**
+ * What told who it is cannot be the second factor too. Who has no other one, and can add none, begins with another
+ * proof of who they are: then it can.
+ */
+export const anotherFactor: Question = (situation) => {
+  const { settings, person, proofs } = situation
+  const first = proofs.find(identifies)
+  if (!first || !person || !isDemanded(situation)) return undefined
+  if (isAtLeast(authenticationBy(authenticating(proofs)).acr, multiFactor)) return undefined
+  const counting = countingFactors(situation)
+  if (!counting.every((name) => secondFactors[name].isHeld(person))) return undefined
+  const isSecondTo = (kind: ProofKindName) => (name: SecondFactor) =>
+    isAtLeast(reachableAcr([kind, secondFactors[name].proof]), multiFactor)
+  const ways = firstFactors(settings).filter(
+    (kind) => kind !== first.kind && canBeginWith(kind, person, settings) && counting.some(isSecondTo(kind)),
+  )
+  return ways.length > 0 ? step('sign_in', ['another_factor'], { proofs: ways }) : undefined
+}
+
+const canBeginWith = (kind: ProofKindName, person: PersonFacts, settings: SignInSettings): boolean =>
+  kind === 'password'
+    ? // Who has none sets one by a code.
+      person.hasPassword || recoveryFactors(settings).length > 0
+    : secondFactorNames.some((name) => secondFactors[name].proof === kind && secondFactors[name].isHeld(person))
+
+const bindsFactor = ({ proofs }: Situation, name: SecondFactor): boolean =>
+  proofs.some(({ purpose, kind }) => purpose === 'bind' && kind === secondFactors[name].proof)
 
 export const enrol: Question = (situation) => {
-  const { event, settings, person, decision, state, proofs } = situation
+  const { event, settings, person, state, proofs } = situation
   if (!person || (!isProven(situation) && event !== 'Register')) return undefined
   const { factors, policy } = settings.mfa
-  const holds = (name: SecondFactor) =>
-    secondFactors[name].isHeld(person) || bindsFactor(situation, secondFactors[name].proof)
-  const needsPasskey = decision?.require.includes('phr') === true
-  const counts = (name: SecondFactor) => (needsPasskey ? name === 'WebAuthn' : name !== 'BackupCode')
-  const isDemanded = decision?.require.some((name) => name !== 'captcha') === true
+  const holds = (name: SecondFactor) => secondFactors[name].isHeld(person) || bindsFactor(situation, name)
   const acr = proofs.some(identifies) ? authenticationBy(authenticating(proofs)).acr : undefined
   // Who signs in with the only address there is has no second factor in it.
   const isSecond = (name: SecondFactor) =>
-    bindsFactor(situation, secondFactors[name].proof) || acr === undefined || isAtLeast(acr, multiFactor)
-  if (!factors.some((name) => counts(name) && holds(name) && isSecond(name))) {
-    const offered = factors.filter((name) => counts(name) && !holds(name))
-    if (isDemanded) {
+    bindsFactor(situation, name) || acr === undefined || isAtLeast(acr, multiFactor)
+  const counting = countingFactors(situation)
+  if (!counting.some((name) => holds(name) && isSecond(name))) {
+    const offered = counting.filter((name) => !holds(name))
+    if (isDemanded(situation)) {
       return offered.length > 0
         ? step('enrol', ['required'], { factors: offered, isSkippable: false })
         : step('blocked', ['required', 'out_of_reach'])

@@ -26,6 +26,8 @@ export type Reason =
   | 'hint'
   | 'acr'
   | 'another_account'
+  /** What was proven first cannot be the second factor too, and there is no other one: another proof comes first. */
+  | 'another_factor'
   | 'select_account'
   | 'consent'
   | 'create'

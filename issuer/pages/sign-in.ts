@@ -40,8 +40,8 @@ export interface SignInPage {
   error?: SignInError | undefined
   /** Until they may try again. */
   minutes?: number | undefined
-  /** Why somebody who is signed in is asked again. */
-  reasons?: 'login' | 'max_age' | 'acr' | undefined
+  /** Why somebody who is signed in, or has proven something, is asked again. */
+  reasons?: 'login' | 'max_age' | 'acr' | 'another_factor' | undefined
   /** Only this person may go on: their identifier. */
   account?: string | undefined
   canCancel: boolean
@@ -155,6 +155,7 @@ const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons'
   if (reason === 'login') return say('reasonLogin', { application })
   if (reason === 'max_age') return say('reasonMaxAge', { application })
   if (reason === 'acr') return say('reasonAcr', { application })
+  if (reason === 'another_factor') return say('reasonAnotherFactor')
   return say('signInTo', { application })
 }
 

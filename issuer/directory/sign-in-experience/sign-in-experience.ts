@@ -216,6 +216,10 @@ const members = z.object({
 /** Whole, defaults filled in. */
 export type SignInExperience = z.output<typeof members>
 
+/** Everybody needs a second factor. Settings that enable none ask nobody for one. */
+export const isMfaMandatory = ({ policy, factors }: SignInExperience['mfa']): boolean =>
+  policy === 'Mandatory' && factors.length > 0
+
 /** The record as it is stored: one row of the settings. */
 export const signInExperience = {
   name: 'sign-in-experience',

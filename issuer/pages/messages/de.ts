@@ -11,6 +11,8 @@ export const de = translation({
   reasonMaxAge:
     'Ihre Anmeldung liegt einige Zeit zurück. Bitte melden Sie sich erneut an, um mit {application} fortzufahren.',
   reasonAcr: '{application} verlangt einen stärkeren Nachweis, dass Sie es sind.',
+  reasonAnotherFactor:
+    'Ihr Konto braucht zwei verschiedene Schritte zur Anmeldung. Bitte beginnen Sie auf andere Weise: Was Sie eben benutzt haben, kann der zweite Schritt sein.',
   identifier: 'E-Mail-Adresse, Telefonnummer oder Benutzername',
   account: 'Konto',
   password: 'Passwort',

@@ -12,6 +12,8 @@ export const en = {
   reasonLogin: '{application} asks you to sign in again.',
   reasonMaxAge: 'You signed in some time ago. Please sign in again to continue to {application}.',
   reasonAcr: '{application} asks for a stronger proof that it is you.',
+  reasonAnotherFactor:
+    'Your account needs two different steps to sign in. Please begin in another way: what you have just used can be the second step.',
   identifier: 'Email, phone number or username',
   account: 'Account',
   password: 'Password',

@@ -10,6 +10,8 @@ export const es = translation({
   reasonLogin: '{application} le pide que vuelva a iniciar sesión.',
   reasonMaxAge: 'Inició sesión hace algún tiempo. Vuelva a iniciarla para continuar a {application}.',
   reasonAcr: '{application} solicita una prueba más segura de que es usted.',
+  reasonAnotherFactor:
+    'Su cuenta necesita dos pasos distintos para iniciar sesión. Empiece de otra manera: lo que acaba de usar puede ser el segundo paso.',
   identifier: 'Correo electrónico, teléfono o nombre de usuario',
   account: 'Cuenta',
   password: 'Contraseña',

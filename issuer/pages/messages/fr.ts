@@ -10,6 +10,8 @@ export const fr = translation({
   reasonLogin: '{application} vous demande de vous connecter à nouveau.',
   reasonMaxAge: 'Votre connexion date déjà. Veuillez vous reconnecter pour continuer vers {application}.',
   reasonAcr: '{application} demande une preuve plus forte de votre identité.',
+  reasonAnotherFactor:
+    'Votre compte nécessite deux étapes de connexion différentes. Veuillez commencer d’une autre façon : ce que vous venez d’utiliser peut servir de deuxième étape.',
   identifier: 'Adresse e-mail, téléphone ou nom d’utilisateur',
   account: 'Compte',
   password: 'Mot de passe',

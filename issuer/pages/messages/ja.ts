@@ -10,6 +10,8 @@ export const ja = translation({
   reasonLogin: '{application} がもう一度サインインすることを求めています。',
   reasonMaxAge: '前回のサインインから時間が経っています。{application} に進むには、もう一度サインインしてください。',
   reasonAcr: '{application} がより確実な本人確認を求めています。',
+  reasonAnotherFactor:
+    'サインインには異なる二つの確認が必要です。別の方法で始めてください。今お使いになった方法は、二つ目の確認に使えます。',
   identifier: 'メールアドレス、電話番号またはユーザー名',
   account: 'アカウント',
   password: 'パスワード',

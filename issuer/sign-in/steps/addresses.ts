@@ -49,7 +49,7 @@ export const submitAddress = async (
   if (onlyValue(form, 'choice') !== 'code') return submitCode(answer as StepAnswer<CodeEntered>, purpose)
   const address = onlyValue(form, 'address') ?? ''
   const identifier = readAddress(address, types)
-  const sent = identifier ? await sendCode(answer as StepAnswer<never>, purpose, identifier) : 'address_missing'
+  const sent = identifier ? await sendCode(answer, purpose, identifier) : 'address_missing'
   if (sent === 'sent' || sent === 'over') await reload()
   else await again({ address, addressError: sent }, sent === 'address_missing' ? 400 : statusOf(sent))
   return true

@@ -1,10 +1,9 @@
-import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { personAddress } from '../../interaction/person-store.ts'
 import { type CaptchaError, captchaPage } from '../../pages/index.ts'
 import { takeCaptcha } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { sendToPerson, statusOf } from './codes.ts'
-import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
+import { enterCode, sendToPerson, statusOf } from './codes.ts'
+import { clientOf, type SignInStep } from './step.ts'
 
 export interface Entered {
   error: CaptchaError
@@ -27,11 +26,11 @@ export const captcha: SignInStep<Entered> = {
   },
 
   async submit(answer) {
-    const { operations, interaction, visitor, form, request, count, goOn, again, reload, refuse } = answer
+    const { form, goOn, again, reload, refuse } = answer
     const choice = onlyValue(form, 'choice')
     if (choice === 'cancel') return goOn({ isCancelled: true })
     if (choice === 'send') {
-      const sent = await sendToPerson(answer as StepAnswer<never>, 'captcha', { type: 'email' })
+      const sent = await sendToPerson(answer, 'captcha', { type: 'email' })
       return sent === 'sent' || sent === 'over' ? reload() : again({ error: sent }, statusOf(sent))
     }
     if (choice === 'solved') {
@@ -40,15 +39,6 @@ export const captcha: SignInStep<Entered> = {
       return taken.interaction.state.captcha ? goOn() : again({ error: 'failed' })
     }
     if (choice !== 'verify') return refuse()
-    const code = onlyValue(form, 'code') ?? ''
-    if (code.trim() === '') return again({ error: 'missing' })
-    const waiting = await operations.codes.waiting(interaction, 'email', 'captcha')
-    const attempt: AttemptOutcome = waiting
-      ? await operations.codes.verify(interaction, visitor, { proofId: waiting.proofId, code }, request)
-      : { outcome: 'invalid_credentials' }
-    count('email_code', attempt.outcome)
-    if (attempt.outcome === 'verified' || attempt.outcome === 'over') return goOn()
-    const isTooMany = attempt.outcome === 'locked' || attempt.outcome === 'too_many_requests'
-    return isTooMany ? again({ error: 'too_many_requests' }, 429) : again({ error: 'wrong' })
+    return enterCode(answer, 'captcha', 'email', (error, status) => again({ error }, status))
   },
 }

@@ -13,6 +13,12 @@ import { pageOf, type StepAnswer, type StepView } from './step.ts'
 
 export const addressTypes = ['email', 'phone'] as const satisfies AddressType[]
 
+/** The kind of address that a code of this kind goes to. */
+export const addressTypeOf = { email_code: 'email', phone_code: 'phone' } as const
+
+/** A form, whatever its page shows again. */
+type AnyAnswer = Omit<StepAnswer<never>, 'again'>
+
 /** What was wrong with a code. */
 export interface CodeEntered {
   codeError: CodeError
@@ -88,7 +94,7 @@ type CaptchaProblem = 'captcha_failed' | 'captcha_unavailable'
  * somebody money: the form's answer to the test for machines is taken before.
  */
 export const sendCode = async (
-  answer: StepAnswer<never>,
+  answer: AnyAnswer,
   purpose: ProofPurpose,
   identifier: Identifier | { type: AddressType },
 ): Promise<Sent | CaptchaProblem> => {
@@ -110,6 +116,25 @@ export const sendCode = async (
 export const sendToPerson = async (...asked: Parameters<typeof sendCode>): Promise<Sent> => {
   const sent = await sendCode(...asked)
   return sent === 'captcha_failed' || sent === 'captcha_unavailable' ? 'code_unavailable' : sent
+}
+
+/** One attempt with the code that was entered on a page for this kind of address: goes on, or says what was wrong. */
+export const enterCode = async (
+  { operations, interaction, visitor, form, request, count, goOn }: AnyAnswer,
+  purpose: ProofPurpose,
+  type: AddressType,
+  say: (error: 'missing' | 'wrong' | 'too_many_requests', status?: number) => Promise<void>,
+): Promise<void> => {
+  const code = onlyValue(form, 'code') ?? ''
+  if (code.trim() === '') return say('missing')
+  const waiting = await operations.codes.waiting(interaction, type, purpose)
+  if (!waiting) return say('wrong')
+  const tried = { proofId: waiting.proofId, code }
+  const { outcome } = await operations.codes.verify(interaction, visitor, tried, request)
+  count(codeKindOf(type), outcome)
+  if (outcome === 'verified' || outcome === 'over') return goOn()
+  const isTooMany = outcome === 'locked' || outcome === 'too_many_requests'
+  return isTooMany ? say('too_many_requests', 429) : say('wrong')
 }
 
 /** Between two codes to one address, in seconds. */
@@ -146,7 +171,7 @@ export const submitCode = async (answer: StepAnswer<CodeEntered>, purpose: Proof
       if (waiting.age < resendSeconds) return again({ codeError: 'code_too_soon' }, 429)
       const identifier = readIdentifier(waiting.type === 'phone' ? `+${waiting.address}` : waiting.address)
       if (!identifier) return reload()
-      const sent = await sendCode(answer as StepAnswer<never>, purpose, identifier)
+      const sent = await sendCode(answer, purpose, identifier)
       if (sent === 'sent' || sent === 'over') return reload()
       // The test stands on the page for the address.
       if (sent === 'captcha_failed' || sent === 'captcha_unavailable') return handle.other()

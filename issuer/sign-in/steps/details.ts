@@ -1,3 +1,4 @@
+import { isMfaMandatory } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import { shortestPassword } from '../../directory/users/password-policy/policy.ts'
 import type { ProfileField } from '../../interaction/required-profile.ts'
 import { allows, type SignInSettings } from '../../interaction/settings.ts'
@@ -41,7 +42,7 @@ export const showDetails = (
 }
 
 const shortestFor = ({ passwordPolicy, mfa }: SignInSettings): number =>
-  shortestPassword(passwordPolicy, { isMfaMandatory: mfa.policy === 'Mandatory' && mfa.factors.length > 0 })
+  shortestPassword(passwordPolicy, { isMfaMandatory: isMfaMandatory(mfa) })
 
 export const submitDetails = async (
   answer: StepAnswer<DetailsEntered>,

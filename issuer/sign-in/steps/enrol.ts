@@ -4,8 +4,8 @@ import { type SecondFactor, secondFactorNames, secondFactors } from '../../inter
 import { type EnrolError, enrolPage, type PageFactor } from '../../pages/index.ts'
 import { sendingCaptchaOf } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { reachable, sendCode, statusOf } from './codes.ts'
-import { addressTypes, type Editing, newFactor } from './new-factor.ts'
+import { addressTypeOf, enterCode, reachable, sendCode, statusOf } from './codes.ts'
+import { type Editing, newFactor } from './new-factor.ts'
 import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer } from './step.ts'
 
@@ -65,8 +65,8 @@ const takenNotices: Readonly<Record<string, PageFactor>> = { email_taken: 'email
 type Submit<Kind> = (answer: StepAnswer<Entered>, choice: string | undefined, kind: Kind) => Promise<void>
 
 const submitAddress: Submit<'email_code' | 'phone_code'> = async (answer, choice, kind) => {
-  const { operations, interaction, visitor, form, request, count, goOn, again, reload, refuse } = answer
-  const type = addressTypes[kind]
+  const { operations, interaction, form, again, reload, refuse } = answer
+  const type = addressTypeOf[kind]
   if (choice === 'address') {
     await operations.codes.withdraw(interaction, 'bind')
     return reload()
@@ -76,19 +76,11 @@ const submitAddress: Submit<'email_code' | 'phone_code'> = async (answer, choice
     if (entered.trim() === '') return again({ kind, error: 'address_missing' })
     const identifier = readIdentifier(entered)
     if (identifier?.type !== type) return again({ kind, entered, error: 'address_invalid' })
-    const sent = await sendCode(answer as StepAnswer<never>, 'bind', identifier)
+    const sent = await sendCode(answer, 'bind', identifier)
     return sent === 'sent' || sent === 'over' ? reload() : again({ kind, entered, error: sent }, statusOf(sent))
   }
   if (choice !== 'verify') return refuse()
-  const code = onlyValue(form, 'code') ?? ''
-  if (code.trim() === '') return again({ kind, error: 'missing' })
-  const waiting = await operations.codes.waiting(interaction, type, 'bind')
-  if (!waiting) return again({ kind, error: 'wrong' })
-  const attempt = await operations.codes.verify(interaction, visitor, { proofId: waiting.proofId, code }, request)
-  count(kind, attempt.outcome)
-  if (attempt.outcome === 'verified' || attempt.outcome === 'over') return goOn()
-  const isTooMany = attempt.outcome === 'locked' || attempt.outcome === 'too_many_requests'
-  return isTooMany ? again({ kind, error: 'too_many_requests' }, 429) : again({ kind, error: 'wrong' })
+  return enterCode(answer, 'bind', type, (error, status) => again({ kind, error }, status))
 }
 
 const submits: { [Kind in PageFactor]: Submit<Kind> } = {

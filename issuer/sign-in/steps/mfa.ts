@@ -10,7 +10,7 @@ import {
   secondFactorPage,
 } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
-import { reachable, resendSeconds, type Sent, sendToPerson, statusOf } from './codes.ts'
+import { addressTypeOf, reachable, resendSeconds, type Sent, sendToPerson, statusOf } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
@@ -69,14 +69,12 @@ const enteredBy = async ({ query, situation: { proofs } }: StepView, userId: str
 const inOrder = (kinds: readonly ProofKindName[] = []): PageFactor[] =>
   secondFactorNames.map((name) => secondFactors[name].proof).filter((kind) => kinds.includes(kind))
 
-const addressTypes = { email_code: 'email', phone_code: 'phone' } as const
-
 const askForCode = async (
   { query, operations, interaction }: StepView,
   userId: string,
   kind: 'email_code' | 'phone_code',
 ): Promise<AskedFactor | undefined> => {
-  const type = addressTypes[kind]
+  const type = addressTypeOf[kind]
   const waiting = await operations.codes.waiting(interaction, type, 'mfa')
   const address = await personAddress(query, userId, type)
   return address === undefined ? undefined : { kind, address, isSent: waiting !== undefined }
@@ -97,12 +95,12 @@ const askFor: { [Kind in PageFactor]: AskFor<Kind> } = {
 
 const sendAgain = async (
   answer: StepAnswer<Entered>,
-  kind: keyof typeof addressTypes,
+  kind: keyof typeof addressTypeOf,
 ): Promise<Sent | 'code_too_soon'> => {
-  const type = addressTypes[kind]
+  const type = addressTypeOf[kind]
   const waiting = await answer.operations.codes.waiting(answer.interaction, type, 'mfa')
   if (waiting && waiting.age < resendSeconds) return 'code_too_soon'
-  return sendToPerson(answer as StepAnswer<never>, 'mfa', { type })
+  return sendToPerson(answer, 'mfa', { type })
 }
 
 const submitFactor = async (answer: StepAnswer<Entered>, kind: PageFactor, choice: string | undefined) => {
@@ -139,7 +137,7 @@ const prove = async (answer: StepAnswer<Entered>, kind: PageFactor): Promise<Att
     const attempt = await operations.secondFactors.prove(interaction, visitor, { kind, code }, request)
     return attempt.outcome
   }
-  const waiting = await operations.codes.waiting(interaction, addressTypes[kind], 'mfa')
+  const waiting = await operations.codes.waiting(interaction, addressTypeOf[kind], 'mfa')
   // None waits any more: its time, or its tries, are over.
   if (!waiting) return 'invalid_credentials'
   const tried = { proofId: waiting.proofId, code }

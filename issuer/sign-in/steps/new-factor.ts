@@ -2,6 +2,7 @@ import { qrPicture } from '../../directory/users/factors/index.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { provenAddress } from '../../interaction/required-profile.ts'
 import type { NewFactor, PageFactor } from '../../pages/index.ts'
+import { addressTypeOf } from './codes.ts'
 import type { StepView } from './step.ts'
 
 /** What was entered before, to be shown again. */
@@ -19,13 +20,10 @@ export const newFactor = (
   editing: Editing | undefined,
 ): Promise<NewFactor | undefined> => begin[kind](view, kind as never, editing)
 
-/** The kind of address that a code goes to. */
-export const addressTypes = { email_code: 'email', phone_code: 'phone' } as const
-
 type Begin<Kind> = (view: StepView, kind: Kind, editing: Editing | undefined) => Promise<NewFactor | undefined>
 
 const beginAddress: Begin<'email_code' | 'phone_code'> = async ({ operations, interaction }, kind, editing) => {
-  const type = addressTypes[kind]
+  const type = addressTypeOf[kind]
   const waiting = await operations.codes.waiting(interaction, type, 'bind')
   const sentTo = waiting && (type === 'phone' ? `+${waiting.address}` : waiting.address)
   return { kind, entered: editing?.entered ?? '', sentTo: editing?.entered === undefined ? sentTo : undefined }

@@ -43,11 +43,14 @@ export const signIn: SignInStep<Entered> = {
       const waiting = await waitingCode(view, 'sign_in')
       if (waiting && (!entered || isCode(entered))) return showCode(view, 'sign_in', waiting, entered)
     }
-    const again = (['login', 'max_age', 'acr'] as const).find((reason) => view.step.reasons.includes(reason))
+    const again = (['login', 'max_age', 'acr', 'another_factor'] as const).find((reason) =>
+      view.step.reasons.includes(reason),
+    )
     const isSamePerson =
       again !== undefined && !view.step.reasons.includes('another_account') && !view.step.reasons.includes('hint')
     const { session, settings } = situation
-    const account = isSamePerson && session && !entered ? await findAccount(view.query, session.userId) : undefined
+    const userId = situation.person?.id ?? session?.userId
+    const account = isSamePerson && userId !== undefined && !entered ? await findAccount(view.query, userId) : undefined
     const typed = isCode(entered) ? { error: 'code_over' as const } : entered
     const recovery = await sendableTypes(view.operations, recoveryFactors(settings))
     return signInPage({
@@ -111,7 +114,7 @@ const byCode = async (answer: Answer) => {
   const types = await sendableTypes(answer.operations, answer.step.options.proofs)
   const address = readAddress(identifier, types)
   if (!address) return wrong('address_missing')
-  const sent = await sendCode(answer as StepAnswer<never>, 'sign_in', address)
+  const sent = await sendCode(answer, 'sign_in', address)
   if (sent === 'sent' || sent === 'over') return answer.goOn({ keep, ...browserOf(answer) })
   await wrong(sent, statusOf(sent))
 }

@@ -141,15 +141,18 @@ describe('a second factor', () => {
     expect(await rowOf(ada.id)).toEqual(before)
   })
 
-  test('by mail goes to the address of the person, whatever address is named', async () => {
-    home.configure({ ...everything, mfa: { factors: ['EmailVerificationCode'], policy: 'Mandatory' } })
-    const ada = await home.createPerson()
-    const running = await home.begin()
-    await running.password(ada.username, ada.password)
-    const { proofId } = await running.send('mfa', 'mallory@example.test')
-    const [proof] = await home.sql<{ data: object }>('SELECT data FROM proofs WHERE id = $1', [proofId])
-    expect(proof!.data).toEqual({ identifier: { type: 'email', value: ada.email } })
-  })
+  test.each(['mfa', 'captcha'] as const)(
+    'by mail, for %s, goes to the address of the person, whatever address is named',
+    async (purpose) => {
+      home.configure({ ...everything, mfa: { factors: ['EmailVerificationCode'], policy: 'Mandatory' } })
+      const ada = await home.createPerson()
+      const running = await home.begin()
+      await running.password(ada.username, ada.password)
+      const { proofId } = await running.send(purpose, 'mallory@example.test')
+      const [proof] = await home.sql<{ data: object }>('SELECT data FROM proofs WHERE id = $1', [proofId])
+      expect(proof!.data).toEqual({ identifier: { type: 'email', value: ada.email } })
+    },
+  )
 
   test('asked for as one person is none for the next, however late it comes', async () => {
     home.configure({ ...everything, mfa: { factors: ['EmailVerificationCode'], policy: 'Mandatory' } })

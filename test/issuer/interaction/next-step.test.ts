@@ -201,6 +201,32 @@ describe('a second factor', () => {
     expect(step({ hasEmail: true, hasTotp: true }, [byLink, proof('email_code', 'mfa')]).step).toBe('mfa')
   })
 
+  test('that would be the same mailbox comes after another proof of who it is, where the person has one', () => {
+    const byMail = proof('email_code', 'sign_in', mailed)
+    const methods = [{ identifier: 'email', password: true, verificationCode: true, isPasswordPrimary: true }]
+    const signUp = { identifiers: ['email'], password: false, verify: true }
+    const only = (more: object = {}) =>
+      withMfa(['EmailVerificationCode'], 'Mandatory', {
+        signIn: { methods },
+        signUp,
+        forgotPasswordMethods: [],
+        ...more,
+      })
+    const due = (facts: Partial<PersonFacts>, rest: object = {}) =>
+      step({ hasEmail: true, ...facts }, [byMail], { ...require('mfa'), settings: only(), ...rest })
+    const another = (...proofs: string[]) => ({ step: 'sign_in', reasons: ['another_factor'], options: { proofs } })
+    expect(due({})).toEqual(another('password'))
+    expect(due({ hasPassword: false })).toMatchObject({ step: 'blocked', reasons: ['required', 'out_of_reach'] })
+    expect(due({ hasPassword: false }, { settings: only({ forgotPasswordMethods: null }) })).toEqual(
+      another('password'),
+    )
+    const byPasskey = { settings: only({ passkeySignIn: { enabled: true } }) }
+    expect(due({ hasPassword: false, passkeys: 1 }, byPasskey)).toEqual(another('passkey'))
+    expect(due({}, { decision: undefined }).step).toBe('done')
+    const after = [password, proof('email_code', 'mfa')]
+    expect(step({ hasEmail: true }, after, { ...require('mfa'), settings: only() }).step).toBe('done')
+  })
+
   test('is a passkey, everywhere', () => {
     for (const wanted of ['mfa', 'phr'] as const) {
       expect(step({ passkeys: 1, hasTotp: true }, [proof('passkey')], require(wanted)).step).toBe('done')

@@ -1,5 +1,5 @@
 import { problem } from '../../../base/errors/problems.ts'
-import type { SignInExperience } from '../../sign-in-experience/sign-in-experience.ts'
+import { isMfaMandatory, type SignInExperience } from '../../sign-in-experience/sign-in-experience.ts'
 import type { BreachedPasswords } from './breached/breached-passwords.ts'
 import { type AboutUser, checkPassword, type PasswordIssue } from './check-password.ts'
 
@@ -23,8 +23,7 @@ export interface PasswordRulesDependencies {
 export const createPasswordRules = ({ experience, breached }: PasswordRulesDependencies): PasswordRules => {
   const issues: PasswordRules['issues'] = async (password, about) => {
     const { passwordPolicy, mfa } = experience()
-    const isMfaMandatory = mfa.policy === 'Mandatory' && mfa.factors.length > 0
-    const found = checkPassword(password, passwordPolicy, about, { isMfaMandatory })
+    const found = checkPassword(password, passwordPolicy, about, { isMfaMandatory: isMfaMandatory(mfa) })
     // Nobody else is asked about a password that is refused anyhow.
     if (found.length > 0 || !passwordPolicy.rejects.pwned) return found
     return (await breached.has(password)) ? [{ code: 'password_rejected.pwned' }] : []
