@@ -269,9 +269,10 @@ const enrol: Ask = (situation) => {
  */
 const passkey: Ask = (situation) => {
   const { settings, session, person, state, proofs } = situation
-  if (!settings.passkeySignIn.enabled || state.makesPasskeys !== true || !person || !proofs.some(identifies)) return
-  if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return
-  if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return
+  const isPossible = settings.passkeySignIn.enabled && state.makesPasskeys === true
+  if (!isPossible || !person || !proofs.some(identifies)) return undefined
+  if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return undefined
+  if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return undefined
   // A password manager makes one for the password that it has just filled in. Where there are second factors, which
   // that would take the place of, people decide it themselves.
   const isByPasswordAlone = authenticating(proofs).every(({ kind }) => kind === 'password')
