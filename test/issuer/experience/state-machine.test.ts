@@ -159,7 +159,8 @@ const forbids = (world: World, facts: Facts): string | undefined => {
     if (subject.backupCodes.length === 0 && !facts.bound.has('paper')) return 'backup codes are demanded'
   }
   const isAskedEnough = facts.isAskedEnough || facts.bound.size > 0 || facts.putsPasskeyOff || subject.putsPasskeyOff
-  const isOffered = settings.passkeySignIn.enabled && !subject.device && !isAskedEnough
+  // Until `/identification` nobody has said that the browser can make passkeys.
+  const isOffered = settings.passkeySignIn.enabled && facts.isIdentified && !subject.device && !isAskedEnough
   return isOffered ? `${subject.name} was not offered a passkey` : undefined
 }
 
