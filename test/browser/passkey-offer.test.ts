@@ -155,7 +155,6 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await page.getByRole('button', { name: 'Create a passkey' }).waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport.width)
-    if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/${options.colorScheme}.png` })
     await context.close()
   })
 })
