@@ -124,11 +124,12 @@ const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['
  * middle of a session.
  */
 export const passkey: Question = ({ settings, session, person, state, proofs }) => {
-  if (!settings.passkeySignIn.enabled || state.makesPasskeys !== true || !person || !proofs.some(identifies)) return
-  if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return
-  if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return
-  // A password manager makes one for the password that it has just filled in. Where there are second factors, which that
-  // would take the place of, people decide it themselves.
+  const isPossible = settings.passkeySignIn.enabled && state.makesPasskeys === true
+  if (!isPossible || !person || !proofs.some(identifies)) return undefined
+  if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return undefined
+  if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return undefined
+  // A password manager makes one for the password that it has just filled in. Where there are second factors, which
+  // that would take the place of, people decide it themselves.
   const isByPasswordAlone = authenticating(proofs).every(({ kind }) => kind === 'password')
   const isConditional = isByPasswordAlone && !settings.mfa.factors.includes('WebAuthn')
   return step('passkey', ['suggested'], { isSkippable: true, isConditional })

@@ -131,6 +131,8 @@ form + form:has(> .ways) { margin-top: 0; }
 .ways .link { margin: 0; }
 .passkey { margin-top: 12px; }
 .passkey .actions { margin-top: 0; }
+.lead + .passkey, .problem + .passkey { margin-top: 24px; }
+.passkey ~ form:has(> .actions), .passkey ~ form > .actions { margin-top: 12px; }
 .passkey .message { margin: 12px 0 0; }
 form + .actions { margin-top: 12px; }
 .unseen { position: absolute; width: 1px !important; height: 1px; min-height: 0 !important; padding: 0 !important; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

@@ -597,3 +597,31 @@ test('sign-ins that are under way when the second half comes go on, locks hold, 
       OR password_changed_at IS NOT NULL OR webauthn_handle IS NOT NULL`),
   ).toEqual([{ total: 0 }])
 }, 60_000)
+
+test('a sign-in that is under way when passkeys begin to be offered leads on, and the next one offers one', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0035-passkey-offers')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name, mfa_skipped_at) VALUES ('skipper', 'Skipper', now())`)
+  await migrate(old.database, migrations)
+  // A second factor that was put off is another thing.
+  expect(await sql('SELECT id FROM users WHERE passkey_skipped_at IS NOT NULL')).toEqual([])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const enabled = { enabled: true, showPasskeyButton: true, allowAutofill: true }
+  await issuer.api('PATCH', '/sign-in-exp', { passkeySignIn: enabled })
+  const flow = createCodeFlow(issuer)
+  const [client, person] = [await flow.createClient(), await flow.createPerson()]
+  // The page of the older version has no field that says what its browser can do.
+  const earlier = flow.browser()
+  const first = await flow.ask(earlier, client)
+  const { csrf } = first.forms[0]!.fields
+  const before = { ...first, forms: [{ ...first.forms[0]!, fields: { csrf: csrf! } }] }
+  expect(parametersOf(await flow.send(earlier, before, flow.credentials(person)))).toHaveProperty('code')
+
+  const browser = flow.browser()
+  const page = await flow.ask(browser, client)
+  const answer = await flow.send(browser, page, { ...flow.credentials(person), makesPasskeys: 'yes' })
+  expect((await browser.get(answer.location!)).text).toContain('Sign in faster next time')
+})

@@ -72,11 +72,11 @@ export const de = translation({
   passkeyFailed: 'Es wurde kein Passkey angenommen. Versuchen Sie es erneut oder melden Sie sich anders an.',
   passkeyOffer: 'Nächstes Mal schneller anmelden',
   passkeyOfferText:
-    'Mit einem Passkey melden Sie sich mit Fingerabdruck, Gesicht oder der PIN Ihres Geräts an. Es gibt kein Passwort einzugeben, und keines, das jemand stehlen könnte.',
+    'Mit einem Passkey melden Sie sich mit Fingerabdruck, Gesicht oder der PIN Ihres Geräts an. Sie tippen nichts ein, und keine gefälschte Seite kann Ihnen etwas abnehmen.',
   passkeyOfferSecond: 'Von da an reicht Ihr Passwort allein nicht mehr: Sie werden auch nach Ihrem Passkey gefragt.',
   passkeyOfferMake: 'Passkey anlegen',
   passkeyOfferSkip: 'Jetzt nicht',
-  passkeyOfferFailed: 'Es wurde kein Passkey angelegt. Versuchen Sie es noch einmal, oder machen Sie ohne weiter.',
+  passkeyOfferFailed: 'Es wurde kein Passkey angelegt. Versuchen Sie es noch einmal, oder fahren Sie ohne fort.',
 
   createAccount: 'Konto erstellen',
   haveAccount: 'Ich habe schon ein Konto',

@@ -71,7 +71,7 @@ export const en = {
   passkeyFailed: 'No passkey was accepted. Try again, or sign in in another way.',
   passkeyOffer: 'Sign in faster next time',
   passkeyOfferText:
-    'Create a passkey, and your fingerprint, your face or the PIN of your device signs you in. There is no password to type, and none that anybody could steal.',
+    'With a passkey your fingerprint, your face or the PIN of your device signs you in. There is nothing to type, and nothing that a fake page could take from you.',
   passkeyOfferSecond: 'From then on your password alone is not enough: you are asked for your passkey too.',
   passkeyOfferMake: 'Create a passkey',
   passkeyOfferSkip: 'Not now',

@@ -70,7 +70,7 @@ export const es = translation({
   passkeyFailed: 'No se ha aceptado ninguna llave de acceso. Vuelva a intentarlo o inicie sesión de otra manera.',
   passkeyOffer: 'Inicie sesión más rápido la próxima vez',
   passkeyOfferText:
-    'Con una llave de acceso, su huella, su cara o el PIN de su dispositivo bastan para iniciar sesión. No hay contraseña que escribir ni que nadie pueda robar.',
+    'Con una llave de acceso, su huella, su cara o el PIN de su dispositivo bastan para iniciar sesión. No hay nada que escribir, ni nada que una página falsa pueda quitarle.',
   passkeyOfferSecond: 'A partir de entonces su contraseña sola no bastará: también se le pedirá su llave de acceso.',
   passkeyOfferMake: 'Crear una llave de acceso',
   passkeyOfferSkip: 'Ahora no',

@@ -70,7 +70,7 @@ export const fr = translation({
   passkeyFailed: 'Aucune clé d’accès n’a été acceptée. Réessayez ou connectez-vous autrement.',
   passkeyOffer: 'Connectez-vous plus vite la prochaine fois',
   passkeyOfferText:
-    'Avec une clé d’accès, votre empreinte, votre visage ou le code PIN de votre appareil suffit pour vous connecter. Aucun mot de passe à saisir, aucun que l’on puisse voler.',
+    'Avec une clé d’accès, votre empreinte, votre visage ou le code PIN de votre appareil suffit pour vous connecter. Rien à saisir, et rien qu’une fausse page puisse vous prendre.',
   passkeyOfferSecond: 'Dès lors, votre mot de passe seul ne suffira plus : votre clé d’accès vous sera aussi demandée.',
   passkeyOfferMake: 'Créer une clé d’accès',
   passkeyOfferSkip: 'Pas maintenant',

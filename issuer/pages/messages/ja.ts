@@ -69,7 +69,7 @@ export const ja = translation({
   passkeyFailed: 'パスキーを確認できませんでした。もう一度試すか、別の方法でサインインしてください。',
   passkeyOffer: '次回からもっと速くサインイン',
   passkeyOfferText:
-    'パスキーを作成すると、指紋、顔、または端末の PIN でサインインできます。パスワードの入力は不要で、盗まれる心配もありません。',
+    'パスキーを使うと、指紋、顔、または端末の PIN でサインインできます。入力は不要で、偽のページに盗まれるものもありません。',
   passkeyOfferSecond: '以後はパスワードだけではサインインできず、パスキーも求められます。',
   passkeyOfferMake: 'パスキーを作成',
   passkeyOfferSkip: '今はしない',

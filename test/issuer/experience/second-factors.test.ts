@@ -67,6 +67,8 @@ describe('a person with an authenticator app', () => {
       ['/verification/web-authn/registration', undefined],
       ['/profile/mfa', { type: 'Totp', verificationId: 'x' }],
       ['/profile/mfa/mfa-skipped', undefined],
+      ['/profile/mfa/passkey', { verificationId: 'x' }],
+      ['/profile/mfa/passkey-skipped', undefined],
       [
         '/verification/verification-code',
         { identifier: { type: 'email', value: 'other@example.test' }, interactionEvent: 'SignIn' },

@@ -48,6 +48,7 @@ const variants: Record<string, Partial<SignInExperience>> = {
     mfa: { factors: ['Totp', 'EmailVerificationCode', 'WebAuthn'], policy: 'PromptAtSignInAndSignUp' },
     passkeySignIn,
   },
+  'passkeys for next time': { passkeySignIn, signIn: methods(true, true) },
 }
 
 interface Subject extends ExperiencePerson {
@@ -56,6 +57,8 @@ interface Subject extends ExperiencePerson {
   totp: string | undefined
   backupCodes: string[]
   device: ReturnType<TestExperience['authenticator']> | undefined
+  /** Said that they do not want a passkey now. */
+  putsPasskeyOff: boolean
 }
 
 /** A call as data: it is understood whatever came before, so that every part of a sequence is one too. */
@@ -86,7 +89,12 @@ interface Facts {
   registers: { username: string; password: string } | undefined
   password: string | undefined
   /** Factors confirmed here. */
-  bound: Set<'app' | 'paper'>
+  bound: Set<'app' | 'paper' | 'passkey'>
+  device: Subject['device']
+  isIdentified: boolean
+  /** Nothing more is offered to whoever has added something, or put a second factor off. */
+  isAskedEnough: boolean
+  putsPasskeyOff: boolean
   sent: Known | undefined
   totp: Known | undefined
   paper: Known | undefined
@@ -96,7 +104,8 @@ interface Facts {
 const untouched = (event: Event): Facts => ({
   ...{ event, proven: new Set(), bound: new Set(), verified: [] },
   ...{ subject: undefined, resets: undefined, registers: undefined, password: undefined },
-  ...{ sent: undefined, totp: undefined, paper: undefined },
+  ...{ sent: undefined, totp: undefined, paper: undefined, device: undefined },
+  ...{ isIdentified: false, isAskedEnough: false, putsPasskeyOff: false },
 })
 
 interface World {
@@ -149,7 +158,10 @@ const forbids = (world: World, facts: Facts): string | undefined => {
     if (!isStrong && !facts.bound.has('app')) return 'a factor is demanded'
     if (subject.backupCodes.length === 0 && !facts.bound.has('paper')) return 'backup codes are demanded'
   }
-  return undefined
+  const isAskedEnough = facts.isAskedEnough || facts.bound.size > 0 || facts.putsPasskeyOff || subject.putsPasskeyOff
+  // Until `/identification` nobody has said that the browser can make passkeys.
+  const isOffered = settings.passkeySignIn.enabled && facts.isIdentified && !subject.device && !isAskedEnough
+  return isOffered ? `${subject.name} was not offered a passkey` : undefined
 }
 
 // --- The calls ---
@@ -174,6 +186,7 @@ const say = async ({ world, page }: Turn, method: string, path: string, body?: u
 const prove = ({ world, facts }: Turn, subject: Subject, category: Category, id: string) => {
   if (facts.subject !== subject) {
     Object.assign(facts, { subject, proven: new Set(), bound: new Set(), password: undefined })
+    Object.assign(facts, { isAskedEnough: false, putsPasskeyOff: false })
   }
   facts.proven.add(category)
   facts.verified.push(id)
@@ -200,6 +213,8 @@ const gaveSession = async (turn: Turn, location: string | undefined) => {
     if (facts.password !== undefined) facts.subject!.password = facts.password
     if (facts.bound.has('app')) facts.subject!.totp = facts.totp?.secret
     if (facts.bound.has('paper')) facts.subject!.backupCodes = (facts.paper?.code ?? '').split(' ')
+    if (facts.bound.has('passkey')) facts.subject!.device ??= facts.device
+    facts.subject!.putsPasskeyOff ||= facts.putsPasskeyOff
   }
   await renew(world, turn.page)
 }
@@ -302,6 +317,8 @@ const moves = {
     const { status } = await say(turn, 'POST', '/verification/verification-code/verify', answer)
     if (status !== 200) return
     demand(isRight && sent === facts.sent, 'a code that was wrong, or of another sign-in, was right')
+    // Then it may have been for another address of theirs.
+    if (facts.isIdentified) facts.isAskedEnough = true
     const owner = world.people.find(({ email }) => email === sent.email)!
     if (facts.event === 'ForgotPassword') {
       if (facts.resets !== owner) facts.password = undefined
@@ -390,6 +407,7 @@ const moves = {
     const { event, subject, registers, resets } = turn.facts
     const isKnown = { SignIn: subject, Register: registers, ForgotPassword: resets }[event] !== undefined
     demand(isKnown, `identified without a proof (${event})`)
+    turn.facts.isIdentified = true
   },
   async newTotp(turn: Turn) {
     const { status, body } = await say(turn, 'POST', '/verification/totp/secret')
@@ -409,6 +427,30 @@ const moves = {
     facts.paper = { id: body.verificationId, code: body.codes.join(' ') }
     facts.bound.add('paper')
   },
+  async newPasskey(turn: Turn) {
+    const { world, facts, choice } = turn
+    const made = await say(turn, 'POST', '/verification/web-authn/registration')
+    if (made.status !== 200 || facts.subject?.device) return
+    const { mfa, passkeySignIn } = world.settings
+    demand(passkeySignIn.enabled || mfa.factors.includes('WebAuthn'), 'a passkey, although they are off')
+    const device = world.experience.authenticator()
+    const isSeen = choice % 2 === 0
+    const payload = device.create(made.body.registrationOptions, isSeen ? {} : { flags: { up: false, uv: false } })
+    const { verificationId } = made.body
+    const answer = { verificationId, payload }
+    if ((await say(turn, 'POST', '/verification/web-authn/registration/verify', answer)).status !== 200) return
+    const isByPasswordAlone = facts.event === 'SignIn' && facts.proven.has('knowledge') && facts.proven.size === 1
+    demand(isSeen || (isByPasswordAlone && !mfa.factors.includes('WebAuthn')), 'a passkey of somebody who was not seen')
+    demand(facts.event !== 'SignIn' || isWhole(turn), 'a passkey was bound before everything was proven')
+    facts.device = device
+    facts.bound.add('passkey')
+  },
+  async skipPasskey(turn: Turn) {
+    const { status } = await say(turn, 'POST', '/profile/mfa/passkey-skipped')
+    if (status !== 204) return
+    demand(turn.facts.event !== 'SignIn' || isWhole(turn), 'a passkey was put off before everything was proven')
+    turn.facts.putsPasskeyOff = true
+  },
   async profile(turn: Turn) {
     const { facts } = turn
     const password = `pwd_${freshName()}`
@@ -426,8 +468,9 @@ const moves = {
   },
   async skip(turn: Turn) {
     const { status } = await say(turn, 'POST', '/profile/mfa/mfa-skipped')
-    if (status === 204)
-      demand(turn.world.settings.mfa.policy.startsWith('Prompt'), 'a factor that is demanded was skipped')
+    if (status !== 204) return
+    demand(turn.world.settings.mfa.policy.startsWith('Prompt'), 'a factor that is demanded was skipped')
+    turn.facts.isAskedEnough = true
   },
   async look(turn: Turn) {
     const { status, body } = await say(turn, 'GET', '/interaction')
@@ -453,9 +496,9 @@ const weights: [keyof typeof moves, number][] = [
   ...(['begin', 'change', 'mailedFactor', 'backupCode', 'passkey', 'oneTimeToken', 'confirmTotp'] as const).map(
     (call) => [call, 2] as [keyof typeof moves, number],
   ),
-  ...(['profile', 'resetPassword', 'skip', 'look', 'resume', 'newBackupCodes'] as const).map(
-    (call) => [call, 2] as [keyof typeof moves, number],
-  ),
+  ...(
+    ['profile', 'resetPassword', 'skip', 'skipPasskey', 'look', 'resume', 'newBackupCodes', 'newPasskey'] as const
+  ).map((call) => [call, 2] as [keyof typeof moves, number]),
   ...(['password', 'sendCode', 'verifyCode', 'totp', 'newIdentity', 'newTotp', 'submit'] as const).map(
     (call) => [call, 4] as [keyof typeof moves, number],
   ),
@@ -475,6 +518,9 @@ const randomOf = (seed: number) => () => {
 const ways: (readonly [keyof typeof moves, number?][])[] = [
   [['begin', 0], ['password'], ['identify'], ['submit']],
   [['begin', 0], ['password'], ['identify'], ['totp'], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['newPasskey', 0], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['newPasskey', 1], ['submit']],
+  [['begin', 0], ['password'], ['identify'], ['totp'], ['skipPasskey'], ['submit']],
   [['begin', 0], ['password'], ['identify'], ['backupCode'], ['submit']],
   [['begin', 0], ['password'], ['identify'], ['mailedFactor'], ['skip'], ['submit']],
   [['begin', 0], ['password'], ['identify'], ['newTotp', 1], ['newBackupCodes'], ['submit']],
@@ -510,6 +556,7 @@ const createPeople = async (experience: TestExperience): Promise<Subject[]> => {
   const person = async (name: string, options: { isSuspended?: boolean } = {}): Promise<Subject> => ({
     ...(await experience.createPerson(options)),
     ...{ name, isSuspended: options.isSuspended === true, totp: undefined, backupCodes: [], device: undefined },
+    putsPasskeyOff: false,
   })
   const [plain, strong, suspended, keyed] = [
     await person('plain'),
@@ -534,9 +581,10 @@ const run = async (world: World, sequence: readonly Move[]): Promise<string | un
   const browserless = await Promise.all([experience.pages(), experience.pages()])
   world.pages = browserless.map((page) => ({ page, facts: untouched(firstEvent(world)) }))
   const factorsOf = () =>
-    sql<{ id: string; totp: number; codes: number }>(
+    sql<{ id: string; totp: number; codes: number; passkeys: number }>(
       `SELECT u.id, (SELECT count(*)::int FROM totp_secrets t WHERE t.user_id = u.id) AS totp,
-         (SELECT count(*)::int FROM backup_codes b WHERE b.user_id = u.id AND b.used_at IS NULL) AS codes
+         (SELECT count(*)::int FROM backup_codes b WHERE b.user_id = u.id AND b.used_at IS NULL) AS codes,
+         (SELECT count(*)::int FROM passkeys p WHERE p.user_id = u.id) AS passkeys
        FROM users u WHERE u.id = ANY ($1)`,
       [people.map(({ id }) => id)],
     )
@@ -547,9 +595,10 @@ const run = async (world: World, sequence: readonly Move[]): Promise<string | un
       await moves[call]({ world, ...place, person: at(people, person), choice })
     }
     for (const row of await factorsOf()) {
-      const { name, totp, backupCodes } = people.find(({ id }) => id === row.id)!
+      const { name, totp, backupCodes, device } = people.find(({ id }) => id === row.id)!
       demand(row.totp === (totp === undefined ? 0 : 1), `${name} has another authenticator app`)
       demand(row.codes === backupCodes.length, `${name} has other backup codes`)
+      demand(row.passkeys === (device === undefined ? 0 : 1), `${name} has other passkeys`)
     }
     return undefined
   } catch (error) {

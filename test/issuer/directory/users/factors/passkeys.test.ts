@@ -184,6 +184,16 @@ describe('a passkey', () => {
       refused: 'wrong_origin',
     })
   })
+
+  test.each<[CreationFaults, string | undefined]>([
+    [{ flags: { up: false, uv: false } }, undefined],
+    [{ flags: { up: false, uv: false, be: false, bs: true } }, 'backup_flags_contradict'],
+    [{ flags: { up: false, uv: false }, rpId: 'evil.test' }, 'wrong_relying_party'],
+  ])('made by a password manager by itself, nobody has to be seen, and all else holds: %j', (faults, refused) => {
+    const { challenge, answer } = register({}, faults)
+    const expected = { challenge, relyingParty, isConditional: true }
+    expect(verifyRegistration(registrationCredential.parse(answer), expected).refused).toBe(refused)
+  })
 })
 
 const secp256k1 = () => createAuthenticator({ origin, algorithm: -47 })
