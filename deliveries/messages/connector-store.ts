@@ -32,6 +32,7 @@ const columns = `id, connector_id AS "connectorId", type, sealed_config AS "seal
 const all = statement('connector-list', `SELECT ${columns} FROM connectors ORDER BY created_at, id`)
 const one = statement('connector-find', `SELECT ${columns} FROM connectors WHERE id = $1`)
 const locked = statement('connector-lock', `SELECT ${columns} FROM connectors WHERE id = $1 FOR UPDATE`)
+const senders = statement('connectors-that-send', `SELECT ${columns} FROM connectors WHERE type <> 'Social'`)
 const sender = statement('connector-of-type', `SELECT ${columns} FROM connectors WHERE type = $1`)
 const insert = statement(
   'connector-insert',
@@ -48,9 +49,8 @@ const update = statement(
 )
 const remove = statement('connector-delete', `DELETE FROM connectors WHERE id = $1 RETURNING id`)
 
-/** The one that sends mail, or SMS. */
-export const findSender = async (query: Query, type: SenderType): Promise<SealedConnector | undefined> =>
-  (await query<SealedConnector>(sender, [type]))[0]
+/** Those that send mail or SMS, at most one of each. */
+export const findSenders = (query: Query): Promise<SealedConnector[]> => query<SealedConnector>(senders, [])
 
 /** Configurations are sealed to the connector they belong to. */
 export const createConnectorStore = (envelope: Envelope) => {

@@ -263,8 +263,7 @@ export const createCodeProofs = ({
       }),
 
     async channels() {
-      const isAvailable = await Promise.all(addressTypes.map((type) => messages.isAvailable(channelOf(type))))
-      return addressTypes.filter((_, index) => isAvailable[index])
+      return addressTypes.filter((type) => messages.isAvailable(channelOf(type)))
     },
   }
 }

@@ -83,7 +83,7 @@ export interface EnqueuedMessage {
 
 export interface Messages {
   /** Whether anything sends on this channel. */
-  isAvailable(channel: Channel): Promise<boolean>
+  isAvailable(channel: Channel): boolean
   /**
    * Whether a message may be sent, and counts it: also one that is then not sent because there is nobody to send it to.
    * Outside of a transaction, so that nobody waits for the counters of others.
@@ -112,8 +112,8 @@ export interface TestMessage {
 export interface MessagesDependencies {
   /** For what is read after a commit. */
   query: Query
-  /** The connector that sends on a channel, if there is one. */
-  senderOf(type: SenderType): Promise<SealedConnector | undefined>
+  /** The connector that sends on a channel, if there is one; from memory, for transactions that hold locks. */
+  senderOf(type: SenderType): SealedConnector | undefined
   envelope: Envelope
   hmac: Hmac
   config: MessageConfig
@@ -145,12 +145,12 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
   const countTest = createTestLimit(hmac)
 
   /** Undefined: nothing sends on this channel. */
-  const settingsOf = async (channel: Channel) => {
-    const connector = await senderOf(connectorTypeOf[channel])
+  const settingsOf = (channel: Channel) => {
+    const connector = senderOf(connectorTypeOf[channel])
     if (connector) return senderConfig.parse(connectors.open(connector).config)
     return config.outbox === undefined ? undefined : senderConfig.parse({})
   }
-  type Settings = NonNullable<Awaited<ReturnType<typeof settingsOf>>>
+  type Settings = NonNullable<ReturnType<typeof settingsOf>>
 
   /** The first refusal of a window is told; the others would fill the audit trail. */
   const tellLimited = async (query: Query, { channel, to, ip, userId, request }: MessageAsked) => {
@@ -208,11 +208,10 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
   }
 
   return {
-    isAvailable: async (channel) =>
-      config.outbox !== undefined || (await senderOf(connectorTypeOf[channel])) !== undefined,
+    isAvailable: (channel) => config.outbox !== undefined || senderOf(connectorTypeOf[channel]) !== undefined,
 
     async mayBeSent(query, asked) {
-      const settings = await settingsOf(asked.channel)
+      const settings = settingsOf(asked.channel)
       return settings === undefined ? 'no_connector' : permitOf(query, asked, settings)
     },
 
@@ -222,7 +221,7 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       const query = queryOf(trx)
       const { type, channel, ip } = message
       const template = templates[type]
-      const settings = await settingsOf(channel)
+      const settings = settingsOf(channel)
       if (settings === undefined) return 'no_connector'
       const to = readRecipient(channel, message.to)
       if (to === undefined) return 'invalid_recipient'

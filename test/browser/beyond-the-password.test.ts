@@ -34,6 +34,7 @@ describe.skipIf(!chromium)('in Chromium, with mails', () => {
         ...{ config: smtpConfig(mails.port), syncProfile: false, metadata: {} },
       }),
     )
+    await pages.signIn.refreshed()
     const bus = createPostgresBus({ database, logger: silentLogger })
     closers.push(() => bus.close())
     const config = { ...testRelayConfig, messages: localProviders }

@@ -63,6 +63,7 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
     ...known,
     ...(await createSignInParts({
       ...{ ...known, logger: silentLogger, config: localProviders },
+      senderOf: settings.sender,
       experience: settings.experience,
     })),
     cookies: createCookies({ secure: false }),
@@ -72,7 +73,13 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
     settings: settings.experience,
     now: systemClock,
   })
-  const mail = createMessageReader({ database, envelope })
+  /** Changes `/api/sign-in-exp`. */
+  const experience = async (patch: Record<string, unknown>) => {
+    const { status, body } = await issuer.api('PATCH', '/sign-in-exp', patch)
+    if (status !== 200) throw new Error(JSON.stringify(body))
+    await settings.refreshed()
+  }
+  const mail = createMessageReader({ database, envelope, refreshed: () => experience({}) })
   const flow = createCodeFlow(issuer)
   let people = 0
 
@@ -127,16 +134,10 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
   }
 
   return {
-    ...{ issuer, operations, mail, flow, envelope, begin },
+    ...{ issuer, operations, mail, flow, envelope, begin, experience },
     password: provePassword,
     /** Proves a mail address by the code that comes there. */
     code: proveAddress,
-    /** Changes `/api/sign-in-exp`. */
-    async experience(patch: Record<string, unknown>) {
-      const { status, body } = await issuer.api('PATCH', '/sign-in-exp', patch)
-      if (status !== 200) throw new Error(JSON.stringify(body))
-      await settings.refreshed()
-    },
     /** Somebody whose address is verified. */
     async createPerson(): Promise<FlowPerson> {
       const username = `person${++people}`

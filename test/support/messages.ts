@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createConnectorStore, findSender } from '../../deliveries/messages/connector-store.ts'
+import { createConnectorStore, findSenders } from '../../deliveries/messages/connector-store.ts'
 import { type MessageConfig, noMessages } from '../../deliveries/messages/settings.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createMessages, type MessageType, type NewMessage, type Refusal } from '../../issuer/messages/messages.ts'
@@ -22,9 +22,10 @@ export const startTestMessages = async (
 ) => {
   const hmac = await createHmacs(database, envelope)
   let wakes = 0
+  let senders = await findSenders(database.query)
   const messages = createMessages({
     query: database.query,
-    senderOf: (type) => findSender(database.query, type),
+    senderOf: (type) => senders.find((sender) => sender.type === type),
     envelope,
     hmac,
     config,
@@ -47,12 +48,14 @@ export const startTestMessages = async (
       return { ...sent, code }
     },
     /** Configures the provider of a channel. */
-    connect: (connectorId: string, type: 'Email' | 'Sms', connectorConfig: Record<string, unknown>) =>
-      database.transaction((query) =>
+    async connect(connectorId: string, type: 'Email' | 'Sms', connectorConfig: Record<string, unknown>) {
+      await database.transaction((query) =>
         connectors.insert(query, {
           ...{ id: newId(), connectorId, type, config: connectorConfig, syncProfile: false, metadata: {} },
         }),
-      ),
+      )
+      senders = await findSenders(database.query)
+    },
   }
 }
 

@@ -15,7 +15,16 @@ export interface WaitingMessage {
 }
 
 /** Messages that no relay sends: what is in the ledger, opened. */
-export const createMessageReader = ({ database, envelope }: { database: Database; envelope: Envelope }) => ({
+export const createMessageReader = ({
+  database,
+  envelope,
+  refreshed,
+}: {
+  database: Database
+  envelope: Envelope
+  /** Makes the issuer see what was changed behind its back. */
+  refreshed(): Promise<unknown>
+}) => ({
   /** Mail and text messages can be sent; by default to nowhere. */
   async connect(port = 2525) {
     const store = createConnectorStore(envelope)
@@ -26,6 +35,7 @@ export const createMessageReader = ({ database, envelope }: { database: Database
       const sms = { connectorId: 'http-sms', config: { endpoint: 'http://127.0.0.1:9', templates: [] } }
       await store.insert(query, { id: newId(), type: 'Sms', ...sms, ...common })
     })
+    await refreshed()
   },
   /** What waits, the oldest first, but for codes. */
   async waiting(to?: string): Promise<WaitingMessage[]> {

@@ -1,4 +1,4 @@
-import { findSender, type SenderType } from '../../deliveries/messages/connector-store.ts'
+import type { SealedConnector, SenderType } from '../../deliveries/messages/connector-store.ts'
 import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import type { TokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import type { Hmac } from '../../issuer/base/hmac-keys-store.ts'
@@ -26,6 +26,7 @@ export const createSignInParts = async ({
   baseUrl,
   logger,
   config,
+  senderOf = () => undefined,
   experience,
   policies,
   captcha = easyCaptcha,
@@ -39,13 +40,14 @@ export const createSignInParts = async ({
   logger: Logger
   /** Of messages. */
   config: MessageConfig
+  /** Default: there are no connectors. */
+  senderOf?: (type: SenderType) => SealedConnector | undefined
   experience: () => SignInExperience
   /** Of the operator. Default: the shipped rules decide. */
   policies?: PolicySet | undefined
   captcha?: typeof easyCaptcha
 }) => {
   const metrics = createMetrics()
-  const senderOf = (type: SenderType) => findSender(query, type)
   const messages = createMessages({ query, senderOf, envelope, hmac, config, baseUrl, events })
   const fallbackLanguage = () => experience().languageInfo.fallbackLanguage
   return {

@@ -7,7 +7,7 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
-import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
+import { createSettings, type Settings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import {
   type SignInExperience,
   signInExperience,
@@ -57,6 +57,8 @@ export interface TestSignIn extends Factories {
   /** What signing in is set to. Assign to change it. */
   settings: SignInExperience
   envelope: Envelope
+  /** Every instance sees what was changed behind its back. */
+  refreshed(): Promise<unknown>
   /** Messages that wait to be sent, opened, in order. None with `sends: 'connectors'`, whose relay takes them. */
   messages(): Promise<(MessageContent & { type: string })[]>
   /** The code of the last message to this address. */
@@ -130,6 +132,7 @@ export const startTestSignIn = async ({
     },
   }
   const closings: (() => Promise<void>)[] = []
+  const memories: Settings[] = []
   const urls: string[] = []
   for (let count = instances; count > 0; count--) {
     const isFirst = urls.length === 0
@@ -151,9 +154,11 @@ export const startTestSignIn = async ({
     const events = { wake() {} }
     const settings = await createSettings({ database, logger })
     closings.push(() => settings.close())
+    memories.push(settings)
     const parts = await createSignInParts({
       ...{ database, envelope, hmac, audit, events, baseUrl, logger, policies },
       config: { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined },
+      senderOf: settings.sender,
       experience: () => current.settings,
     })
     const { interactions, signInEndpoint } = await openSignIn({
@@ -246,6 +251,7 @@ export const startTestSignIn = async ({
   return {
     ...factories,
     ...{ envelope, messages },
+    refreshed: () => Promise.all(memories.map((settings) => settings.refreshed())),
     get settings() {
       return current.settings
     },

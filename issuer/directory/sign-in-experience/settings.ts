@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { findSender, type SealedConnector, type SenderType } from '../../../deliveries/messages/connector-store.ts'
+import { findSenders, type SealedConnector, type SenderType } from '../../../deliveries/messages/connector-store.ts'
 import type { Notifier } from '../../../events/notifier.ts'
 import type { Database } from '../../../platform/database/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
@@ -18,8 +18,8 @@ export interface Settings {
   experience(): SignInExperience
   /** What an application has of its own. Read when it is asked for the first time after a change. */
   ofApplication(applicationId: string): Promise<ApplicationExperience | undefined>
-  /** The connector that sends mail, or SMS. Read as those of applications are. */
-  sender(type: SenderType): Promise<SealedConnector | undefined>
+  /** The connector that sends mail, or SMS. */
+  sender(type: SenderType): SealedConnector | undefined
   /** How long sessions last, in seconds. */
   session(): z.output<typeof sessionSettings.schema>
   /**
@@ -42,22 +42,6 @@ const pollMs = 1_000
 /** Applications whose settings are kept in memory. */
 const maxApplications = 1_000
 
-const remembered = <Key, Value>(
-  known: Map<Key, Promise<Value>>,
-  key: Key,
-  find: () => Promise<Value>,
-): Promise<Value> => {
-  const before = known.get(key)
-  if (before) return before
-  const found = find()
-  const [oldest] = known.keys()
-  // The one that was asked for first goes.
-  if (known.size >= maxApplications && oldest !== undefined) known.delete(oldest)
-  known.set(key, found)
-  found.catch(() => known.delete(key))
-  return found
-}
-
 /** Reads them for the first time. Throws when what is stored cannot be understood. */
 export const createSettings = async ({ database, notifier, logger }: SettingsOptions): Promise<Settings> => {
   const { query } = database
@@ -68,9 +52,10 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
       revision,
       experience: signInExperience.schema.parse(experience ?? {}),
       session: sessionSettings.schema.parse(session ?? {}),
-      // They belong to this revision: what was read before a change never gets among what is read after it.
+      // Of this revision or a later one, which is seen when the revision is looked at again.
+      senders: await findSenders(query),
+      // It belongs to this revision: what was read before a change never gets among what is read after it.
       applications: new Map<string, Promise<ApplicationExperience | undefined>>(),
-      senders: new Map<SenderType, Promise<SealedConnector | undefined>>(),
     }
   }
   let current = await load()
@@ -102,9 +87,18 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
   return {
     experience: () => current.experience,
     session: () => current.session,
-    ofApplication: (applicationId) =>
-      remembered(current.applications, applicationId, () => findApplicationExperience(query, applicationId)),
-    sender: (type) => remembered(current.senders, type, () => findSender(query, type)),
+    sender: (type) => current.senders.find((connector) => connector.type === type),
+    ofApplication(applicationId) {
+      const { applications } = current
+      const known = applications.get(applicationId)
+      if (known) return known
+      const found = findApplicationExperience(query, applicationId)
+      // The one that was asked for first goes.
+      if (applications.size >= maxApplications) applications.delete(applications.keys().next().value ?? '')
+      applications.set(applicationId, found)
+      found.catch(() => applications.delete(applicationId))
+      return found
+    },
     refreshed,
     async close() {
       clearInterval(timer)

@@ -145,7 +145,7 @@ test('without a connector nothing is sent, and it is said; with an outbox it goe
     variables: { code: '123456' },
   } as const
   expect(await other.sendNow(message)).toBe('no_connector')
-  expect(await other.isAvailable('sms')).toBe(false)
+  expect(other.isAvailable('sms')).toBe(false)
   const developing = await startTestMessages(ledger, { allowedNetworks: [], outbox: 'unused', mockFolder: undefined })
   expect(await developing.sendNow(message)).toMatchObject({ id: expect.any(String) })
 })

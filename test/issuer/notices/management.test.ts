@@ -18,7 +18,8 @@ let issuer: TestIssuer
 let mail: MessageReader
 beforeAll(async () => {
   issuer = await startTestIssuer({ config: { keyEncryptionKey } })
-  mail = createMessageReader({ database: issuer.database, envelope })
+  const refreshed = () => good('PATCH', '/sign-in-exp', {})
+  mail = createMessageReader({ database: issuer.database, envelope, refreshed })
 })
 afterAll(() => issuer.close())
 
@@ -143,6 +144,7 @@ test('of impersonations nothing is told while the setting is off, nor later', as
 test('a connector that cannot be read stops no change', async () => {
   const { id } = await createUser()
   await issuer.sql(`UPDATE connectors SET sealed_config = '\\x00'`)
+  await good('PATCH', '/sign-in-exp', {})
   await good('PATCH', `/users/${id}/password`, { password: 'a better password' })
   expect(issuer.logged()).toContain('an owner could not be told')
 })

@@ -78,14 +78,14 @@ test('who does not hear of changes finds them: also those that an issuer of an o
 test('a connector that sends is known within a second, and so is that it was removed', async () => {
   const settings = await createSettings({ database: issuer.database, logger: silentLogger })
   try {
-    expect(await settings.sender('Email')).toBeUndefined()
+    expect(settings.sender('Email')).toBeUndefined()
     await issuer.sql(
       `INSERT INTO connectors (id, connector_id, type, sealed_config) VALUES ('mail', 'http-email', 'Email', '\\x00')`,
     )
-    await until(async () => expect(await settings.sender('Email')).toMatchObject({ id: 'mail', type: 'Email' }))
-    expect(await settings.sender('Sms')).toBeUndefined()
+    await until(() => expect(settings.sender('Email')).toMatchObject({ id: 'mail', type: 'Email' }))
+    expect(settings.sender('Sms')).toBeUndefined()
     await issuer.sql('DELETE FROM connectors')
-    await until(async () => expect(await settings.sender('Email')).toBeUndefined())
+    await until(() => expect(settings.sender('Email')).toBeUndefined())
   } finally {
     await settings.close()
   }
