@@ -229,8 +229,8 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       }
       const isCode = template.ttl === codeSeconds
       const ttl = isCode ? (message.expiresIn ?? codeSeconds) : template.ttl
-      // The link of notices; an invitation brings its own.
-      const supplied = { minutes: String(Math.max(1, Math.floor(ttl / 60))), link: baseUrl }
+      // The link of notices, to wherever `unknownSessionRedirectUrl` leads; an invitation brings its own.
+      const supplied = { minutes: String(Math.max(1, Math.floor(ttl / 60))), link: `${baseUrl}/sign-in` }
       const variables = readVariables({ ...supplied, ...message.variables }, baseUrl)
       const catalogue = catalogueOf(message.locale)
       const usage = template.usage === 'own' ? type : template.usage
