@@ -90,6 +90,7 @@ export const createDemoData = async (options: {
     }),
   )
   return {
+    edition,
     ordersResource,
     clockResource,
     customer,
@@ -104,7 +105,7 @@ export const createDemoData = async (options: {
 
 /** The database may have been replaced since the file was written. */
 export const isDemoDataThere = async ({ issuerUrl, bootstrap, data }: DemoFile): Promise<boolean> => {
-  if (data === undefined) return false
+  if (data?.edition !== edition) return false
   const api = await createManagementClient({ issuerUrl, ...bootstrap })
   try {
     await api.get(`/users/${data.customer.id}`)
@@ -117,6 +118,9 @@ export const isDemoDataThere = async ({ issuerUrl, bootstrap, data }: DemoFile):
 
 const ordersResource = 'https://api.demo.test/orders'
 const clockResource = 'https://api.demo.test/clock'
+
+/** Counts up when the demo needs what it did not make before. */
+const edition = 2
 
 /** New people prove a mail address by a code, and are asked whether they want a second factor. */
 const signInSettings = {

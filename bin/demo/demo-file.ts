@@ -16,6 +16,8 @@ const demoSchema = z.object({
   /** Absent until all of it exists. */
   data: z
     .object({
+      /** What an older edition made is made anew. */
+      edition: z.int().default(1),
       ordersResource: z.string(),
       clockResource: z.string(),
       customer: user,

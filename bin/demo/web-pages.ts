@@ -63,7 +63,7 @@ body{margin:0;background:light-dark(#faf6f1,#191512)}
 main{max-width:34rem;margin:clamp(0px,10vh - 2rem,4rem) auto;padding:1rem clamp(1rem,6vw,2rem) 2rem;border-radius:1rem;
 overflow-wrap:anywhere;background:light-dark(#fff,#241e19)}
 h1{color:light-dark(#7a4419,#e0a878)} .small{font-size:.875rem} .choices{display:flex;flex-wrap:wrap;gap:.75rem}
-table{width:100%;border-collapse:collapse;margin:1rem 0}
+table{width:100%;border-collapse:collapse;margin:1rem 0;overflow-wrap:break-word}
 th,td{text-align:left;padding:.5rem .5rem .5rem 0;border-bottom:1px solid light-dark(#e8ddd1,#443a31)}
 th:last-child,td:last-child{text-align:right;white-space:nowrap;padding-right:0}
 pre{overflow:auto;font-size:.8125rem} details{margin:1rem 0} summary{cursor:pointer}

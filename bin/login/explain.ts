@@ -15,12 +15,13 @@ import { createLogger, type Logger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
 import { StartupError } from '../../platform/startup-error.ts'
-import { type ExplainedRule, explain, explanationLines } from '../../policies/authoring/explain.ts'
+import { explain } from '../../policies/authoring/explain.ts'
 import { loadPolicies, PolicyError, shippedPolicies } from '../../policies/decide.ts'
-import { CompilerMissing, findOpa, issueLine, readSources, type Sources } from '../../policies/engine/index.ts'
+import { CompilerMissing, findOpa, issueLine, readSources } from '../../policies/engine/index.ts'
 import { type SignInDecision, type SignInStage, signInEntrypoint, signInStages } from '../../policies/sign-in.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
+import { type Answer, answerAsJson, answerLines } from './explanation.ts'
 
 /**
  * `surrogate login explain`: asks the sign-in rules about a person and an application of the database, and shows what
@@ -89,8 +90,8 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
       const trace = asked.trace && (await asked.trace(question))
       answers.push({ stage, question, decision, trace, next: stepAfter(stage, decision) })
     }
-    if (values.json) say(JSON.stringify({ rules: asked.name, answers: answers.map(asJson) }, null, 2))
-    else for (const line of lines({ person: stored, client, asked, answers, all: values.rules })) say(line)
+    if (values.json) say(JSON.stringify({ rules: asked.name, answers: answers.map(answerAsJson) }, null, 2))
+    else for (const line of answerLines({ person: stored, client, asked, answers, all: values.rules })) say(line)
     return 0
   } catch (error) {
     // Logged with its cause where it happened.
@@ -225,83 +226,4 @@ const openRules = async (path: string | undefined, opaBin: string | undefined, l
             (await explain({ sources, opa, entrypoint: signInEntrypoint, input: { version: 1, ...question } })).rules
         : undefined,
   }
-}
-
-interface Answer {
-  stage: SignInStage
-  question: SignInQuestion
-  decision: SignInDecision
-  trace: ExplainedRule[] | undefined
-  /** What the issuer would show. */
-  next: Step
-}
-
-const asJson = ({ trace, question, ...answer }: Answer) => ({
-  ...answer,
-  input: { version: 1, ...question },
-  ...(trace && { because: reasonsIn(trace), trace }),
-})
-
-/** The sets of the package that files add to. */
-const contributions = new Set(['deny', 'require', 'idle_ttl', 'absolute_ttl'])
-
-/** The rules that made the decision: those that added something, each once. */
-const reasonsIn = (rules: readonly ExplainedRule[]): { rule: string; file: string; line: number }[] => {
-  const found = new Map<string, { rule: string; file: string; line: number }>()
-  const visit = ({ name, file, line, held, rules: asked }: ExplainedRule): void => {
-    const [rule = ''] = name.split(/[.[]/)
-    if (held && contributions.has(rule)) found.set(`${file}:${line}`, { rule, file, line })
-    for (const one of asked) visit(one)
-  }
-  for (const rule of rules) visit(rule)
-  return [...found.values()]
-}
-
-/** `mfa (required): totp` */
-const stepLine = ({ step, reasons, options: { proofs, factors, missing, isSkippable } }: Step): string => {
-  const offered = [...(proofs ?? factors ?? []), ...(missing ?? [])].join(', ')
-  const why = reasons.length > 0 ? ` (${reasons.join(', ')})` : ''
-  return `${step}${why}${offered === '' ? '' : `: ${offered}`}${isSkippable ? ', which can be put off' : ''}`
-}
-
-const lines = ({
-  person,
-  client,
-  asked: { name, sources, missing },
-  answers,
-  all,
-}: Pick<ExplainFacts, 'client' | 'person'> & {
-  asked: { name: string; sources: Sources | undefined; missing: string }
-  answers: readonly Answer[]
-  all: boolean
-}): string[] => {
-  const list = (names: readonly string[]) => (names.length > 0 ? names.join(', ') : 'none')
-  const result = [
-    `person    ${person.id}${person.username === null ? '' : ` (${person.username})`}, roles: ${list(person.roles)}`,
-    `client    ${client.id} (${client.name}), ${client.type}${client.isThirdParty ? ', third-party' : ''}`,
-    `rules     ${name}`,
-    // Nobody asks the rules about them.
-    ...(person.isSuspended ? ['          the person is suspended, and is refused whatever the rules say'] : []),
-  ]
-  for (const { stage, decision, next, trace } of answers) {
-    const { allow, reason, require, session } = decision
-    result.push('', `stage     ${stage}`)
-    result.push(`decision  ${allow ? 'allowed' : `denied: ${reason ?? 'no reason given'}`}`)
-    if (allow) {
-      result.push(`requires  ${list(require)}`)
-      for (const [which, seconds] of Object.entries(session)) result.push(`session   ${which} at most ${seconds} s`)
-    }
-    result.push(`next      ${stepLine(next)}`)
-    if (!trace) result.push(`because   ${missing}`)
-    for (const { rule, file, line } of trace ? reasonsIn(trace) : []) {
-      result.push(`because   ${rule}  ${file}:${line}  ${lineOf(sources, file, line)}`)
-    }
-    if (trace && all) result.push('', ...explanationLines(trace))
-  }
-  return result
-}
-
-const lineOf = (sources: Sources | undefined, file: string, line: number): string => {
-  const source = sources?.get(file.replace(/^\.?\//, ''))
-  return source ? (Buffer.from(source).toString().split('\n')[line - 1]?.trim() ?? '') : ''
 }

@@ -96,7 +96,10 @@ export interface Messages {
    * within milliseconds of the commit. Throws `VariableRefused` for a code or a link that is none of ours.
    */
   send<Type extends MessageType>(trx: Transaction, message: NewMessage<Type>): Promise<EnqueuedMessage | Refusal>
-  /** A message by a connector that is being tried out, whatever is configured. Tests have a limit of their own. */
+  /**
+   * A message by a connector that is being tried out, whatever is configured: a code of zeros in our own words, without
+   * the templates of the connector. Tests have a limit of their own.
+   */
   sendTest(trx: Transaction, test: TestMessage): Promise<{ id: string } | 'invalid_recipient' | 'limited'>
   /** What came of a message within so many ms; one that still waits then is given up. */
   outcome(query: Query, id: string, waitMs: number): Promise<MessageOutcome>
@@ -232,8 +235,8 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       }
       const isCode = template.ttl === codeSeconds
       const ttl = isCode ? (message.expiresIn ?? codeSeconds) : template.ttl
-      // The link of notices; an invitation brings its own.
-      const supplied = { minutes: String(Math.max(1, Math.floor(ttl / 60))), link: baseUrl }
+      // The link of notices, to wherever `unknownSessionRedirectUrl` leads; an invitation brings its own.
+      const supplied = { minutes: String(Math.max(1, Math.floor(ttl / 60))), link: `${baseUrl}/sign-in` }
       const variables = readVariables({ ...supplied, ...message.variables }, baseUrl)
       const catalogue = catalogueOf(message.locale)
       const usage = template.usage === 'own' ? type : template.usage
@@ -256,10 +259,13 @@ export const createMessages = (dependencies: MessagesDependencies): Messages => 
       if (to === undefined) return 'invalid_recipient'
       if ((await countTest(queryOf(trx), { channel, to })) !== 'ok') return 'limited'
       const variables = { code: '000000', minutes: '10' }
-      const { templates: operators } = senderConfig.parse(connector.config)
       const catalogue = catalogueOf(locale)
       const look = looks.ofIssuer()
-      const rendered = render({ type: 'Generic', usage: 'Generic', channel, catalogue, variables, operators, look })
+      // Our own words: what a caller writes goes to no stranger over the provider of the operator.
+      const rendered = render({
+        ...{ type: 'Generic', usage: 'Generic', channel, catalogue, variables, look },
+        operators: [],
+      })
       const content = { to, usage: 'Generic', variables: { code: '000000' }, locale, ...rendered, connector }
       return { id: await enqueue(trx, { channel, type: 'Test', ttl: testSeconds, content }) }
     },

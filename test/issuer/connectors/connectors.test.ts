@@ -112,9 +112,13 @@ test('a test-send goes through a relay and tells what came of it, without secret
       address.startsWith('nobody') ? done(smtpError(550, 'a secret reason')) : done(),
   })
   closers.push(server.close)
-  const body = { email: 'ada@example.com', config: smtpConfig(server.port) }
+  // T 132: what a caller writes reaches nobody by a test.
+  const templates = [{ usageType: 'Generic', subject: 'Your invoice', content: 'Pay at https://evil.example' }]
+  const body = { email: 'ada@example.com', config: { ...smtpConfig(server.port), templates } }
   expect((await issuer.api('POST', `/connectors/${smtp}/test`, body)).status).toBe(204)
   expect(server.received.map(({ to }) => to)).toEqual([['ada@example.com']])
+  expect(server.received[0]!.raw).toContain('000000')
+  expect(server.received[0]!.raw).not.toMatch(/evil|invoice/)
   const refused = await issuer.api('POST', `/connectors/${smtp}/test`, { ...body, email: 'nobody@example.com' })
   expect(refused).toMatchObject({ status: 422, body: { code: 'connector.send_failed', data: { error: 'smtp_550' } } })
   expect(JSON.stringify(refused.body)).not.toContain('secret')

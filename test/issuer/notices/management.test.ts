@@ -163,7 +163,7 @@ test('a relay sends them by mail', async () => {
     expect(received?.to).toEqual([email])
     const { headers, text } = textsOf(received!.raw)
     expect(headers).toContain('Subject: Your password was changed')
-    expect(text).toContain(issuer.baseUrl)
+    expect(text).toContain(`${issuer.baseUrl}/sign-in`)
   } finally {
     await relay.close()
     await bus.close()
