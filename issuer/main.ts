@@ -34,7 +34,7 @@ import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
-import { createPasswordHasher } from './directory/users/password.ts'
+import { createPasswordHasher, type PasswordHasher } from './directory/users/password.ts'
 import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
@@ -101,6 +101,8 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
   const lifecycle = createLifecycle({ logger })
   // Stops after the listener: requests that are under way still need it.
   const sandbox = openSandbox(options, lifecycle.onStop)
+  const passwords = createPasswordHasher()
+  lifecycle.onStop('password hashing', () => passwords.close())
   // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
   let handler: RequestListener = starting
   const server = await listen({
@@ -116,7 +118,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
 
   try {
     const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
-    const wired = await wire({ ...options, baseUrl, sandbox, onStop: lifecycle.onStop })
+    const wired = await wire({ ...options, baseUrl, sandbox, passwords, onStop: lifecycle.onStop })
     handler = wired.handler
     health.addCheck('database', async () => {
       await database.ping()
@@ -170,8 +172,10 @@ const openSandbox = ({ config, logger, metrics }: IssuerOptions, onStop: OnStop)
 }
 
 /** Every part of the issuer, made and handed to those that need it. */
-const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; onStop: OnStop }) => {
-  const { config, database, events, logger, metrics, baseUrl, sandbox, onStop, now = systemClock } = options
+const wire = async (
+  options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; passwords: PasswordHasher; onStop: OnStop },
+) => {
+  const { config, database, events, logger, metrics, baseUrl, sandbox, passwords, onStop, now = systemClock } = options
   const issuer = `${baseUrl}/oidc`
   const indicator = `${baseUrl}/api`
   const indicators = [indicator, ...config.managementApiIndicators]
@@ -222,7 +226,6 @@ const wire = async (options: IssuerOptions & { baseUrl: string; sandbox: ClaimsS
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
   const hmac = await createHmacs(database, envelope)
-  const passwords = createPasswordHasher()
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
   onStop('breached passwords', () => breached.close())
   const passwordRules = createPasswordRules({ experience: settings.experience, breached })

@@ -92,6 +92,7 @@ export const profileRoutes = [
     path: '/profile/password',
     body: z.object({ password }),
     status: 204,
+    hashes: true,
     async handle(call) {
       requireEvent(call, 'ForgotPassword')
       if (!isIdentified(call.interaction)) throw problem('session.identifier_not_found')

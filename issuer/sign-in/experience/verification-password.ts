@@ -15,6 +15,7 @@ export const passwordRoutes = [
     path: '/verification/password',
     body: z.object({ identifier: anyIdentifier, password }),
     status: 200,
+    hashes: true,
     async handle(call) {
       const { query, operations, interaction, visitor, body, request, count } = call
       requireEvent(call, 'SignIn')
@@ -37,6 +38,7 @@ export const passwordRoutes = [
     path: '/verification/new-password-identity',
     body: z.object({ identifier: z.object({ type: z.literal('username'), value: z.string().max(128) }), password }),
     status: 200,
+    hashes: true,
     async handle(call) {
       requireEvent(call, 'Register')
       requireAllowed(call)

@@ -12,7 +12,7 @@ test('a digest verifies its password and no other, and no two are alike', async 
 })
 
 test('a burst beyond the queue is refused at once, and the rest is served', async () => {
-  const { hash } = createPasswordHasher({ concurrency: 1, maxWaiting: 2 })
+  const { hash } = createPasswordHasher({ threads: 1, maxWaiting: 2 })
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => hash('correct horse')))
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
   expect(results[4]).toMatchObject({ reason: { code: 'server.unavailable', status: 503 } })
