@@ -11,6 +11,7 @@ import type { PolicySet } from '../policies/policy-set.ts'
 import type { SignInShadow } from '../policies/shadow.ts'
 import { openSandbox } from './claims/sandbox/open-sandbox.ts'
 import type { IssuerConfig } from './config.ts'
+import { createPasswordHasher } from './directory/users/password.ts'
 import type { BootstrapCredentials } from './maintenance/bootstrap.ts'
 import { sendJson } from './protocol/answers.ts'
 import { wire } from './wire.ts'
@@ -50,6 +51,8 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
   const lifecycle = createLifecycle({ logger })
   // Stops after the listener: requests that are under way still need it.
   const sandbox = openSandbox({ settings: config.claims, logger, metrics, onStop: lifecycle.onStop })
+  const passwords = createPasswordHasher()
+  lifecycle.onStop('password hashing', () => passwords.close())
   // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
   let handler: RequestListener = starting
   const server = await listen({
@@ -65,7 +68,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
 
   try {
     const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
-    const wired = await wire({ ...options, baseUrl, sandbox, onStop: lifecycle.onStop })
+    const wired = await wire({ ...options, baseUrl, sandbox, passwords, onStop: lifecycle.onStop })
     handler = wired.handler
     health.addCheck('database', async () => {
       await database.ping()

@@ -35,17 +35,31 @@ export interface SignInEndpoints {
 export const openSignIn = async (dependencies: SignInDependencies): Promise<SignInEndpoints> => {
   const { database, cookies, hmac, settings, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
   const { interactionsPerAddress, issuer } = dependencies
+  const { inTurn } = dependencies.passwords
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   return {
     interactions: createInteractions({ database, cookies, interactionsPerAddress, settings, signInPagesOf }),
     signInEndpoint: createSignInEndpoint({
-      ...{ query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, issuer, logger, metrics },
+      ...{
+        query,
+        hmac,
+        operations,
+        inTurn,
+        visitorOf,
+        settings,
+        brandings,
+        localeOf,
+        baseUrl,
+        issuer,
+        logger,
+        metrics,
+      },
       unknownSessionRedirectUrl: () => settings().unknownSessionRedirectUrl,
     }),
     experienceEndpoint: createExperienceEndpoint({
-      ...{ query, operations, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
+      ...{ query, operations, inTurn, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
     }),
     resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, localeOf, baseUrl, logger }),
   }

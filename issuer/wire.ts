@@ -24,7 +24,7 @@ import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
-import { createPasswordHasher } from './directory/users/password.ts'
+import type { PasswordHasher } from './directory/users/password.ts'
 import { openBreachedPasswords } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { createPasswordRules } from './directory/users/password-policy/password-rules.ts'
 import { createSignInPolicy } from './interaction/sign-in-policy.ts'
@@ -59,9 +59,14 @@ import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation
 
 /** Every part of the issuer, made and handed to those that need it. */
 export const wire = async (
-  options: IssuerOptions & { baseUrl: string; sandbox: ClaimsSandbox; onStop: Lifecycle['onStop'] },
+  options: IssuerOptions & {
+    baseUrl: string
+    sandbox: ClaimsSandbox
+    passwords: PasswordHasher
+    onStop: Lifecycle['onStop']
+  },
 ) => {
-  const { config, database, events, logger, metrics, baseUrl, sandbox, onStop, now = systemClock } = options
+  const { config, database, events, logger, metrics, baseUrl, sandbox, passwords, onStop, now = systemClock } = options
   const issuer = `${baseUrl}/oidc`
   const indicator = `${baseUrl}/api`
   const indicators = [indicator, ...config.managementApiIndicators]
@@ -112,7 +117,6 @@ export const wire = async (
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
   const hmac = await createHmacs(database, envelope)
-  const passwords = createPasswordHasher()
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
   onStop('breached passwords', () => breached.close())
   const passwordRules = createPasswordRules({ experience: settings.experience, breached })

@@ -213,7 +213,7 @@ interface FlowSample {
   cpuMicros: number
   /** Of that, the thread that JavaScript runs in. */
   mainMicros: number
-  /** Of that, libuv's threads. */
+  /** Of that, the threads in which passwords are hashed. */
   poolMicros: number
   result: FlowResult
 }
@@ -292,7 +292,7 @@ const flowRound = async (
   }
 }
 
-/** In ms: what libuv's threads do beyond what they do in a sign-in without a password is hashing. */
+/** In ms: what those threads do beyond what they do in a sign-in without a password is hashing. */
 const hashing = ({ password, session }: FlowRound): number => (password.poolMicros - session.poolMicros) / 1000
 const besideHashing = (round: FlowRound): number => round.password.cpuMicros / 1000 - hashing(round)
 

@@ -24,7 +24,7 @@ import { signInExperienceRoutes } from '../directory/sign-in-experience/router.t
 import type { MfaVerificationDependencies } from '../directory/users/factors/operations.ts'
 import { mfaVerificationsRoutes } from '../directory/users/factors/router.ts'
 import { identitiesRoutes } from '../directory/users/identities-router.ts'
-import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lockout/router.ts'
+import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lockout-router.ts'
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
 import { previewRoutes } from '../pages/preview-router.ts'

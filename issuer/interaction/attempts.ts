@@ -3,7 +3,9 @@ import { type EventRequest, recordEvent } from '../../events/outbox.ts'
 import type { Database } from '../../platform/database/database.ts'
 import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
+import { lockAccount } from '../directory/users/lockout/failure-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
 import type { CaptchaGate } from './captcha-gate.ts'
 import {
   addressPolicy,
@@ -11,8 +13,6 @@ import {
   countAttempt,
   type FailureKeys,
   forgiveAttempt,
-  type LockoutPolicy,
-  lockAccount,
   succeedAttempt,
 } from './failure-store.ts'
 import { type Interaction, isInteractionOpen, leaveTurn, turnSeconds } from './interaction-store.ts'

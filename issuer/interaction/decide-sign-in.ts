@@ -2,10 +2,10 @@ import type { Query } from '../../platform/database/database.ts'
 import type { SignInDecision, SignInStage } from '../../policies/sign-in.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
 import { acrs } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
-import type { LockoutPolicy } from './failure-store.ts'
 import { type PersonFacts, secondFactors } from './person-facts.ts'
 import {
   authenticating,

@@ -1,31 +1,15 @@
-import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import { type Query, statement } from '../../platform/database/database.ts'
+import { countsAccount } from '../directory/users/lockout/failure-store.ts'
+import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
 import { leaveTurn, takesTurn } from './interaction-store.ts'
 import { type NewProof, verifiedProof, verifiedProofValues } from './proof-store.ts'
-
-/** How often somebody may fail, and for how long nobody gets in after that. */
-export interface LockoutPolicy {
-  /** Within `windowSeconds`. The one after that is not looked at. */
-  attempts: number
-  windowSeconds: number
-  /** Of the first lock; each further one is twice as long, a day at most. */
-  lockSeconds: number
-}
-
-export const lockoutDefaults: LockoutPolicy = { attempts: 10, windowSeconds: 900, lockSeconds: 900 }
-
-/** Of a person's second factors together. */
-export const secondFactorPolicy: LockoutPolicy = { attempts: 5, windowSeconds: 900, lockSeconds: 900 }
 
 /** Of everybody behind one address together. It is never locked: the window ends. */
 export const addressPolicy = { attempts: 100, windowSeconds: 600 } as const
 
-const longestLockSeconds = 86_400
-
 const addressWindow = `interval '${addressPolicy.windowSeconds} seconds'`
-const isOver = `(f.locked_until <= now() OR (f.locked_until IS NULL AND f.since <= now() - $5 * interval '1 second'))`
 
-// Every attempt counts as a failure until it succeeded, so that attempts at the same time count too. One more than are
-// allowed stands for all that are refused. Everybody locks in this order: interaction, address, account.
+// Everybody locks in this order: interaction, address, account.
 const count = statement(
   'sign-in-failure-count',
   `WITH turn AS (${takesTurn}),
@@ -36,16 +20,12 @@ const count = statement(
        since = CASE WHEN f.since <= now() - ${addressWindow} THEN now() ELSE f.since END,
        updated_at = now()
      RETURNING count),
-   account AS (
-     INSERT INTO sign_in_failures AS f (key, count, since)
-     SELECT $3, 1, now() FROM address WHERE address.count <= ${addressPolicy.attempts}
-     ON CONFLICT (key) DO UPDATE SET
-       count = CASE WHEN f.locked_until > now() THEN $4::integer + 1 WHEN ${isOver} THEN 1
-         ELSE least(f.count + 1, $4::integer + 1) END,
-       since = CASE WHEN ${isOver} THEN now() ELSE f.since END,
-       locked_until = CASE WHEN f.locked_until > now() THEN f.locked_until END,
-       updated_at = now()
-     RETURNING count, locked_until)
+   account AS (${countsAccount({
+     key: '$3',
+     attempts: '$4',
+     windowSeconds: '$5',
+     from: `FROM address WHERE address.count <= ${addressPolicy.attempts}`,
+   })})
    SELECT (SELECT count FROM address) AS "ofAddress", account.count AS "ofAccount",
      ceil(extract(epoch FROM coalesce(account.locked_until, now() + $5 * interval '1 second') - now()) / 60)::integer AS minutes
    FROM turn LEFT JOIN account ON true`,
@@ -115,18 +95,3 @@ export const forgiveAttempt = async (
   await query(forgive, [keys.address, keys.account, attempts])
   await leaveTurn(query, interactionId)
 }
-
-const lock = statement(
-  'sign-in-failure-lock',
-  `UPDATE sign_in_failures SET locks = locks + 1, updated_at = now(),
-     locked_until = now() + least($3 * power(2, least(locks, 16)), ${longestLockSeconds}) * interval '1 second'
-   WHERE key = $1 AND count >= $2 AND (locked_until IS NULL OR locked_until <= now())
-   RETURNING key`,
-)
-
-/** After the last attempt that is allowed has failed. False when there was a success meanwhile. */
-export const lockAccount = async (
-  trx: Transaction,
-  key: Buffer,
-  { attempts, lockSeconds }: LockoutPolicy,
-): Promise<boolean> => (await queryOf(trx)(lock, [key, attempts, lockSeconds])).length > 0

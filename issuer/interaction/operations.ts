@@ -6,6 +6,7 @@ import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { Captcha } from '../captcha/captcha.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
+import { type LockoutPolicy, lockoutPolicyOf } from '../directory/users/lockout/lockout-policy.ts'
 import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
 import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
@@ -19,7 +20,6 @@ import { type CaptchaGate, createCaptchaGate } from './captcha-gate.ts'
 import { type CodeProofs, createCodeProofs } from './code-proof.ts'
 import { createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
-import type { LockoutPolicy } from './failure-store.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
 import { createNotices } from './notices.ts'
@@ -90,7 +90,7 @@ export const createInteractionOperations = async ({
   const accountKey = createAccountKey({ query, hmac })
   const factors = createFactors({ envelope, hmac })
   const notices = createNotices({ notifyOwner, localeOf: createLocaleOf(settings) })
-  const lockout = (): LockoutPolicy => lockoutOf(settings())
+  const lockout = (): LockoutPolicy => lockoutPolicyOf(settings())
   const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, hmac, lockout, now }), now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
@@ -128,10 +128,3 @@ export const createInteractionOperations = async ({
       }),
   }
 }
-
-/** `sentinelPolicy`, in minutes. The lock is as long as the window. */
-const lockoutOf = ({ sentinelPolicy: { maxAttempts, lockoutDuration } }: SignInExperience): LockoutPolicy => ({
-  attempts: maxAttempts,
-  windowSeconds: lockoutDuration * 60,
-  lockSeconds: lockoutDuration * 60,
-})

@@ -22,10 +22,10 @@ import {
   verifyRegistration,
 } from '../directory/users/factors/index.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
+import { lockoutDefaults } from '../directory/users/lockout/lockout-policy.ts'
 import type { AccountKey } from './account-key.ts'
 import type { AttemptOutcome, Attempts } from './attempts.ts'
 import { openFactor, pendingPasskey, sealFactor, toPendingCredential } from './bindings.ts'
-import { lockoutDefaults } from './failure-store.ts'
 import type { Identifier } from './identifier.ts'
 import type { Interaction } from './interaction-store.ts'
 import { beginProof, keepProof, takeTry } from './proof-store.ts'

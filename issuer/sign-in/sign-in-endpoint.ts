@@ -6,6 +6,7 @@ import { isDatabaseUnavailable } from '../../platform/database/database-unavaila
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
+import type { WithPermit } from '../../platform/semaphore.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
@@ -42,6 +43,8 @@ export interface SignInEndpointDependencies {
   query: Query
   hmac: Hmac
   operations: InteractionOperations
+  /** For forms with a password. */
+  inTurn: WithPermit
   visitorOf: VisitorOf
   settings: () => SignInExperience
   brandings: Brandings
@@ -90,8 +93,8 @@ interface Visit {
  * step leads back to the client. `GET /sign-in` is for whoever comes by themselves.
  */
 export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): PageEndpoint => {
-  const { query, hmac, operations, visitorOf, settings, brandings, localeOf, baseUrl, issuer, logger, metrics } =
-    dependencies
+  const { query, hmac, operations, inTurn, visitorOf, settings, brandings, localeOf } = dependencies
+  const { baseUrl, issuer, logger, metrics } = dependencies
   const counter = signInsCounter(metrics)
   const { origin: ownOrigin, protocol, hostname } = new URL(baseUrl)
   const secure = protocol === 'https:'
@@ -211,6 +214,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   const post = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
     if (!isFromOwnPage(request, ownOrigin)) throw new Refusal('invalid_form', 403)
     const form = await readForm(request)
+    const take = () => takeForm(request, response, requestId, form)
+    await (form.has('password') ? inTurn(take) : take())
+  }
+
+  const takeForm = async (request: IncomingMessage, response: ServerResponse, requestId: string, form: Form) => {
     const visit = await visitOf(request, response, requestId)
     const { interaction } = visit
     const token = readFormToken(hmac, placeOf(interaction), onlyValue(form, 'csrf'))

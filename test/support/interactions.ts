@@ -125,7 +125,7 @@ export const startTestInteractions = async ({
   })
   const hasher = createPasswordHasher()
   const passwords: PasswordHasher = {
-    hash: hasher.hash,
+    ...hasher,
     verify(password, digest) {
       counted.passwords++
       return hasher.verify(password, digest)

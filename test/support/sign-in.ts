@@ -125,7 +125,7 @@ export const startTestSignIn = async ({
   const verified = { count: 0 }
   const hasher = createPasswordHasher()
   const passwords: PasswordHasher = {
-    hash: hasher.hash,
+    ...hasher,
     verify(password, digest) {
       verified.count++
       return hasher.verify(password, digest)

@@ -1,4 +1,3 @@
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import imported from '@jitl/quickjs-ng-wasmfile-release-sync'
 import {
@@ -7,6 +6,7 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
+import { lowerPriority } from '../../../platform/lower-priority.ts'
 import { prepareCall, type SandboxCall } from './call.ts'
 import type { CallMessage, FetchedAnswer, FromThread, ThreadStart, ToThread } from './messages.ts'
 import type { ScriptFetch } from './script-fetch.ts'
@@ -80,14 +80,7 @@ const run = async (message: CallMessage) => {
   await renew(call, 'failed' in done.outcome && spoiling.has(done.outcome.failed))
 }
 
-/** On Linux that is of this thread alone, elsewhere of the whole process. Best effort: a sandbox may not allow it. */
-const stepBack = (): void => {
-  try {
-    if (process.platform === 'linux' && nice > 0) setPriority(nice)
-  } catch {}
-}
-
-stepBack()
+lowerPriority(nice)
 next = prepare()
 // A call may come while the last one's engine is still being thrown away.
 let last: Promise<void> = Promise.resolve()

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { EventData } from '../../../events/catalogue.ts'
-import { queryOf } from '../../../platform/database/database.ts'
+import { type Database, queryOf } from '../../../platform/database/database.ts'
 import { newId } from '../../../platform/ids.ts'
 import { AppError } from '../../../platform/problem.ts'
 import { changesOf } from '../../base/change.ts'
@@ -8,11 +8,15 @@ import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
+import type { Hmac } from '../../base/hmac-keys-store.ts'
 import { addressNotices, type NotifyOwner } from '../../base/owner-notices.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { readSetting } from '../../base/settings-store.ts'
 import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
+import type { Settings } from '../sign-in-experience/settings.ts'
 import { signInExperience } from '../sign-in-experience/sign-in-experience.ts'
+import { createAccountAttempts } from './lockout/account-attempts.ts'
+import { lockoutPolicyOf } from './lockout/lockout-policy.ts'
 import { changePassword } from './new-password.ts'
 import { welcomeUser } from './new-user.ts'
 import { isCurrentDigest, type PasswordHasher } from './password.ts'
@@ -31,17 +35,25 @@ import {
 } from './user-store.ts'
 
 export interface UserDependencies extends ManagementDependencies {
+  database: Pick<Database, 'knex' | 'query'>
   passwords: PasswordHasher
   notifyOwner: NotifyOwner
+  hmac: Hmac
+  settings: Pick<Settings, 'experience'>
 }
 
 /** Every change of a user, with its event: created, deleted, data changed, suspended or reactivated. */
 export const userOperations = ({
-  database: { knex },
+  database: { knex, query },
   mutate,
   passwords,
   notifyOwner,
-}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords' | 'notifyOwner'>) => {
+  hmac,
+  settings,
+}: Pick<UserDependencies, 'database' | 'mutate' | 'passwords' | 'notifyOwner' | 'hmac' | 'settings'>) => {
+  const policy = () => lockoutPolicyOf(settings.experience())
+  const { attempt } = createAccountAttempts({ query, hmac, mutate, policy })
+
   /**
    * Locks the user, lets `changes` say what becomes different, and records it if anything does. `data` is what the
    * event tells. Answers the row as it then is.
@@ -137,24 +149,24 @@ export const userOperations = ({
     },
 
     /**
-     * Throws 422 `session.invalid_credentials` unless it is the user's password. A digest from elsewhere is replaced by
-     * ours now that the password is known; when there is no time for that, at its next use.
+     * Throws unless it is the user's password; failures lock the account as those of signing in do
+     * (`AccountAttempts`). A digest from elsewhere is replaced by ours now that the password is known; when there is no
+     * time for that, at its next use.
      */
-    async verifyPassword(context: OperationContext, userId: string, password: string): Promise<void> {
-      const row = requireFound(await findUser(knex, userId), userId, notFound)
-      const stored = storedDigest(row)
-      if (stored === undefined || !(await passwords.verify(password, stored))) {
-        throw problem('session.invalid_credentials')
-      }
-      if (isCurrentDigest(stored)) return
-      const fresh = await passwords.hash(password).catch(unlessBusy)
-      if (fresh === undefined) return
-      const columns = { password_digest: fresh.digest, password_algorithm: fresh.algorithm }
-      await mutate(context, async ({ trx, note }) => {
-        const isUpgraded = await replaceDigest(trx, userId, stored.digest, columns)
-        note({ userId, details: { passwordAlgorithm: stored.algorithm, isUpgraded } })
-      })
-    },
+    verifyPassword: (context: OperationContext, userId: string, password: string): Promise<void> =>
+      passwords.inTurn(async () => {
+        const row = requireFound(await findUser(knex, userId), userId, notFound)
+        const stored = storedDigest(row)
+        await attempt(context, userId, async () => stored !== undefined && (await passwords.verify(password, stored)))
+        if (stored === undefined || isCurrentDigest(stored)) return
+        const fresh = await passwords.hash(password).catch(unlessBusy)
+        if (fresh === undefined) return
+        const columns = { password_digest: fresh.digest, password_algorithm: fresh.algorithm }
+        await mutate(context, async ({ trx, note }) => {
+          const isUpgraded = await replaceDigest(trx, userId, stored.digest, columns)
+          note({ userId, details: { passwordAlgorithm: stored.algorithm, isUpgraded } })
+        })
+      }),
 
     /**
      * Says that the password has to be replaced, or takes that back. Throws 400 unless passwords expire at all

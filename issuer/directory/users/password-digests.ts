@@ -1,7 +1,6 @@
-import { createHash, getHashes, pbkdf2, timingSafeEqual } from 'node:crypto'
-import { promisify } from 'node:util'
-import { verify as verifyArgon2 } from '@node-rs/argon2'
-import { verify as verifyBcrypt } from '@node-rs/bcrypt'
+import { createHash, getHashes, pbkdf2Sync, timingSafeEqual } from 'node:crypto'
+import { verifySync as verifyArgon2 } from '@node-rs/argon2'
+import { verifySync as verifyBcrypt } from '@node-rs/bcrypt'
 import { z } from 'zod'
 import type { PasswordAlgorithm } from './user.ts'
 
@@ -13,8 +12,8 @@ import type { PasswordAlgorithm } from './user.ts'
 interface DigestKind {
   /** Of this algorithm, well-formed, and within our bounds. */
   isReadable(digest: string): boolean
-  /** Only for readable ones. What is expensive runs in libuv's threads. */
-  verify(password: string, digest: string): Promise<boolean>
+  /** Only for readable ones. May take seconds: it is called in threads for that alone. */
+  verify(password: string, digest: string): boolean
 }
 
 const maxArgon2MemoryKiB = 262_144
@@ -47,7 +46,7 @@ const bcrypt: DigestKind = {
 
 const hexadecimal = (algorithm: string, length: number): DigestKind => ({
   isReadable: (digest) => digest.length === length && /^[0-9a-f]*$/i.test(digest),
-  verify: async (password, digest) => isHexOf(createHash(algorithm).update(password).digest(), digest),
+  verify: (password, digest) => isHexOf(createHash(algorithm).update(password).digest(), digest),
 })
 
 const isHexOf = (bytes: Uint8Array, hex: string): boolean => {
@@ -59,7 +58,6 @@ const isHexOf = (bytes: Uint8Array, hex: string): boolean => {
 const legacyForm = z.tuple([z.string(), z.array(z.string()).max(16), z.string().regex(/^(?:[0-9a-f]{2})+$/i)])
 
 const hashNames = new Set(getHashes().map((name) => name.toLowerCase()))
-const pbkdf2Async = promisify(pbkdf2)
 
 const legacyOf = (digest: string) => {
   try {
@@ -95,7 +93,7 @@ const legacy: DigestKind = {
     // Without the password in it, every password would do.
     return hashNames.has(form.algorithm) && form.parts.includes('@')
   },
-  async verify(password, digest) {
+  verify(password, digest) {
     const form = legacyOf(digest)
     if (form === undefined) return false
     const { algorithm, parts, expected } = form
@@ -103,7 +101,7 @@ const legacy: DigestKind = {
       const parameters = pbkdf2Parameters(parts)
       if (parameters === undefined) return false
       const { salt, iterations, length, hash } = parameters
-      return isHexOf(await pbkdf2Async(password, salt, iterations, length, hash), expected)
+      return isHexOf(pbkdf2Sync(password, salt, iterations, length, hash), expected)
     }
     const text = parts.map((part) => (part === '@' ? password : part)).join('')
     return isHexOf(createHash(algorithm).update(text).digest(), expected)
@@ -130,9 +128,16 @@ export interface PasswordDigest {
 export const isReadableDigest = ({ digest, algorithm }: PasswordDigest): boolean => kinds[algorithm].isReadable(digest)
 
 /** False also for a digest that cannot be read: nobody gets in by a record that we do not understand. */
-export const matchesDigest = async (password: string, { digest, algorithm }: PasswordDigest): Promise<boolean> => {
+export const matchesDigest = (password: string, { digest, algorithm }: PasswordDigest): boolean => {
   const kind = kinds[algorithm]
   if (!kind.isReadable(digest)) return false
-  // The libraries throw for what is well-formed to us but not to them, such as a salt that is no base64.
-  return kind.verify(password, digest).catch(() => false)
+  try {
+    return kind.verify(password, digest)
+  } catch {
+    // The libraries throw for what is well-formed to us but not to them, such as a salt that is no base64.
+    return false
+  }
 }
+
+/** OWASP's second set of parameters: 19 MiB, two passes, one lane. */
+export const argon2Parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
-import { type Algorithm, hash } from '@node-rs/argon2'
-import { createSemaphore } from '../../../platform/semaphore.ts'
+import { createSemaphore, type WithPermit } from '../../../platform/semaphore.ts'
 import { overloaded } from '../../base/errors/problems.ts'
-import { matchesDigest, type PasswordDigest } from './password-digests.ts'
+import { type HashingTask, type HashingThread, startHashingThread } from './hashing-thread.ts'
+import { argon2Parameters, type PasswordDigest } from './password-digests.ts'
 
 export interface PasswordHasher {
   /** Argon2id in PHC form, of the password in NFKC. Throws 503 `server.unavailable` when too many are waiting. */
@@ -12,11 +12,15 @@ export interface PasswordHasher {
    * ones of ours, are of the text as it was. False when the digest cannot be read. Throws as `hash`.
    */
   verify(password: string, digest: PasswordDigest): Promise<boolean>
+  /**
+   * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
+   * burst, who waits has taken nothing else either. Throws as `hash`.
+   */
+  inTurn: WithPermit
 }
 
-/** OWASP's second set of parameters: 19 MiB, two passes, one lane. */
-const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1, algorithm: 2 satisfies Algorithm.Argon2id }
-const currentForm = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$`
+const { memoryCost, timeCost, parallelism } = argon2Parameters
+const currentForm = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`
 
 /**
  * False for a digest that is to be replaced as soon as its password is known: of another algorithm, or with other
@@ -31,34 +35,67 @@ export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean 
  */
 export const normalizedPassword = (password: string): string => password.normalize('NFKC')
 
-/** libuv's pool has four threads; one stays free for files and name look-ups. */
-const poolThreads = 3
+/** More than the thread that JavaScript runs in can keep busy. */
+const mostThreads = 4
+
+/** While some wait for the database, others hash. */
+const turnsPerThread = 4
 
 /**
- * Hashes and verifies in libuv's threads, at most `concurrency` at a time: a burst of passwords must not starve the
- * rest, nor fill the memory.
+ * Hashes and verifies in threads of its own, one for each processor, that let everybody else go first: whatever else
+ * the machine has to do is not held up by a burst of passwords, nor is the memory filled. They are started when they
+ * are needed.
  */
 export const createPasswordHasher = ({
-  concurrency = Math.min(availableParallelism() * 2, poolThreads),
+  threads = Math.min(availableParallelism(), mostThreads),
   maxWaiting = 500,
 }: {
-  concurrency?: number
+  threads?: number
   maxWaiting?: number
-} = {}): PasswordHasher => {
-  const withPermit = createSemaphore({ permits: concurrency, maxWaiting, full: overloaded })
+} = {}): PasswordHasher & {
+  /** Ends what is under way. */
+  close(): Promise<void>
+} => {
+  const withPermit = createSemaphore({ permits: threads, maxWaiting, full: overloaded })
+  const inTurn = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const started = new Set<HashingThread>()
+  const idle: HashingThread[] = []
+
+  const start = () => {
+    const thread = startHashingThread()
+    started.add(thread)
+    return thread
+  }
+  const run = (task: HashingTask) =>
+    withPermit(async () => {
+      const thread = idle.pop() ?? start()
+      try {
+        const result = await thread.run(task)
+        idle.push(thread)
+        return result
+      } catch (error) {
+        started.delete(thread)
+        throw error
+      }
+    })
+  const matches = async (password: string, digest: PasswordDigest) => (await run({ password, digest })) === true
+
   return {
-    hash: (password) =>
-      withPermit(async () => ({
-        digest: await hash(normalizedPassword(password), parameters),
-        algorithm: 'Argon2id' as const,
-      })),
+    hash: async (password) => ({
+      digest: String(await run({ password: normalizedPassword(password) })),
+      algorithm: 'Argon2id',
+    }),
     async verify(password, digest) {
       const normalized = normalizedPassword(password)
-      const isAsTyped = await withPermit(() => matchesDigest(password, digest))
+      const isAsTyped = await matches(password, digest)
       if (normalized === password) return isAsTyped
       // Both, whatever came of the first: the work depends on what was typed, and on nothing that is stored.
-      const isNormalized = await withPermit(() => matchesDigest(normalized, digest))
+      const isNormalized = await matches(normalized, digest)
       return isAsTyped || isNormalized
+    },
+    inTurn,
+    async close() {
+      await Promise.all([...started].map((thread) => thread.end()))
     },
   }
 }

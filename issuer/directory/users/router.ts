@@ -197,14 +197,19 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       path: '/users/:userId/password/verify',
       operationId: 'verifyUserPassword',
       summary:
-        'Says whether this is the password of a user. An imported digest is replaced by an Argon2id one when it is.',
+        'Says whether this is the password of a user. An imported digest is replaced by an Argon2id one when it is. Failures count with those of signing in, and lock the account as those do.',
       scope: 'users',
       params,
       body: z.object({ password }),
       status: 204,
       // The answer of an hour ago says nothing of the password of now.
       idempotency: 'none',
-      problems: ['entity.not_found', 'session.invalid_credentials', 'server.unavailable'],
+      problems: [
+        'entity.not_found',
+        'session.invalid_credentials',
+        'session.verification_blocked_too_many_attempts',
+        'server.unavailable',
+      ],
       handle: (context) => users.verifyPassword(context, context.params.userId, context.body.password),
     }),
     route({

@@ -4,6 +4,7 @@ import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
+import type { WithPermit } from '../../../platform/semaphore.ts'
 import { errorAnswer } from '../../base/errors/error-answer.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { parseInput } from '../../base/parse-input.ts'
@@ -17,11 +18,13 @@ import { tokenDigest } from '../../tokens/token-digest.ts'
 import { signInsCounter } from '../sign-ins-counter.ts'
 import { experienceRoutes } from './index.ts'
 import { createOrigins, type SignInPagesOf } from './origins.ts'
-import type { CallResult, ExperienceRoute } from './route.ts'
+import type { Call, CallResult, ExperienceRoute } from './route.ts'
 
 export interface ExperienceDependencies {
   query: Query
   operations: InteractionOperations
+  /** For calls that hash. */
+  inTurn: WithPermit
   visitorOf: VisitorOf
   settings: () => SignInExperience
   localeOf: LocaleOf
@@ -63,7 +66,7 @@ const routesByPath: ReadonlyMap<string, ReadonlyMap<string, ExperienceRoute>> = 
  * of it that `nextStep` does not allow: it is asked again in the transaction of `/submit`.
  */
 export const createExperienceEndpoint = (dependencies: ExperienceDependencies): ExperienceEndpoint => {
-  const { query, operations, visitorOf, settings, localeOf, baseUrl, logger } = dependencies
+  const { query, operations, inTurn, visitorOf, settings, localeOf, baseUrl, logger } = dependencies
   const origins = createOrigins(dependencies)
   const counter = signInsCounter(dependencies.metrics)
 
@@ -109,14 +112,16 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
     }
     const sent = route.method === 'GET' ? {} : await readJson(request, { limit: bodyLimit })
     const known = { ...visitor, browser }
-    const result = await route.handle({
+    const call: Call = {
       ...{ query, operations, baseUrl, interaction, requestId, visitor: known, settings: settings() },
       body: route.body ? parseInput(route.body, sent) : {},
       request: eventRequestOf(route, interaction, visitor),
       locale: localeOf({ uiLocales: interaction.request.uiLocales, acceptLanguage: visitor.acceptLanguage }),
       standing: () => operations.standingOf(query, interaction, known),
       count: (proof, outcome) => counter.inc({ proof, outcome }),
-    })
+    }
+    const handle = async () => route.handle(call)
+    const result = await (route.hashes ? inTurn(handle) : handle())
     send(response, route, result ?? {})
   }
 

@@ -108,6 +108,7 @@ export const profileRoutes = [
     body: z.object({ password }),
     status: 204,
     problems: [...guardProblems.event, 'session.identifier_not_found', ...passwordProblems],
+    hashes: true,
     async handle(call) {
       requireEvent(call, 'ForgotPassword')
       if (!isIdentified(call.interaction)) throw problem('session.identifier_not_found')

@@ -20,6 +20,7 @@ export const passwordRoutes = [
     status: 200,
     response: verification,
     problems: [...guardProblems.event, ...attemptProblems, 'session.invalid_credentials', 'password.expired'],
+    hashes: true,
     async handle(call) {
       const { query, operations, interaction, visitor, body, request, count } = call
       requireEvent(call, 'SignIn')
@@ -46,6 +47,7 @@ export const passwordRoutes = [
     status: 200,
     response: verification,
     problems: [...guardProblems.event, ...guardProblems.allowed, ...usernameProblems, ...passwordProblems],
+    hashes: true,
     async handle(call) {
       requireEvent(call, 'Register')
       requireAllowed(call)

@@ -1,8 +1,8 @@
 import { Script } from 'node:vm'
 import { workerData } from 'node:worker_threads'
+import { lowerPriority } from '../../../platform/lower-priority.ts'
 import { PolicyError } from '../base/policy-error.ts'
 import type { Run } from '../instance/runner.ts'
-import { lowerPriority } from './lower-priority.ts'
 import type { Answer, FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
 
 /** The thread side of `policy-thread.ts`: one policy, asked for one batch after another. */

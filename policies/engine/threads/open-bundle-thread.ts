@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
+import { lowerPriority } from '../../../platform/lower-priority.ts'
 import { PolicyError } from '../base/policy-error.ts'
 import type { Bundle } from '../bundle/bundle.ts'
 import { prepareForThread } from '../instance/runner.ts'
-import { lowerPriority } from './lower-priority.ts'
 import type { FromThread, OpenAnswer, Opened, OpenTask, ToThread } from './open-bundle.ts'
 
 /** The thread side of `open-bundle.ts`. */

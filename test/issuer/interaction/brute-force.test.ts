@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { captchaDefaults } from '../../../issuer/captcha/captcha-settings.ts'
 import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { lockoutDefaults, secondFactorPolicy } from '../../../issuer/directory/users/lockout/lockout-policy.ts'
 import { wrongCodes } from '../../../issuer/interaction/code-proof.ts'
-import { addressPolicy, lockoutDefaults, secondFactorPolicy } from '../../../issuer/interaction/failure-store.ts'
+import { addressPolicy } from '../../../issuer/interaction/failure-store.ts'
 import { readIdentifier } from '../../../issuer/interaction/identifier.ts'
 import { tokenDigest } from '../../../issuer/tokens/token-digest.ts'
 import { randomToken } from '../../../platform/ids.ts'
@@ -312,6 +314,50 @@ describe('guessing codes', () => {
 })
 
 describe('while many accounts fail at once', () => {
+  // T 62
+  test('one try each on 5 000 accounts from 200 addresses is noticed by no counter, and stopped after 200 of them', async () => {
+    const attacked = await startTestInteractions({ instances: 2, settings })
+    try {
+      const [accounts, addresses] = [5_000, 200]
+      expect(accounts / addresses).toBeLessThan(addressPolicy.attempts)
+      const ada = await attacked.createPerson()
+      const device = randomToken()
+      await attacked.sql('INSERT INTO known_devices (digest, user_id) VALUES ($1, $2)', [
+        tokenDigest('device', device),
+        ada.id,
+      ])
+      const bots: { running: Running; instance: number }[] = []
+      for (let n = 0; n < addresses; n++)
+        bots.push({ running: await attacked.begin({ instance: n % 2, ip: address() }), instance: n % 2 })
+      const before = attacked.counted.passwords
+      const outcomes: Outcome[] = []
+      const atOnce = 20
+      const tryAll = async (bot: number) => {
+        const { running, instance } = bots[bot]!
+        const interaction = await running.read()
+        for (let account = bot; account < accounts; account += addresses) {
+          const input = { identifier: readIdentifier(`account_${account}`)!, password: 'stuffed' }
+          const { passwords } = attacked.instances[instance]!
+          outcomes.push(await passwords.prove(interaction, running.visitor, input, attacked.request))
+        }
+      }
+      const queue = bots.keys()
+      await parallel(atOnce, async () => {
+        for (const bot of queue) await tryAll(bot)
+      })
+      const { invalid_credentials: looked = 0, ...others } = tally(outcomes)
+      expect(others).toEqual({ captcha_required: accounts - looked })
+      expect(looked).toBeGreaterThanOrEqual(captchaDefaults.failingIdentifiers)
+      // What was under way when it was noticed.
+      expect(looked).toBeLessThan(captchaDefaults.failingIdentifiers + atOnce)
+      expect(attacked.counted.passwords - before).toBe(looked)
+      const owner = await attacked.begin({ device, ip: address() })
+      expect(await owner.password(ada.username, ada.password)).toBe('verified')
+    } finally {
+      await attacked.close()
+    }
+  }, 180_000)
+
   test('strangers are tested before anything is verified or sent, and an owner’s browser is not', async () => {
     const attacked = await startTestInteractions({ instances: 2, settings, failingIdentifiers: 20 })
     try {

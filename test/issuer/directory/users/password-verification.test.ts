@@ -134,10 +134,12 @@ test('a user without a password has no right one, and an unknown user is 404', a
 test('tokens are issued while more passwords are verified than there are processors', async () => {
   const client = await issuer.createApplication({ type: 'MachineToMachine' })
   const resource = await issuer.createResource()
-  const userId = await importUser('Bcrypt', await bcrypt(password, 11))
+  const digest = await bcrypt(password, 11)
+  // One wrong one each: more would lock somebody out before anything is looked at.
+  const userIds = await Promise.all(Array.from({ length: 12 }, () => importUser('Bcrypt', digest)))
   const token = await issuer.managementToken()
   let pending = 0
-  const verifications = Array.from({ length: 12 }, async () => {
+  const verifications = userIds.map(async (userId) => {
     pending++
     const answer = await verify(userId, 'wrong', token)
     pending--

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
 import { createPasswordHasher } from '../../../../issuer/directory/users/password.ts'
@@ -12,9 +13,32 @@ test('a digest verifies its password and no other, and no two are alike', async 
 })
 
 test('a burst beyond the queue is refused at once, and the rest is served', async () => {
-  const { hash } = createPasswordHasher({ concurrency: 1, maxWaiting: 2 })
+  const { hash } = createPasswordHasher({ threads: 1, maxWaiting: 2 })
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => hash('correct horse')))
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
   expect(results[4]).toMatchObject({ reason: { code: 'server.unavailable', status: 503 } })
   expect((await hash('once more')).algorithm).toBe('Argon2id')
+})
+
+test('who waits for a turn has begun nothing, and too many are refused before they begin', async () => {
+  const { inTurn } = createPasswordHasher({ threads: 1, maxWaiting: 2 })
+  const gate = Promise.withResolvers<void>()
+  const begun: number[] = []
+  const results = Promise.allSettled(
+    Array.from({ length: 8 }, (_, n) =>
+      inTurn(() => {
+        begun.push(n)
+        return gate.promise
+      }),
+    ),
+  )
+  await setImmediate()
+  // Four for each thread, and two that wait.
+  expect(begun).toEqual([0, 1, 2, 3])
+  gate.resolve()
+  expect((await results).map(({ status }) => status)).toEqual([
+    ...Array(6).fill('fulfilled'),
+    ...Array(2).fill('rejected'),
+  ])
+  expect(begun).toEqual([0, 1, 2, 3, 4, 5])
 })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { Hmac } from '../../../base/hmac-keys-store.ts'
-import type { Mutate } from '../../../base/mutate.ts'
-import { type Route, route } from '../../../base/route.ts'
-import { readIdentifier } from '../identifier.ts'
-import { lockoutKeys } from './lockout-keys.ts'
-import { clearFailures, knownDevicesOf, usersNamed } from './lockout-store.ts'
+import type { Hmac } from '../../base/hmac-keys-store.ts'
+import type { Mutate } from '../../base/mutate.ts'
+import { type Route, route } from '../../base/route.ts'
+import { readIdentifier } from './identifier.ts'
+import { lockoutKeys } from './lockout/lockout-keys.ts'
+import { clearFailures, knownDevicesOf, usersNamed } from './lockout/lockout-store.ts'
 
 export interface LockoutDependencies {
   mutate: Mutate
