@@ -65,23 +65,27 @@ export const createSignInPerson =
     const { userId, isPasswordNew } = became
     const user = became.change === undefined ? before : await notePersonSignsIn(trx, userId, undefined)
     if (!user) return undefined
-    const session = await establishSession(trx, cookies, {
-      current,
-      event: interaction.event,
-      userId,
-      proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
-      authentication: authenticationOf(interaction, proofs),
-      keep: state.keep === true,
-      limits: shortened(limits, decision?.session),
-      visitor,
-    })
-    if (isPasswordNew) await forgetDevices(trx, userId)
     const device = randomToken()
-    const isDeviceKnown = await keepDevice(trx, {
-      from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
-      to: tokenDigest('device', device),
-      userId,
-    })
+    // None needs the answer of another, so they are sent together.
+    const [session, , isDeviceKnown] = await Promise.all([
+      establishSession(trx, cookies, {
+        current,
+        event: interaction.event,
+        userId,
+        proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
+        authentication: authenticationOf(interaction, proofs),
+        keep: state.keep === true,
+        limits: shortened(limits, decision?.session),
+        visitor,
+      }),
+      isPasswordNew && forgetDevices(trx, userId),
+      keepDevice(trx, {
+        from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
+        to: tokenDigest('device', device),
+        userId,
+      }),
+      recordSignIn(recording, interaction, user, became),
+    ])
     // Whoever has just come knows of it all.
     if (before) {
       const newDevice = isDeviceKnown ? undefined : deviceLabel(visitor.origin.userAgent)
@@ -91,7 +95,6 @@ export const createSignInPerson =
         await notices.notify(trx, interaction, visitor, owner, notice)
       }
     }
-    await recordSignIn(recording, interaction, user, became)
     return {
       session: { id: session.id, userId },
       setCookies: [session.setCookie, cookies.set('device', device, { maxAge: deviceCookieLife })],
