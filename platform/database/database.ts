@@ -38,7 +38,7 @@ export interface Database {
   query: Query
   /**
    * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. Statements that do not
-   * wait for each other are sent together, and done in order; so is BEGIN with the first.
+   * wait for each other are sent together, and done in order.
    */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
@@ -75,11 +75,9 @@ const parametersOf = (statement: Statement, values: readonly unknown[]): readonl
   isShared(statement) ? [sharedParameter([values])] : values
 
 const clientQuery =
-  (client: pg.PoolClient, begun: Promise<unknown>): Query =>
-  async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
-    const [rows] = await Promise.all([runStatement<Row>(client, statement, parametersOf(statement, values)), begun])
-    return rows
-  }
+  (client: pg.PoolClient): Query =>
+  <Row extends object>(statement: Statement, values: readonly unknown[]) =>
+    runStatement<Row>(client, statement, parametersOf(statement, values))
 
 /** `$n` of a statement as knex's own placeholders, and which value each of them takes. */
 const translate = ({ text }: Statement): { sql: string; order: number[] } => {
@@ -184,11 +182,9 @@ export const createDatabase = ({
       const client = await pool.connect()
       let broken: Error | undefined
       try {
-        const begun = client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
-        // Every statement waits for it, so it is told by the first.
-        begun.catch(() => {})
-        const result = await work(clientQuery(client, begun))
-        await begun
+        // Waited for: a statement that went with it would stand alone where it is refused.
+        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
+        const result = await work(clientQuery(client))
         await client.query('COMMIT')
         return result
       } catch (error) {
