@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { PolicyError } from '../base/policy-error.ts'
+import { PolicyError, UnitsUsedUp } from '../base/policy-error.ts'
 import type { Builtin, BuiltinTable, EvaluationContext } from '../builtins/builtin.ts'
 import { BuiltinError } from '../values/operands.ts'
 import { parseValue, writeValue } from '../values/text.ts'
@@ -102,7 +102,7 @@ export const instantiate = ({
   module: WebAssembly.Module
   origin: InstanceOrigin
   builtins: BuiltinTable
-  limits: { input: number; result: number; memory: number }
+  limits: { input: number; result: number; memory: number; units: number }
   /** Milliseconds since 1970; asked at most once an evaluation. */
   now: () => number
   print: (line: string) => void
@@ -138,6 +138,7 @@ export const instantiate = ({
   let nowNs: bigint | undefined
   let drawn: Map<string, Uint8Array> | undefined
   let repeatable = true
+  let left = limits.units
   // All that reaches a policy from outside goes through here.
   const context: EvaluationContext = {
     nowNs: () => {
@@ -157,6 +158,10 @@ export const instantiate = ({
     print: (line) => {
       repeatable = false
       print(line)
+    },
+    spend: (units) => {
+      left -= units
+      if (left < 0) throw new UnitsUsedUp(limits.units)
     },
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
@@ -213,6 +218,7 @@ export const instantiate = ({
       nowNs = undefined
       drawn = undefined
       repeatable = true
+      left = limits.units
       const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
       const start = aligned(heap + length)
       const format = form === 'json' ? 0 : 1
@@ -266,7 +272,7 @@ export const neededBuiltins = (wasm: Uint8Array<ArrayBuffer>): string[] => {
     module: compileModule(wasm),
     origin: { documents: encoder.encode('{}') },
     builtins: {},
-    limits: { input: pageBytes, result: pageBytes, memory: 1024 * pageBytes },
+    limits: { input: pageBytes, result: pageBytes, memory: 1024 * pageBytes, units: 0 },
     now: Date.now,
     print: () => {},
   })

@@ -23,17 +23,21 @@ interface SharedMemory {
 /** `documents` are the same as `data`, as JSON: callers that have them spare the work of writing them. */
 export type EngineSource = { wasm: Uint8Array<ArrayBuffer> } & ({ data: unknown } | { documents: Uint8Array })
 
-/** Bytes. */
 export interface EngineLimits {
-  /** Of the input as JSON; more is an error. Default 64 kB. */
+  /** Of the input as JSON, in bytes; more is an error. Default 64 kB. */
   input: number
-  /** Of the result as JSON; more is an error. Default 64 kB. */
+  /** Of the result as JSON, in bytes; more is an error. Default 64 kB. */
   result: number
-  /** Of one instance's memory, the documents included (JSON takes about 14 times its size there). Default 256 MB. */
+  /**
+   * Of one instance's memory, the documents included (JSON takes about 14 times its size there), in bytes. Default 256
+   * MB.
+   */
   memory: number
+  /** Of work in one evaluation. Default 5 000 000. */
+  units: number
 }
 
-const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memory: 268_435_456 }
+const defaultLimits: EngineLimits = { input: 65_536, result: 65_536, memory: 268_435_456, units: 5_000_000 }
 
 /** An instance that has grown by more than this is replaced, since WASM memory never shrinks. Bytes. */
 const keptGrowth = 16_777_216
