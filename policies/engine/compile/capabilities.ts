@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PolicyError } from '../base/policy-error.ts'
 import { builtinNames } from '../builtins/index.ts'
 import { readBundle } from '../bundle/bundle.ts'
-import { neededBuiltins } from '../instance/instance.ts'
+import { prepareEngine } from '../instance/runner.ts'
 import { compilePolicies } from './compile.ts'
 import { runOpa } from './opa.ts'
 
@@ -48,7 +48,8 @@ export const suppliedCapabilities = async (opa: string) => {
     opa,
     capabilities: null,
   })
-  const left = new Set(neededBuiltins(readBundle(bundle).wasm).filter((name) => !builtinNames.has(name)))
+  const needed = Object.values(prepareEngine(readBundle(bundle)).image.builtins)
+  const left = new Set(needed.filter((name) => !builtinNames.has(name)))
   return {
     builtins: living.filter(({ name }) => !left.has(name) && !unsafe.includes(name)).map(withoutProse),
     future_keywords: [],
