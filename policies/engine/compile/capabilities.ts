@@ -22,9 +22,6 @@ const capabilitiesSchema = z.looseObject({
 /** OPA compiles these away or turns them into WASM of their own; they cannot be called by name in a probe. */
 const compiledAway = ['assign', 'eq', 'print', 'walk']
 
-/** In the WASM, but not safe to call: see `endless-calls.ts`. */
-const unsafe = ['strings.replace_n']
-
 /**
  * What `policies/engine/capabilities.json` must hold: of this OPA's built-in functions those that its WASM contains or
  * that the host supplies, without deprecated ones. Which ones WASM contains is found out by compiling a rule that calls
@@ -51,7 +48,7 @@ export const suppliedCapabilities = async (opa: string) => {
   const needed = Object.values(prepareEngine(readBundle(bundle)).image.builtins)
   const left = new Set(needed.filter((name) => !builtinNames.has(name)))
   return {
-    builtins: living.filter(({ name }) => !left.has(name) && !unsafe.includes(name)).map(withoutProse),
+    builtins: living.filter(({ name }) => !left.has(name)).map(withoutProse),
     future_keywords: [],
     wasm_abi_versions,
     features,
