@@ -12,6 +12,7 @@ import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
+import { policyUnits } from './comparisons/policy-units.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
@@ -40,6 +41,7 @@ const comparisons: Comparison[] = [
   eventCost,
   policies,
   policiesBusy,
+  policyUnits,
   relay,
   routes,
   broker,
