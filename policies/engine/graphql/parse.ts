@@ -13,23 +13,31 @@ import {
   TokenKind,
   visit,
 } from 'graphql/language'
+import type { Meter } from '../base/meter.ts'
 import { refuse } from '../values/operands.ts'
 
 /**
  * Documents as OPA's parser takes them: the language of October 2021, and variables of fragments. What graphql-js takes
  * of later editions is refused, and a document may be empty. Refuses what is none.
  */
-export const parseQuery = (text: string): DocumentNode => parsed(text, { executable: true })
+export const parseQuery = (text: string, meter: Meter): DocumentNode => parsed(text, { executable: true }, meter)
 
-export const parseSchema = (text: string): DocumentNode => parsed(text, { executable: false })
+export const parseSchema = (text: string, meter: Meter): DocumentNode => parsed(text, { executable: false }, meter)
 
-const parsed = (text: string, { executable }: { executable: boolean }): DocumentNode => {
+const unitsForCharacter = 3
+const unitsForToken = 70
+
+const parsed = (text: string, { executable }: { executable: boolean }, { spend }: Meter): DocumentNode => {
+  spend(unitsForCharacter * text.length)
   // In texts and comments too.
   if (/[\x00-\x08\x0b\x0c\x0e-\x1f]/.test(text)) refuse('a control character')
   const document = readable(text)
   if (document.definitions.some((one) => isExecutableDefinitionNode(one) !== executable))
     refuse('two kinds of documents')
-  for (let token = document.loc?.startToken; token; token = token.next ?? undefined) checkString(token, text)
+  for (let token = document.loc?.startToken; token; token = token.next ?? undefined) {
+    spend(unitsForToken)
+    checkString(token, text)
+  }
   return visit(document, executable ? laterInQueries : laterInSchemas)
 }
 

@@ -138,6 +138,7 @@ export const instantiate = ({
   let nowNs: bigint | undefined
   let drawn: Map<string, Uint8Array> | undefined
   let repeatable = true
+  let paid: Set<string> | undefined
   let left = limits.units
   // All that reaches a policy from outside goes through here.
   const context: EvaluationContext = {
@@ -162,6 +163,12 @@ export const instantiate = ({
     spend: (units) => {
       left -= units
       if (left < 0) throw new UnitsUsedUp(limits.units)
+    },
+    spendOnce: (purpose, units) => {
+      paid ??= new Set()
+      if (paid.has(purpose)) return
+      context.spend(units)
+      paid.add(purpose)
     },
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
@@ -217,6 +224,7 @@ export const instantiate = ({
     evaluate(entrypoint, input, form = 'json') {
       nowNs = undefined
       drawn = undefined
+      paid = undefined
       repeatable = true
       left = limits.units
       const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
