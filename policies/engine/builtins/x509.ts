@@ -30,7 +30,7 @@ const required = <Found>(found: Found | undefined): Found => found ?? refuse('ne
 const isPem = (text: string): boolean => text.startsWith('-----BEGIN')
 
 /** For each character of a certificate or a key. */
-const unitsToRead = 10
+const unitsToRead = 18
 
 const certificates = (given: string, { spend }: Meter): Certificate[] => {
   spend(unitsToRead * given.length)

@@ -24,7 +24,7 @@ export const parseQuery = (text: string, meter: Meter): DocumentNode => parsed(t
 
 export const parseSchema = (text: string, meter: Meter): DocumentNode => parsed(text, { executable: false }, meter)
 
-const unitsForCharacter = 3
+const unitsForCharacter = 4
 const unitsForToken = 70
 
 const parsed = (text: string, { executable }: { executable: boolean }, { spend }: Meter): DocumentNode => {

@@ -3,7 +3,7 @@ import type { Meter } from '../base/meter.ts'
 import type { SchemaParts } from './schema.ts'
 
 /** Of a node of a document: the rules look at it one after the other. */
-const unitsForNode = 150
+const unitsForNode = 180
 /** Of two fields of one name, which are compared wherever they may meet. */
 const unitsForPair = 5
 /** Of a node that a fragment brings to where it is spread, or of a fragment that is looked for. */
