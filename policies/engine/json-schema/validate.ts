@@ -15,8 +15,8 @@ export class SchemaTooDeep extends Error {}
  * JSON Schema (drafts 4, 6 and 7) with the answers of gojsonschema, which OPA uses: their order, types and words.
  * Nothing is compiled into code, and patterns are Go's, in linear time. Here are the keywords that apply schemas to a
  * value and its parts; those that look at a value alone are in `assertions.ts`. Throws `SchemaTooDeep`, and
- * `SchemaError` for a reference that leads nowhere. Every step is paid for: schemas that refer to each other can ask for
- * a number of them that grows with the power of their size.
+ * `SchemaError` for a reference that leads nowhere. Every step is paid for: schemas that refer to each other can ask
+ * for a number of them that grows with the power of their size.
  */
 export const validate = (schemas: SchemaDocument, document: Value, meter: Meter): Mismatch[] => {
   let depth = 0

@@ -5,7 +5,7 @@ export const verificationCost = (key: KeyObject): number => {
   const { modulusLength, publicExponent = 65_537n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   if (modulusLength !== undefined) {
     const words = modulusLength / 64
-    return least + Math.ceil((words * words * publicExponent.toString(2).length) / 10)
+    return least + Math.ceil((words * words * publicExponent.toString(2).length) / 6)
   }
   return curves[namedCurve] ?? others[key.asymmetricKeyType ?? ''] ?? most
 }

@@ -24,8 +24,8 @@ interface Flags {
 }
 
 /**
- * `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). What a verb
- * writes is paid for before: a format of a few characters can ask for millions.
+ * `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). What a
+ * verb writes is paid for before: a format of a few characters can ask for millions.
  */
 export const sprintf = (format: string, args: readonly GoValue[], { spend }: Meter): string => {
   let result = ''

@@ -5,6 +5,8 @@ import { keyCalls } from './keys.ts'
 import { regexCalls } from './regexes.ts'
 import { textCalls } from './texts.ts'
 
+export type { HostileCall } from './call.ts'
+
 export const hostileCalls: readonly HostileCall[] = [
   ...textCalls,
   ...collectionCalls,
