@@ -31,6 +31,7 @@ const parsed = (text: string, { executable }: { executable: boolean }, { spend }
   spend(unitsForCharacter * text.length)
   // In texts and comments too.
   if (/[\x00-\x08\x0b\x0c\x0e-\x1f]/.test(text)) refuse('a control character')
+  if (depthOf(text) > deepest) refuse('nested too deeply')
   const document = readable(text)
   if (document.definitions.some((one) => isExecutableDefinitionNode(one) !== executable))
     refuse('two kinds of documents')
@@ -41,6 +42,20 @@ const parsed = (text: string, { executable }: { executable: boolean }, { spend }
   return visit(document, executable ? laterInQueries : laterInSchemas)
 }
 
+/** Levels. The parser calls itself for each, and how many fit the stack is another number in each moment. */
+const deepest = 1_000
+
+/** Brackets in texts and comments count too: there they come in pairs, or are few. */
+const depthOf = (text: string): number => {
+  let depth = 0
+  let most = 0
+  for (const [bracket] of text.matchAll(/[{}[\]()]/g)) {
+    if ('{[('.includes(bracket)) most = Math.max(most, ++depth)
+    else depth--
+  }
+  return most
+}
+
 const readable = (text: string): DocumentNode => {
   try {
     const source = new Source(text)
@@ -48,7 +63,6 @@ const readable = (text: string): DocumentNode => {
       emptyDocument(source) ?? parse(source, { experimentalFragmentArguments: true, allowEmptySelectionSets: false })
     )
   } catch {
-    // Also what is nested so deeply that the stack ends.
     return refuse('not a GraphQL document')
   }
 }
