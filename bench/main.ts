@@ -9,6 +9,7 @@ import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { gatewayCold } from './comparisons/gateway-cold.ts'
 import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
+import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
@@ -42,6 +43,7 @@ const comparisons: Comparison[] = [
   policies,
   policiesBusy,
   policyUnits,
+  hostFunctions,
   relay,
   routes,
   broker,
