@@ -53,30 +53,31 @@ export const createPasswordHasher = ({
   threads?: number
   maxWaiting?: number
 } = {}): PasswordHasher & {
-  /** Ends what is under way. */
+  /** Ends what is under way; nothing is hashed after that. */
   close(): Promise<void>
 } => {
   const withPermit = createSemaphore({ permits: threads, maxWaiting, full: overloaded })
   const inTurn = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
   const started = new Set<HashingThread>()
-  const idle: HashingThread[] = []
+  const idle = new Set<HashingThread>()
+  let isClosed = false
 
   const start = () => {
-    const thread = startHashingThread()
+    const thread = startHashingThread(() => {
+      started.delete(thread)
+      idle.delete(thread)
+    })
     started.add(thread)
     return thread
   }
   const run = (task: HashingTask) =>
     withPermit(async () => {
-      const thread = idle.pop() ?? start()
-      try {
-        const result = await thread.run(task)
-        idle.push(thread)
-        return result
-      } catch (error) {
-        started.delete(thread)
-        throw error
-      }
+      if (isClosed) throw overloaded()
+      const [thread = start()] = idle
+      idle.delete(thread)
+      const result = await thread.run(task)
+      idle.add(thread)
+      return result
     })
   const matches = async (password: string, digest: PasswordDigest) => (await run({ password, digest })) === true
 
@@ -95,6 +96,7 @@ export const createPasswordHasher = ({
     },
     inTurn,
     async close() {
+      isClosed = true
       await Promise.all([...started].map((thread) => thread.end()))
     },
   }
