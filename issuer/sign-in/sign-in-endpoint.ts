@@ -6,7 +6,7 @@ import { isDatabaseUnavailable } from '../../platform/database/database-unavaila
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
-import type { WithPermit } from '../../platform/semaphore.ts'
+import type { WithPermitOf } from '../../platform/semaphore.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
@@ -44,7 +44,7 @@ export interface SignInEndpointDependencies {
   hmac: Hmac
   operations: InteractionOperations
   /** For forms with a password. */
-  inTurn: WithPermit
+  inTurn: WithPermitOf
   visitorOf: VisitorOf
   settings: () => SignInExperience
   brandings: Brandings
@@ -215,7 +215,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (!isFromOwnPage(request, ownOrigin)) throw new Refusal('invalid_form', 403)
     const form = await readForm(request)
     const take = () => takeForm(request, response, requestId, form)
-    await (form.has('password') ? inTurn(take) : take())
+    const hashes = (onlyValue(form, 'password') ?? '') !== ''
+    await (hashes ? inTurn(idOf(request.url) ?? '', take) : take())
   }
 
   const takeForm = async (request: IncomingMessage, response: ServerResponse, requestId: string, form: Form) => {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { createSemaphore, type WithPermit } from '../../../platform/semaphore.ts'
+import { createSemaphore, createSemaphores, type WithPermitOf } from '../../../platform/semaphore.ts'
 import { overloaded } from '../../base/errors/problems.ts'
 import { type HashingTask, type HashingThread, startHashingThread } from './hashing-thread.ts'
 import { argon2Parameters, type PasswordDigest } from './password-digests.ts'
@@ -14,9 +14,10 @@ export interface PasswordHasher {
   verify(password: string, digest: PasswordDigest): Promise<boolean>
   /**
    * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
-   * burst, who waits has taken nothing else either. Throws as `hash`.
+   * burst, who waits has taken nothing else either. `key` is what the work is about: of the same, which can only wait
+   * for each other, one has a turn, and the others keep nobody else from theirs. Throws as `hash`.
    */
-  inTurn: WithPermit
+  inTurn: WithPermitOf
 }
 
 const { memoryCost, timeCost, parallelism } = argon2Parameters
@@ -57,7 +58,8 @@ export const createPasswordHasher = ({
   close(): Promise<void>
 } => {
   const withPermit = createSemaphore({ permits: threads, maxWaiting, full: overloaded })
-  const inTurn = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const turns = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const oneOfEach = createSemaphores({ permits: 1 })
   const started = new Set<HashingThread>()
   const idle = new Set<HashingThread>()
   let isClosed = false
@@ -94,7 +96,7 @@ export const createPasswordHasher = ({
       const isNormalized = await matches(normalized, digest)
       return isAsTyped || isNormalized
     },
-    inTurn,
+    inTurn: (key, work) => oneOfEach(key, () => turns(work)),
     async close() {
       isClosed = true
       await Promise.all([...started].map((thread) => thread.end()))

@@ -28,7 +28,7 @@ test('who waits for a turn has begun nothing, and too many are refused before th
   const begun: number[] = []
   const results = Promise.allSettled(
     Array.from({ length: 8 }, (_, n) =>
-      inTurn(() => {
+      inTurn(String(n), () => {
         begun.push(n)
         return gate.promise
       }),
