@@ -94,6 +94,7 @@ export const profileRoutes = [
       'user.username_exists_in_profile',
       'user.password_exists_in_profile',
     ],
+    hashes: true,
     async handle(call) {
       const turn = await requireTurn(call)
       await adding[call.body.type](call as never, turn)
