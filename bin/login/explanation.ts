@@ -1,6 +1,6 @@
 import type { ExplainFacts } from '../../issuer/interaction/explain-facts-store.ts'
-import type { Step } from '../../issuer/interaction/step.ts'
 import type { SignInQuestion } from '../../issuer/interaction/sign-in-policy.ts'
+import type { Step } from '../../issuer/interaction/step.ts'
 import { type ExplainedRule, explanationLines } from '../../policies/authoring/explain.ts'
 import type { Sources } from '../../policies/engine/index.ts'
 import type { SignInDecision, SignInStage } from '../../policies/sign-in.ts'
