@@ -146,7 +146,7 @@ export const createInteractions = ({
     const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
     // A page in which a hundred frames ask for one leaves nothing behind that would keep its visitors' neighbours out.
     if (request.prompts.includes('none') || visitor.isEmbedded) {
-      if (step === 'blocked') noteBlocked(asked, visitor, standing)
+      if (step === 'blocked' && session) noteBlocked(asked, visitor, standing)
       return { kind: 'refused', ...refusalOf(standing.step), setCookies }
     }
     const page = await beginPages(request, client, visitor, step)
