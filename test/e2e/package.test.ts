@@ -393,7 +393,7 @@ describe('the command line', () => {
       const stack = startProcess(node, [cli, 'start', '--demo'], { cwd: path, env: settings.env })
       running.push(stack)
       await stack.waitFor(ready)
-      expect(stack.output()).toContain('run "npx surrogate demo" in another terminal')
+      expect(stack.output()).toContain('"npx surrogate demo" in another terminal')
 
       const demo = await runProcess(node, [cli, 'demo'], { cwd: path, env: settings.env })
       expect(demo.output).toContain('Every step was as expected.')

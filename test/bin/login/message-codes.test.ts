@@ -17,7 +17,7 @@ test('a code is the newest that came since, and none is answered twice', async (
   await appendFile(file, line('2026-01-01T10:00:00.000Z', '111111'))
   const next = codesFrom(file, new Date('2026-01-01T10:00:01.000Z'))
   const first = next()
-  await appendFile(file, line('2026-01-01T10:00:02.000Z', '222222') + line('2026-01-01T10:00:03.000Z') + '{"at": "2026')
+  await appendFile(file, `${line('2026-01-01T10:00:02.000Z', '222222') + line('2026-01-01T10:00:03.000Z')}{"at": "2026`)
   expect(await first).toBe('222222')
   const second = next()
   await appendFile(file, `-01-01T10:00:04.000Z", "code": "333333"}\n`)

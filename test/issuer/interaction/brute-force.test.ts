@@ -315,7 +315,7 @@ describe('guessing codes', () => {
 
 describe('while many accounts fail at once', () => {
   // T 62
-  test('one try each on 5 000 accounts from 200 addresses is noticed by no counter, and stopped after 200 of them', async () => {
+  test('one try each on 5 000 accounts from 200 addresses is noticed by no counter, and stopped after some hundred of them', async () => {
     const attacked = await startTestInteractions({ instances: 2, settings })
     try {
       const [accounts, addresses] = [5_000, 200]
@@ -348,8 +348,8 @@ describe('while many accounts fail at once', () => {
       const { invalid_credentials: looked = 0, ...others } = tally(outcomes)
       expect(others).toEqual({ captcha_required: accounts - looked })
       expect(looked).toBeGreaterThanOrEqual(captchaDefaults.failingIdentifiers)
-      // What was under way when it was noticed.
-      expect(looked).toBeLessThan(captchaDefaults.failingIdentifiers + atOnce)
+      // Each instance sees its own at once and the other's within a second; and what was under way.
+      expect(looked).toBeLessThan(2 * captchaDefaults.failingIdentifiers + atOnce)
       expect(attacked.counted.passwords - before).toBe(looked)
       const owner = await attacked.begin({ device, ip: address() })
       expect(await owner.password(ada.username, ada.password)).toBe('verified')

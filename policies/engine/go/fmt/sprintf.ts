@@ -1,3 +1,5 @@
+import type { Meter } from '../../base/meter.ts'
+import { costOf, unitsForVerb } from './cost.ts'
 import { formatFloat } from './float.ts'
 import { canBackquote, isPrintable, quote } from './quote.ts'
 
@@ -22,19 +24,23 @@ interface Flags {
   precision?: number | undefined
 }
 
-/** `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). */
-export const sprintf = (format: string, args: readonly GoValue[]): string => {
+/**
+ * `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). What a
+ * verb writes is paid for before: a format of a few characters can ask for millions.
+ */
+export const sprintf = (format: string, args: readonly GoValue[], { spend }: Meter): string => {
   let result = ''
   let at = 0
   let next = 0
   let reordered = false
   let badIndex = false
+  const lastBracket = format.lastIndexOf(']')
 
   /** `[n]`, counted from 1. */
   const explicitIndex = (): boolean => {
     if (format[at] !== '[') return false
     reordered = true
-    const end = format.indexOf(']', at)
+    const end = at > lastBracket ? -1 : format.indexOf(']', at)
     if (end < 0 || format.length - at < 3) {
       badIndex = true
       at += 1
@@ -65,6 +71,7 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
   }
 
   while (at < format.length) {
+    spend(unitsForVerb)
     const percent = format.indexOf('%', at)
     if (percent < 0) {
       result += format.slice(at)
@@ -128,6 +135,7 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
     else if (argument === undefined) result += `%!${verb}(MISSING)`
     else {
       next++
+      spend(costOf(argument, verb, flags))
       result += formatValue(argument, verb, verb === 'v' ? forV(flags) : flags)
     }
   }
@@ -185,6 +193,7 @@ const formatKind = (argument: Exclude<GoValue, { type: '*big.Int' }>, verb: stri
 }
 
 const pad = (text: string, { width = 0, minus, zero }: Flags): string => {
+  if (width === 0) return text
   const missing = width - characters(text)
   if (missing <= 0) return text
   return minus ? text + ' '.repeat(missing) : (zero ? '0' : ' ').repeat(missing) + text
