@@ -20,7 +20,7 @@ const [, multiFactor, strongest] = acrs
  * The classes that the rules insist on. The shipped ones do what the settings say. Who has no passkey yet, and has to
  * add one, shows the second factor that there is before: a password alone must not add another.
  */
-const demandedAcrs = ({ decision }: Situation): Acr[] => {
+export const demandedAcrs = ({ decision }: Pick<Situation, 'decision'>): Acr[] => {
   if (decision?.require.includes('phr')) return [strongest, multiFactor]
   return decision?.require.includes('mfa') ? [multiFactor] : []
 }

@@ -52,9 +52,10 @@ const unproven: ReadonlySet<StepName> = new Set(['sign_in', 'mfa', 'captcha', 'b
 /** Whoever signs in has proven everything that is asked for, the second factor too. Answers what is due now. */
 export const requireProven = async (call: Call): Promise<Step> => {
   requirePerson(call)
-  const { step } = await call.standing()
+  const standing = await call.standing()
+  const { step } = standing
   if (unproven.has(step.step)) {
-    throw (await problemOfStep(call, step)) ?? problem('session.identifier_not_found')
+    throw (await problemOfStep(call, standing)) ?? problem('session.identifier_not_found')
   }
   return step
 }
