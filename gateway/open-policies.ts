@@ -29,20 +29,17 @@ interface PolicyParts {
 /** Watched; closed by whoever uses it last. Throws `StartupError` when they cannot be loaded. */
 export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> => {
   const { config, shared, lifecycle, logger, metrics, opaBin } = parts
-  const { path, remote, verify, isolation } = config.policies
+  const { path, remote, verify, units, isolation } = config.policies
   const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))].sort()
   const isolated = config.routes.some((route) => route.isolation === 'worker')
   const verification = verify && (await readVerification(verify))
   const counter = (name: string, help: string) => metrics.counter(name, help, ['entrypoint'])
-  const runaways = counter(
-    'surrogate_gateway_policy_deadlines_total',
-    'Isolated evaluations that missed their deadline',
-  )
+  const runaways = counter('surrogate_gateway_policy_deadlines_total', 'Isolated evaluations that were ended')
   const slow = counter('surrogate_gateway_policy_slow_total', 'Evaluations that took longer than 5 ms')
 
   const { part, release } = shared.use(
     'policies',
-    { path, needed, remote, verify, isolation: isolated && isolation },
+    { path, needed, remote, verify, units, isolation: isolated && isolation },
     () =>
       watchPolicies({
         path,
@@ -52,10 +49,11 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
         metrics,
         remote,
         verification,
+        units,
         ...(isolated && { isolation }),
         onRunaway: (entrypoint) => {
           runaways.inc({ entrypoint })
-          logger.warn({ entrypoint, milliseconds: isolation.deadline }, 'a policy missed its deadline and was ended')
+          logger.warn({ entrypoint, milliseconds: isolation.deadline }, 'an isolated policy missed its deadline')
         },
         onSlow: (entrypoint) => slow.inc({ entrypoint }),
       }),

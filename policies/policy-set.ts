@@ -18,6 +18,7 @@ import {
   prepareEngine,
   reuseCompiled,
   startIsolation,
+  UnitsUsedUp,
   type Verification,
 } from './engine/index.ts'
 import { bundleFile, isOpenAddress, type PolicyFiles, policyOrigin, type RemoteSettings } from './origin.ts'
@@ -30,9 +31,11 @@ export interface PolicySet {
   readonly entrypoints: readonly string[]
   /**
    * The value of the entrypoint, or `undefined` when no rule gives one. Synchronous. Throws `PolicyError` when the
-   * evaluation failed; the next one is not affected.
+   * evaluation failed, `UnitsUsedUp` when it wanted more than its units; the next one is not affected.
    */
   evaluate(entrypoint: string, input: unknown): unknown
+  /** What the last evaluation took of them; 0 when the answer was known. */
+  unitsTaken?(): number
   /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
   isolated?: Pick<Isolation, 'evaluate'>
   /** Ends its threads, if it has any; `evaluate` still works afterwards. */
@@ -56,8 +59,12 @@ export interface PolicySource {
   verification?: Verification | undefined
   /** Threads for evaluations that must not hold up others. */
   isolation?: IsolationOptions | undefined
-  /** Called for each isolated evaluation that missed its deadline. */
+  /** Called for each isolated evaluation that used up its units, or whose thread had to be ended. */
   onRunaway?: ((entrypoint: string) => void) | undefined
+  /** What an evaluation on this thread may spend, in units of work. Default 5 000 000. */
+  units?: number | undefined
+  /** Called for each that was ended because it wanted more. */
+  onUsedUp?: ((entrypoint: string) => void) | undefined
   /** Called for each evaluation on this thread that took longer than 5 ms. */
   onSlow?: ((entrypoint: string) => void) | undefined
 }
@@ -125,32 +132,49 @@ const tryBundle = async (bytes: Uint8Array, { path, logger }: PolicySource): Pro
 
 /** An evaluation slower than this is logged, since it holds up every other request. Milliseconds. */
 const slowEvaluation = 5
-/** At most one such line in this time. Milliseconds. */
-const slowLineEvery = 10_000
+/** At most one line of a kind in this time. Milliseconds. */
+const lineEvery = 10_000
 
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
-  const { logger, remember = true, isolation, onRunaway, onSlow } = source
+  const { logger, remember = true, isolation, units, onRunaway, onSlow, onUsedUp } = source
   const print = (line: string) => logger.info({ line }, 'policy print')
   const options = { reads: bundle.built?.reads, remember, print }
   const prepared = bundle.prepared ?? prepareEngine(bundle)
-  const engine = await loadWasmEngine(prepared, options)
+  const engine = await loadWasmEngine(prepared, { ...options, ...(units !== undefined && { limits: { units } }) })
   const isolated = isolation && (await startIsolation({ ...isolation, ...options, prepared, onRunaway }))
-  let quietUntil = 0
+  /** Tells of at most one a while, since callers may be able to repeat it. */
+  const linesOf = (message: string) => {
+    let quietUntil = 0
+    return (entrypoint: string, milliseconds: number): void => {
+      const now = performance.now()
+      if (now < quietUntil) return
+      quietUntil = now + lineEvery
+      logger.warn({ entrypoint, milliseconds, units: engine.unitsTaken() }, message)
+    }
+  }
+  const tellSlow = linesOf('slow policy evaluation')
+  const tellUsedUp = linesOf('a policy used up its units of work and was ended')
   return {
     revision: bundle.revision,
     entrypoints: engine.entrypoints,
+    unitsTaken: engine.unitsTaken,
     ...(isolated && { isolated, close: isolated.close }),
     evaluate(entrypoint, input) {
       const start = performance.now()
       try {
         return engine.evaluate(entrypoint, input)
+      } catch (error) {
+        if (error instanceof UnitsUsedUp) {
+          onUsedUp?.(entrypoint)
+          tellUsedUp(entrypoint, performance.now() - start)
+        }
+        throw error
       } finally {
-        const end = performance.now()
-        if (end - start > slowEvaluation) onSlow?.(entrypoint)
-        if (end - start > slowEvaluation && end > quietUntil) {
-          quietUntil = end + slowLineEvery
-          logger.warn({ entrypoint, milliseconds: end - start }, 'slow policy evaluation')
+        const milliseconds = performance.now() - start
+        if (milliseconds > slowEvaluation) {
+          onSlow?.(entrypoint)
+          tellSlow(entrypoint, milliseconds)
         }
       }
     },

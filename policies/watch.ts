@@ -48,6 +48,12 @@ export const watchPolicies = async (
   const origin = policyOrigin(path, source.remote)
   const labels = ['policies', 'outcome'] as const
   const reloads = metrics?.counter('surrogate_policies_reloads_total', 'Policies loaded again, or not', labels)
+  const usedUp = metrics?.counter(
+    'surrogate_policies_units_used_up_total',
+    'Evaluations that were ended because they used up their units of work',
+    ['policies', 'entrypoint'],
+  )
+  const onUsedUp = (entrypoint: string) => usedUp?.inc({ policies: name, entrypoint })
   const stale = metrics?.gauge('surrogate_policies_stale', '1 while newer policies cannot be used', ['policies'])
   stale?.set({ policies: name }, 0)
 
@@ -68,7 +74,7 @@ export const watchPolicies = async (
     refused = true
     const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
-    const opened = await policySet(bundle, source)
+    const opened = await policySet(bundle, { ...source, onUsedUp })
     const unasked = optional.filter((entrypoint) => hasRulesOf(files, entrypoint))
     const missing = [...lacking, ...unasked].filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
     if (missing.length > 0) {
@@ -122,7 +128,7 @@ export const watchPolicies = async (
       const instead = before ?? source.startWith
       if (!instead) throw error
       failed(error as Error, instead.revision)
-      return 'evaluate' in instead ? instead : policySet(instead, source)
+      return 'evaluate' in instead ? instead : policySet(instead, { ...source, onUsedUp })
     }
   }
 

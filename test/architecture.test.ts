@@ -42,7 +42,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['engine/compile/', 'engine/evaluate/'],
     ['engine/bundle/'],
     ['engine/instance/'],
-    ['engine/builtins/'],
+    ['engine/builtins/', 'engine/wasm/'],
     ['engine/graphql/', 'engine/json-schema/', 'engine/jwt/', 'engine/x509/'],
     ['engine/go/template/', 'engine/go/yaml/'],
     ['engine/go/fmt/', 'engine/go/time/'],

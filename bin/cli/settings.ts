@@ -33,6 +33,8 @@ const policies = {
 }
 /** The issuer's rules: a folder or a bundle. Default none: impersonation is the integrator's decision alone. */
 const issuerPolicy = { POLICY_PATH: setting.text().optional(), ...policies }
+/** What one evaluation of them may spend. */
+const policyUnits = { POLICY_UNITS: setting.integer(1_000, 2_000_000_000).default(5_000_000) }
 /** Rules about signing in that are compared with those in force. */
 const shadowPolicy = { POLICY_SHADOW_PATH: setting.text().optional() }
 
@@ -47,6 +49,7 @@ export const settings = {
     ...common,
     ...issuerPolicy,
     ...shadowPolicy,
+    ...policyUnits,
     LOG_LEVEL: logLevel.optional(),
     SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
     DATABASE_URL: databaseUrl.optional(),
@@ -64,6 +67,7 @@ export const settings = {
     ...common,
     ...issuerPolicy,
     ...shadowPolicy,
+    ...policyUnits,
     ...nats,
     DATABASE_URL: databaseUrl,
     ADMIN_PORT: setting.port().default(9301),

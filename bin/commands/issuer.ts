@@ -20,7 +20,12 @@ export const issuerCommand = async (args: readonly string[]): Promise<number> =>
     await openAdmin(service, { host: own.HOST, port: own.ADMIN_PORT })
     const database = await openDatabase(service, own.DATABASE_URL)
     const bus = await openBus(service, { database, nats: own })
-    const policy = { path: own.POLICY_PATH, shadowPath: own.POLICY_SHADOW_PATH, opaBin: own.OPA_BIN }
+    const policy = {
+      path: own.POLICY_PATH,
+      shadowPath: own.POLICY_SHADOW_PATH,
+      units: own.POLICY_UNITS,
+      opaBin: own.OPA_BIN,
+    }
     const issuer = await openIssuer(service, { config, database, bus, policy })
     if (issuer.bootstrap) sayOnce(issuer.bootstrap)
   })

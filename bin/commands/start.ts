@@ -41,7 +41,12 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const database = await openDatabase(service, place.connection)
     const bus = await openBus(service, { database, nats: own })
     const config = loadIssuerConfig(environment)
-    const policy = { path: own.POLICY_PATH, shadowPath: own.POLICY_SHADOW_PATH, opaBin: own.OPA_BIN }
+    const policy = {
+      path: own.POLICY_PATH,
+      shadowPath: own.POLICY_SHADOW_PATH,
+      units: own.POLICY_UNITS,
+      opaBin: own.OPA_BIN,
+    }
     const issuer = await openIssuer(service, { config, database, bus, policy })
     if (issuer.bootstrap) sayOnce(issuer.bootstrap)
 

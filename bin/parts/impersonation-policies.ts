@@ -14,12 +14,13 @@ export const openImpersonationPolicies = async (
   { lifecycle, logger, metrics }: Service,
   path: string,
   opaBin: string | undefined,
+  units?: number,
 ) => {
   const needed = [impersonationEntrypoint]
   const onHangup = hearHangups(lifecycle)
   // Folders from before there were sign-in rules go on working: then the shipped ones decide.
   const optional = [signInEntrypoint]
-  const source = { path, opaBin, logger, metrics, name: 'impersonation', needed, optional }
+  const source = { path, units, opaBin, logger, metrics, name: 'impersonation', needed, optional }
   const policies = await watchPolicies(source).catch((cause: Error) => {
     throw new StartupError(`The policies at ${path} cannot be used: ${cause.message}`, {
       hint: 'Check POLICY_PATH; surrogate policy check shows what is wrong with rules.',

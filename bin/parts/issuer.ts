@@ -10,6 +10,8 @@ export interface PolicySettings {
   path: string | undefined
   /** Candidates for rules about signing in. */
   shadowPath: string | undefined
+  /** What one evaluation may spend. Default 5 000 000. */
+  units?: number
   opaBin: string | undefined
 }
 
@@ -25,7 +27,9 @@ export const openIssuer = async (
   health.addCheck('events', async () => ({ ...(await bus.health()), ok: true }))
   lifecycle.onStop('publisher', () => publisher.close())
   const policies =
-    policy.path === undefined ? undefined : await openImpersonationPolicies(service, policy.path, policy.opaBin)
+    policy.path === undefined
+      ? undefined
+      : await openImpersonationPolicies(service, policy.path, policy.opaBin, policy.units)
   const signInShadow =
     policy.shadowPath === undefined ? undefined : await openSignInShadow(service, policy.shadowPath, policy.opaBin)
   const issuer = await startIssuer({

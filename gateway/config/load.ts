@@ -31,6 +31,7 @@ export interface PolicySettings {
   readonly verify?: GatewayFile['policies']['verify']
   readonly shadow?: string
   readonly shadowSample: number
+  readonly units: number
   readonly isolation: GatewayFile['policies']['isolation']
 }
 

@@ -42,7 +42,7 @@ const strictIssues = (options: { sources: Sources; opa: string }): Promise<Compi
     return issues.length > 0 ? issues : [{ message: (check.stderr || check.stdout).trim() }]
   })
 
-/** Not every mistake is OPA's: see `endless-calls.ts`. */
+/** Not every mistake is one of a file: rules without an entrypoint cannot be built. */
 const buildIssues = async ({ sources, opa }: { sources: Sources; opa: string }): Promise<readonly CompileIssue[]> => {
   const rules = new Map([...sources].filter(([name]) => !isTest(name)))
   try {

@@ -13,6 +13,7 @@ export {
   issueLine,
   PolicyBusy,
   PolicyError,
+  UnitsUsedUp,
 } from './base/policy-error.ts'
 export { type Bundle, type Compiled, publishBundle, readBundle } from './bundle/bundle.ts'
 export { type SignatureAlgorithm, signatureAlgorithms, type Verification } from './bundle/signatures.ts'

@@ -19,7 +19,7 @@ const isolation = z.strictObject({
   workers: z.number().int().min(1).max(64).default(2).describe('Threads.'),
   deadline: duration(1, 10_000)
     .prefault('50ms')
-    .describe('After this much processor time an evaluation is ended: 403.'),
+    .describe('An evaluation has 400 000 units for each ms: 403. After twice the processor time its thread is ended.'),
 })
 
 /** The section `policies:`. */
@@ -55,5 +55,12 @@ export const policies = z.strictObject({
     .max(1)
     .default(1)
     .describe('The part of all decisions that the shadow is asked about, 0 to 1.'),
+  units: z
+    .number()
+    .int()
+    .min(1_000)
+    .max(2_000_000_000)
+    .default(5_000_000)
+    .describe('How much work an evaluation on the thread of the requests may be, before it is ended: 403.'),
   isolation: isolation.prefault({}).describe('For routes with isolation: worker.'),
 })

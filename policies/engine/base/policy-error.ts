@@ -28,6 +28,15 @@ export class PolicyBusy extends PolicyError {
   override readonly name = 'PolicyBusy'
 }
 
+/** An evaluation used up its units of work. The same input would do so again, on every machine. */
+export class UnitsUsedUp extends PolicyError {
+  override readonly name = 'UnitsUsedUp'
+
+  constructor(units: number) {
+    super(`the policy used up its ${units} units of work`)
+  }
+}
+
 /** Rules have to be compiled and there is nothing to compile them with. */
 export class CompilerMissing extends PolicyError {}
 

@@ -16,6 +16,11 @@ export interface EvaluationContext {
   /** Random bytes, the same for the same purpose and length. */
   random(purpose: string, length: number): Uint8Array
   print(line: string): void
+  /**
+   * Takes units of work from what this evaluation has: a unit is worth a few nanoseconds. Always the same for the same
+   * operands, never by the clock. Throws `UnitsUsedUp`, which ends the evaluation: no function may catch it.
+   */
+  spend(units: number): void
 }
 
 /** What an operand must be: refuses others (see `values/operands.ts`). */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PolicyError } from '../base/policy-error.ts'
 import { builtinNames } from '../builtins/index.ts'
 import { readBundle } from '../bundle/bundle.ts'
-import { neededBuiltins } from '../instance/instance.ts'
+import { prepareEngine } from '../instance/runner.ts'
 import { compilePolicies } from './compile.ts'
 import { runOpa } from './opa.ts'
 
@@ -21,9 +21,6 @@ const capabilitiesSchema = z.looseObject({
 
 /** OPA compiles these away or turns them into WASM of their own; they cannot be called by name in a probe. */
 const compiledAway = ['assign', 'eq', 'print', 'walk']
-
-/** In the WASM, but not safe to call: see `endless-calls.ts`. */
-const unsafe = ['strings.replace_n']
 
 /**
  * What `policies/engine/capabilities.json` must hold: of this OPA's built-in functions those that its WASM contains or
@@ -48,9 +45,10 @@ export const suppliedCapabilities = async (opa: string) => {
     opa,
     capabilities: null,
   })
-  const left = new Set(neededBuiltins(readBundle(bundle).wasm).filter((name) => !builtinNames.has(name)))
+  const needed = Object.values(prepareEngine(readBundle(bundle)).image.builtins)
+  const left = new Set(needed.filter((name) => !builtinNames.has(name)))
   return {
-    builtins: living.filter(({ name }) => !left.has(name) && !unsafe.includes(name)).map(withoutProse),
+    builtins: living.filter(({ name }) => !left.has(name)).map(withoutProse),
     future_keywords: [],
     wasm_abi_versions,
     features,

@@ -6,7 +6,6 @@ import { z } from 'zod'
 import { assetUrl } from '../../../platform/module-url.ts'
 import { type CompileIssue, issueLine, PolicyError } from '../base/policy-error.ts'
 import { stampBundle, unpack } from '../bundle/bundle.ts'
-import { endlessCalls } from './endless-calls.ts'
 import { inputReads } from './find-input-reads.ts'
 import { runOpa } from './opa.ts'
 import { fingerprint, hashSources, type Sources, writeSources } from './sources.ts'
@@ -50,8 +49,6 @@ export const compilePolicies = (options: {
     if (failed) throw await explain(options.opa, folder, failed.stderr || failed.stdout)
     const [wasm, planned] = [await readFile(outputOf('wasm')), await readFile(outputOf('plan'))]
     const plan: unknown = JSON.parse(new TextDecoder().decode(unpack(planned).get('plan.json')))
-    const endless = capabilities === null ? [] : endlessCalls(plan)
-    if (endless.length > 0) throw doNotCompile(endless)
     const sources = hashSources(options.sources)
     return stampBundle(wasm, {
       revision: options.revision ?? fingerprint(sources),
@@ -142,11 +139,8 @@ const explain = async (opa: string, folder: string, prose: string): Promise<Poli
   })
   const found = check.code === 0 ? [] : checkIssues(check)
   const issues = found.length > 0 ? found : [{ message: prose.trim().replace(/^error: /, '') }]
-  return doNotCompile(issues)
+  return new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
 }
-
-const doNotCompile = (issues: CompileIssue[]): PolicyError =>
-  new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
 
 const compilerOf = async (opa: string): Promise<string> => {
   const { stdout } = await runOpa(opa, ['version'])

@@ -1,4 +1,5 @@
 import { loadBuiltins } from '../builtins/index.ts'
+import type { WasmInstance } from '../instance/instance.ts'
 import {
   createRunner,
   type EngineSource,
@@ -21,6 +22,8 @@ export interface WasmEngine {
   evaluate(entrypoint: string, input: unknown): unknown
   /** The same as an exact Rego value; the input is the text of one. For tools: several times slower. */
   evaluateExactly(entrypoint: string, input: string | undefined): Value | undefined
+  /** What the last evaluation took of its units, also when it threw; 0 when the answer was known. */
+  unitsTaken(): number
 }
 
 export type EngineOptions = EntrypointOptions & Omit<RunnerOptions, 'builtins'>
@@ -39,14 +42,24 @@ export const loadWasmEngine = async (prepared: PreparedEngine, options: EngineOp
 
 const engineOf = ({ image }: PreparedEngine, run: Run, options: EntrypointOptions): WasmEngine => {
   const named = entrypointTable(image.entrypoints, options)
+  let taken = 0
+  const ask = <Result>(use: (instance: WasmInstance) => Result): Result =>
+    run((instance) => {
+      try {
+        return use(instance)
+      } finally {
+        taken = instance.unitsTaken()
+      }
+    })
   return {
     entrypoints: Object.keys(image.entrypoints),
     evaluate(entrypoint, input) {
+      taken = 0
       const found = named(entrypoint)
       const text = inputText(input, found)
       const known = text === undefined ? undefined : found.known?.get(text)
       if (known !== undefined) return resultOf(known)
-      return run((instance) => {
+      return ask((instance) => {
         const answer = instance.evaluate(found.id, text)
         const result = resultOf(answer)
         if (text !== undefined && instance.repeatable()) found.known?.set(text, answer)
@@ -55,11 +68,12 @@ const engineOf = ({ image }: PreparedEngine, run: Run, options: EntrypointOption
     },
     evaluateExactly(entrypoint, input) {
       const { id } = named(entrypoint)
-      return run((instance) => {
+      return ask((instance) => {
         // A set of at most one object, unlike the JSON of it.
-        const [answer] = parseValue(instance.evaluate(id, input, 'value')) as RegoSet
+        const [answer] = parseValue(instance.evaluate(id, input, { form: 'value' })) as RegoSet
         return (answer as RegoObject | undefined)?.get('result')
       })
     },
+    unitsTaken: () => taken,
   }
 }

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { PolicyError } from '../base/policy-error.ts'
+import { PolicyError, UnitsUsedUp } from '../base/policy-error.ts'
 import type { Builtin, BuiltinTable, EvaluationContext } from '../builtins/builtin.ts'
 import { BuiltinError } from '../values/operands.ts'
 import { parseValue, writeValue } from '../values/text.ts'
 import type { Value } from '../values/value.ts'
-import { pageBytes, pages, sharedCopy, sharedPart, weigh } from './memory.ts'
+import { unitsExport } from '../wasm/meter.ts'
+import { link } from './abi.ts'
+import type { MemoryImage } from './image.ts'
+import { aligned } from './memory.ts'
 
 /**
  * One instance of an OPA policy module, called through OPA's WASM ABI 1.2 or later (`opa_eval`, one call a decision):
@@ -12,132 +15,54 @@ import { pageBytes, pages, sharedCopy, sharedPart, weigh } from './memory.ts'
  * memory of its own and is not re-entrant.
  */
 export interface WasmInstance {
-  readonly entrypoints: Readonly<Record<string, number>>
-  /** The answer as JSON, or as the text of a Rego value (see `values/text.ts`): sets stay sets, keys what they are. */
-  evaluate(entrypoint: number, input: string | undefined, form?: 'json' | 'value'): string
+  /**
+   * The answer as JSON, or as the text of a Rego value (see `values/text.ts`): sets stay sets, keys what they are.
+   * Throws `UnitsUsedUp` when it takes more than `units` (default: those of the limits), and other `PolicyError`s.
+   */
+  evaluate(entrypoint: number, input: string | undefined, options?: { units?: number; form?: 'json' | 'value' }): string
+  /** What the last evaluation took; also when it threw. */
+  unitsTaken(): number
   /**
    * Whether the last evaluation would answer the same again: it asked for nothing but its input and the documents, and
    * printed nothing.
    */
   repeatable(): boolean
-  /** Bytes by which the memory grew since the start. */
-  grownBy(): number
   readonly memory: WebAssembly.Memory
-  /** What other instances start from. */
-  readonly image: MemoryImage
 }
-
-/**
- * A memory with its documents parsed. Other instances start from it without parsing them again, in a new memory or in
- * that of an instance that threw: globals (the shadow stack's pointer among them) belong to instances, so a new
- * instance in an old memory is sound.
- */
-export interface MemoryImage {
-  /** The memory below the documents: the module's own variables and its stack. */
-  own: Uint8Array<SharedArrayBuffer>
-  /**
-   * The parsed documents, from there to `heap`, which no evaluation changes. Shared: other threads need no copy to
-   * start from.
-   */
-  documents: Uint8Array<SharedArrayBuffer>
-  /** The parsed documents. Address. */
-  data: number
-  /** Where each evaluation puts its input. Address, a multiple of 8. */
-  heap: number
-  /** Of the whole memory at the start. Bytes. */
-  size: number
-  entrypoints: Readonly<Record<string, number>>
-  /** Names by the number under which the module calls them. */
-  builtins: readonly string[]
-}
-
-/** The exports that are used. Addresses and lengths are numbers; 0 is NULL. */
-interface Exports {
-  opa_wasm_abi_version: WebAssembly.Global
-  opa_wasm_abi_minor_version: WebAssembly.Global
-  builtins(): number
-  entrypoints(): number
-  opa_malloc(size: number): number
-  opa_json_parse(address: number, length: number): number
-  opa_json_dump(value: number): number
-  /** Like the two above for values of any kind: see `values/text.ts`. */
-  opa_value_parse(address: number, length: number): number
-  opa_value_dump(value: number): number
-  opa_heap_ptr_get(): number
-  opa_heap_ptr_set(address: number): void
-  opa_eval(
-    reserved: 0,
-    entrypoint: number,
-    data: number,
-    input: number,
-    inputLength: number,
-    heap: number,
-    format: 0 | 1,
-  ): number
-}
-
-/** Room for the answers of most decisions, so that memory need not grow. Bytes. */
-const workspace = 524_288
 
 const envelopeBytes = '[{"result":}]'.length
 
+/** What every call of a built-in function takes, some 3 µs, and one more for each character read or byte written. */
+const unitsOfCall = 1_000
+/** And every line that is printed, for whoever writes it down. */
+const unitsOfLine = 5_000
+
 const encoder = new TextEncoder()
 
-/**
- * Either documents to parse, as JSON (`shared`: into shared memory, for a module made for it), or an image (`memory`:
- * one that already holds its documents).
- */
-export type InstanceOrigin =
-  | { documents: Uint8Array; shared?: boolean }
-  | { image: MemoryImage; memory?: WebAssembly.Memory | undefined }
-
+/** @param memory one that holds the documents of the image. */
 export const instantiate = ({
   module,
-  origin,
+  image,
+  memory,
   builtins,
   limits,
   now,
   print,
 }: {
   module: WebAssembly.Module
-  origin: InstanceOrigin
+  image: MemoryImage
+  memory: WebAssembly.Memory
   builtins: BuiltinTable
-  limits: { input: number; result: number; memory: number }
+  limits: { input: number; result: number; units: number }
   /** Milliseconds since 1970; asked at most once an evaluation. */
   now: () => number
   print: (line: string) => void
 }): WasmInstance => {
-  const maximum = pages(limits.memory)
-  const from = 'image' in origin ? origin : undefined
-  const initial = pages(from?.image.size ?? limits.input + workspace)
-  const shared = 'shared' in origin && origin.shared === true
-  const memory = from?.memory ?? new WebAssembly.Memory({ initial, maximum, shared })
-  let bytes = Buffer.from(memory.buffer)
-  /** Growing the memory detaches the old view. */
-  const view = (): Buffer => {
-    if (bytes.buffer !== memory.buffer) bytes = Buffer.from(memory.buffer)
-    return bytes
-  }
-
-  const textAt = (address: number, most = Number.POSITIVE_INFINITY): string => {
-    const all = view()
-    const end = all.indexOf(0, address)
-    if (end - address > most) throw new PolicyError(`the decision is larger than ${limits.result} bytes`)
-    return all.toString('utf8', address, end)
-  }
-  const readJson = (value: number): unknown => JSON.parse(textAt(exports.opa_json_dump(value)))
-  const readValue = (value: number): Value => parseValue(textAt(exports.opa_value_dump(value)))
-  const write = (encoded: Uint8Array, parse: (address: number, length: number) => number): number => {
-    const address = exports.opa_malloc(encoded.length)
-    view().set(encoded, address)
-    const parsed = parse(address, encoded.length)
-    if (parsed === 0) throw new PolicyError('a value is not valid for the policy')
-    return parsed
-  }
-
+  const supplied = suppliedBuiltins(image, builtins)
   let nowNs: bigint | undefined
   let drawn: Map<string, Uint8Array> | undefined
   let repeatable = true
+  let given = 0
   // All that reaches a policy from outside goes through here.
   const context: EvaluationContext = {
     nowNs: () => {
@@ -156,72 +81,55 @@ export const instantiate = ({
     },
     print: (line) => {
       repeatable = false
+      context.spend(unitsOfLine + line.length)
       print(line)
+    },
+    spend: (units) => {
+      const rest = left.value - units
+      left.value = Math.max(-1, rest)
+      if (rest < 0) throw new UnitsUsedUp(given)
     },
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
-  const callBuiltin = (id: number, _context: number, ...args: number[]): number => {
+  const callBuiltin = (id: number, _reserved: number, ...operands: number[]): number => {
     const builtin = supplied[id]
     if (!builtin) throw new PolicyError(`the policy calls the built-in function ${id}, which it does not name`)
-    const result = answerOf(builtin, args.map(readValue), context)
-    return result === undefined ? 0 : write(encoder.encode(writeValue(result)), exports.opa_value_parse)
+    const texts = operands.map((operand) => textAt(exports.opa_value_dump(operand)))
+    context.spend(texts.reduce((sum, { length }) => sum + length, unitsOfCall))
+    const result = answerOf(builtin, texts.map(parseValue), context)
+    if (result === undefined) return 0
+    const answer = encoder.encode(writeValue(result))
+    context.spend(answer.length)
+    return write(answer, exports.opa_value_parse)
   }
 
-  const instance = new WebAssembly.Instance(module, {
-    env: {
-      memory,
-      opa_abort: (message: number) => {
-        throw new PolicyError(textAt(message))
-      },
-      opa_println: (line: number) => context.print(textAt(line)),
-      opa_builtin0: callBuiltin,
-      opa_builtin1: callBuiltin,
-      opa_builtin2: callBuiltin,
-      opa_builtin3: callBuiltin,
-      opa_builtin4: callBuiltin,
-    },
-  })
-  const exports = instance.exports as unknown as Exports
-  requireAbi(exports)
-
-  const load = (json: Uint8Array): MemoryImage => {
-    const needed: string[] = []
-    for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) needed[id] = name
-    const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
-    const start = exports.opa_heap_ptr_get()
-    const data = write(json, exports.opa_json_parse)
-    const heap = aligned(exports.opa_heap_ptr_get())
-    const room = heap + limits.input + workspace - memory.buffer.byteLength
-    if (room > 0) memory.grow(pages(room))
-    const size = memory.buffer.byteLength
-    const own = sharedCopy(memory.buffer, 0, start)
-    const read = shared ? sharedPart : sharedCopy
-    return { own, documents: read(memory.buffer, start, heap), data, heap, size, entrypoints, builtins: needed }
-  }
-  const image = 'image' in origin ? origin.image : load(origin.documents)
-  // One that only loads documents evaluates nothing.
-  const supplied = from ? suppliedBuiltins(image, builtins) : []
-  if (from) view().set(image.own)
-  if (from && !from.memory) view().set(image.documents, image.own.length)
+  const { exports, bytes, textAt, write } = link(module, memory, { callBuiltin, print: context.print })
+  const left = exports[unitsExport]
+  bytes().set(image.own)
   const { heap } = image
-  weigh(memory)
 
   return {
-    entrypoints: image.entrypoints,
     memory,
-    evaluate(entrypoint, input, form = 'json') {
+    evaluate(entrypoint, input, { units = limits.units, form = 'json' } = {}) {
       nowNs = undefined
       drawn = undefined
       repeatable = true
-      const length = input === undefined ? 0 : writeInput(view(), heap, input, limits.input)
+      given = units
+      left.value = units
+      const length = input === undefined ? 0 : writeInput(bytes(), heap, input, limits.input)
       const start = aligned(heap + length)
       const format = form === 'json' ? 0 : 1
-      const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, format)
-      return textAt(answer, limits.result + envelopeBytes)
+      try {
+        const answer = exports.opa_eval(0, entrypoint, image.data, length === 0 ? 0 : heap, length, start, format)
+        return textAt(answer, limits.result + envelopeBytes)
+      } catch (error) {
+        // By the trap of the meter; what else is thrown leaves units over.
+        if (left.value < 0) throw new UnitsUsedUp(units)
+        throw error
+      }
     },
+    unitsTaken: () => Math.min(given, given - left.value),
     repeatable: () => repeatable,
-    grownBy: () => memory.buffer.byteLength - image.size,
-    image,
   }
 }
 
@@ -249,40 +157,8 @@ const answerOf = (builtin: Builtin, args: readonly Value[], context: EvaluationC
   }
 }
 
-const aligned = (address: number): number => (address + 7) & ~7
-
-/** Throws `PolicyError` when the bytes are not WebAssembly. */
-export const compileModule = (wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module => {
-  try {
-    return new WebAssembly.Module(wasm)
-  } catch (error) {
-    throw new PolicyError('the bundle holds no valid WebAssembly module', { cause: error })
-  }
-}
-
-/** The built-in functions that a policy needs from its host. */
-export const neededBuiltins = (wasm: Uint8Array<ArrayBuffer>): string[] => {
-  const instance = instantiate({
-    module: compileModule(wasm),
-    origin: { documents: encoder.encode('{}') },
-    builtins: {},
-    limits: { input: pageBytes, result: pageBytes, memory: 1024 * pageBytes },
-    now: Date.now,
-    print: () => {},
-  })
-  return Object.values(instance.image.builtins)
-}
-
 const writeInput = (bytes: Buffer, address: number, input: string, most: number): number => {
   const { read, written } = encoder.encodeInto(input, bytes.subarray(address, address + most))
   if (read < input.length) throw new PolicyError(`the policy input is larger than ${most} bytes`)
   return written
-}
-
-const requireAbi = (exports: Exports): void => {
-  const version = exports.opa_wasm_abi_version?.value
-  const minor = exports.opa_wasm_abi_minor_version?.value
-  if (version !== 1 || !(minor >= 2)) {
-    throw new PolicyError(`the module speaks OPA's WASM ABI ${version}.${minor}; 1.2 or a later 1.x is needed`)
-  }
 }

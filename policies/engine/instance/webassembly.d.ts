@@ -3,6 +3,7 @@
  * DOM.
  */
 declare namespace WebAssembly {
+  function validate(bytes: Uint8Array<ArrayBuffer>): boolean
   class Module {
     constructor(bytes: Uint8Array<ArrayBuffer>)
   }
@@ -17,6 +18,6 @@ declare namespace WebAssembly {
     grow(pages: number): number
   }
   interface Global {
-    readonly value: number
+    value: number
   }
 }

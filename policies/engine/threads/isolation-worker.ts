@@ -1,13 +1,14 @@
-import { Script } from 'node:vm'
 import { workerData } from 'node:worker_threads'
 import { lowerPriority } from '../../../platform/lower-priority.ts'
-import { PolicyError } from '../base/policy-error.ts'
+import { PolicyError, UnitsUsedUp } from '../base/policy-error.ts'
 import type { Run } from '../instance/runner.ts'
-import type { Answer, FromThread, Question, Reply, ThreadStart } from './policy-thread.ts'
+import type { Answer, FromThread, Question, ThreadStart } from './policy-thread.ts'
 
 /** The thread side of `policy-thread.ts`: one policy, asked for one batch after another. */
 
 const { port, prepared, nice } = workerData as ThreadStart
+/** Of memory, for one evaluation: as much as there may be. Its growth is spent units. */
+const room = Number.POSITIVE_INFINITY
 const say = (message: FromThread): void => port.postMessage(message)
 
 const start = async (): Promise<Run | undefined> => {
@@ -17,7 +18,7 @@ const start = async (): Promise<Run | undefined> => {
     const { createRunner } = await import('../instance/runner.ts')
     const needed = prepared.image.builtins
     const builtins = needed.length > 0 ? await (await import('../builtins/index.ts')).loadBuiltins(needed) : {}
-    return createRunner(prepared, { builtins, print: (line) => say({ print: line }) })
+    return createRunner(prepared, { builtins, limits: { room }, print: (line) => say({ print: line }) })
   } catch (error) {
     say({ failed: (error as Error).message })
     return undefined
@@ -34,30 +35,14 @@ const cpu = (): number => {
   return user + system
 }
 
-const replyTo = (ask: Run, question: Question): Reply =>
-  question.within === undefined ? answerTo(ask, question) : attempt(question.within, () => answerTo(ask, question))
-
-const attempted = 'surrogatePolicyAttempt'
-const attemptScript = new Script(`${attempted}()`)
-
-/**
- * Only Node's `vm` ends WebAssembly and lets the thread go on. It costs some 100 µs, for another thread that watches.
- */
-const attempt = (milliseconds: number, answer: () => Answer): Reply => {
-  Object.assign(globalThis, { [attempted]: answer })
-  const before = cpu()
+const answerTo = (ask: Run, { entrypoint, input, units }: Question): Answer => {
   try {
-    return attemptScript.runInThisContext({ timeout: milliseconds }) as Answer
+    return ask(({ evaluate, repeatable }) => ({
+      text: evaluate(entrypoint, input, { units }),
+      repeatable: repeatable(),
+    }))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    return { spent: before === 0 ? Number.POSITIVE_INFINITY : (cpu() - before) / 1000 }
-  }
-}
-
-const answerTo = (ask: Run, { entrypoint, input }: Question): Answer => {
-  try {
-    return ask((instance) => ({ text: instance.evaluate(entrypoint, input), repeatable: instance.repeatable() }))
-  } catch (error) {
+    if (error instanceof UnitsUsedUp) return { usedUp: units }
     const cause = error instanceof PolicyError ? error.cause : undefined
     const message = error instanceof PolicyError ? error.message : 'the policy could not be evaluated'
     return { error: cause instanceof Error ? `${message}: ${cause.message}` : message }
@@ -66,7 +51,7 @@ const answerTo = (ask: Run, { entrypoint, input }: Question): Answer => {
 
 if (run) {
   port.on('message', (questions: Question[]) =>
-    say({ replies: questions.map((question) => replyTo(run, question)), cpu: cpu() }),
+    say({ answers: questions.map((question) => answerTo(run, question)), cpu: cpu() }),
   )
   say({ ready: true, cpu: cpu() })
 }

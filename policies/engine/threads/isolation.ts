@@ -1,4 +1,4 @@
-import { PolicyBusy, PolicyError } from '../base/policy-error.ts'
+import { PolicyBusy, PolicyError, UnitsUsedUp } from '../base/policy-error.ts'
 import {
   type Entrypoint,
   type EntrypointOptions,
@@ -7,12 +7,13 @@ import {
   resultOf,
 } from '../evaluate/entrypoints.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
-import { type Answer, missed, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
+import { mostUnits } from '../wasm/meter.ts'
+import { type Answer, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 
 /**
- * A compiled policy in threads of its own, for rules whose time is not known to be short: an evaluation that misses its
- * deadline is ended with its thread, which nothing else can do to WebAssembly, and another thread takes its place. What
- * was answered lately needs no thread.
+ * A compiled policy in threads of its own, for rules that may use more than the thread of the requests has for them. An
+ * evaluation ends when its units are used up; one that is still there after twice its deadline, in a function of the
+ * host, is ended with its thread, and another thread takes its place. What was answered lately needs no thread.
  */
 export interface Isolation {
   /**
@@ -28,11 +29,13 @@ export interface IsolationOptions {
   /** Threads. Default 2: one can always serve the others while rules that run away keep one busy. */
   workers?: number
   /**
-   * Of one evaluation: processor time of its thread, so that a busy or throttled machine ends nothing that would have
-   * been quick; by the clock four times that, and six times for waiting for a thread. (Where Node cannot tell, before
-   * 24.6, the clock alone counts.) ms. Default 50.
+   * Of one evaluation, in ms. Its thread is ended after twice as much processor time, so that a busy or throttled
+   * machine ends nothing that would have been quick; by the clock after four times. (Where Node cannot tell, before
+   * 24.6, the clock alone counts.) Who waits for a thread waits up to six times as long. Default 50.
    */
   deadline?: number
+  /** What an evaluation may spend. Default 400 000 for each ms of the deadline. */
+  units?: number
   /** Evaluations waiting; more are refused. Default 1 000. */
   queue?: number
   /** Evaluations handed to a thread at once, which then share one deadline and one fate. Default 1; more is cheaper. */
@@ -48,8 +51,8 @@ interface Task {
   entrypoint: string
   asked: Entrypoint
   input: string | undefined
-  /** A brief attempt was not enough: see `Suspect`. */
-  tried: boolean
+  /** Those it was begun with. */
+  units: number
   /** `performance.now()` after which it is not begun any more. */
   giveUp: number
   resolve: (value: unknown) => void
@@ -62,27 +65,27 @@ interface Place {
 }
 
 /**
- * An entrypoint that recently missed a deadline. It may not take the last free thread. It runs under a time limit that
- * costs no thread: first briefly, then for a whole deadline. After a failed attempt it pauses from that kind, so it
- * uses at most a tenth of a processor.
+ * An entrypoint that lately used up all units of an evaluation. It may not take the last free thread. While it rests
+ * it is evaluated with few units only, which is plenty for every input that does no harm, and seldom again after they
+ * were too few; so it uses at most a tenth of a processor.
  */
 interface Suspect {
-  /** `performance.now()` from which on it may be attempted briefly, or for a whole deadline, and is suspect no more. */
-  brieflyFrom: number
-  wholeFrom: number
+  /** `performance.now()` from which on it has few units, all of them, and is suspect no more. */
+  fewFrom: number
+  allFrom: number
   until: number
 }
 
+const unitsOfMillisecond = 400_000
 const suspectFor = 10_000
-/** Of a deadline. */
-const briefly = 1 / 20
-/** How many times as long as an attempt that was for nothing. */
+/** The part of all units that are few. */
+const few = 1 / 20
+/** How many times as long as what was for nothing. */
 const restFactor = 20
-/** Of a deadline: who was cut short with less processor time than this has missed none, but the machine is busy. */
-const nearly = 0.9
 const slowestRestart = 5_000
-/** How many deadlines whoever waits for a thread may wait: longer than one takes to be ended. */
-const waitingPatience = patience + 2
+/** How many deadlines a thread has, and whoever waits for one: longer than one takes by the clock. */
+const threadPatience = 2
+const waitingPatience = 6
 
 /** Resolves when every thread is ready; rejects with `PolicyError` when the policy cannot be started. */
 export const startIsolation = async (
@@ -90,7 +93,7 @@ export const startIsolation = async (
     EntrypointOptions & {
       prepared: PreparedEngine
       print?: (line: string) => void
-      /** Called for each evaluation that missed its deadline. */
+      /** Called for each evaluation that used up its units, or whose thread had to be ended. */
       onRunaway?: ((entrypoint: string) => void) | undefined
     },
 ): Promise<Isolation> => {
@@ -101,7 +104,7 @@ export const startIsolation = async (
   const idle: Place[] = []
   const waiting: Task[] = []
   const suspects = new Map<string, Suspect>()
-  const brief = Math.max(1, Math.round(deadline * briefly))
+  const { units: all = Math.min(mostUnits, Math.round(deadline * unitsOfMillisecond)) } = options
   let closed = false
   let failedStarts = 0
   let timer: NodeJS.Timeout | undefined
@@ -113,7 +116,7 @@ export const startIsolation = async (
       const thread = startThread({
         prepared,
         nice,
-        deadline,
+        deadline: threadPatience * deadline,
         print,
         onReady() {
           failedStarts = 0
@@ -121,17 +124,18 @@ export const startIsolation = async (
           resolve()
           dispatch()
         },
-        onReplies(replies) {
+        onAnswers(answers) {
           idle.push(place)
           for (const [index, task] of place.running.splice(0).entries()) {
-            const reply = replies[index]!
-            if ('spent' in reply) onCutShort(task, reply.spent)
-            else settle(task, reply)
+            const answer = answers[index]!
+            if ('usedUp' in answer) onUsedUp(task)
+            else settle(task, answer)
           }
           dispatch()
         },
         onEnd(error, ranAway) {
-          if (ranAway) for (const { entrypoint } of place.running) onMissed(entrypoint)
+          // Few units do not end what a function of the host does: that rests from every kind.
+          if (ranAway) for (const { entrypoint } of place.running) suspect(entrypoint, restFactor * deadline)
           leave(place, error)
           reject(error)
           restart()
@@ -150,23 +154,25 @@ export const startIsolation = async (
     setTimeout(() => closed || start().catch(() => {}), pause).unref()
   }
 
-  const onMissed = (entrypoint: string): void => {
+  const suspect = (entrypoint: string, rest: number): void => {
     const now = performance.now()
-    suspects.set(entrypoint, { brieflyFrom: now, wholeFrom: now + restFactor * deadline, until: now + suspectFor })
+    suspects.set(entrypoint, {
+      fewFrom: now + rest,
+      allFrom: now + restFactor * deadline,
+      until: now + suspectFor,
+    })
     onRunaway?.(entrypoint)
   }
 
-  const onCutShort = (task: Task, spent: number): void => {
-    if (task.tried) {
-      onMissed(task.entrypoint)
-      task.reject(spent < nearly * deadline ? busy() : missed(deadline))
+  const onUsedUp = ({ entrypoint, units, reject }: Task): void => {
+    if (units === all) {
+      suspect(entrypoint, 0)
+      reject(new UnitsUsedUp(all))
       return
     }
-    const suspect = suspects.get(task.entrypoint)
-    if (suspect) suspect.brieflyFrom = performance.now() + restFactor * brief
-    task.tried = true
-    // In front: it has waited longer than the others.
-    waiting.unshift(task)
+    const found = suspects.get(entrypoint)
+    if (found) found.fewFrom = performance.now() + restFactor * few * deadline
+    reject(busy())
   }
 
   const leave = (place: Place, error: PolicyError): void => {
@@ -176,11 +182,11 @@ export const startIsolation = async (
     for (const task of place.running.splice(0)) task.reject(error)
   }
 
-  const mayBegin = ({ entrypoint, tried }: Task, now: number): boolean => {
-    const suspect = suspects.get(entrypoint)
-    if (!suspect) return true
-    if (now > suspect.until) return suspects.delete(entrypoint)
-    return now >= (tried ? suspect.wholeFrom : suspect.brieflyFrom) && (idle.length > 1 || workers === 1)
+  const mayBegin = ({ entrypoint }: Task, now: number): boolean => {
+    const found = suspects.get(entrypoint)
+    if (!found) return true
+    if (now > found.until) return suspects.delete(entrypoint)
+    return now >= found.fewFrom && (idle.length > 1 || workers === 1)
   }
 
   const nextBatch = (now: number): Task[] => {
@@ -193,11 +199,10 @@ export const startIsolation = async (
     return waiting.splice(first, end - first)
   }
 
-  const questionOf = ({ entrypoint, asked, input, tried }: Task): Question => ({
-    entrypoint: asked.id,
-    input,
-    within: suspects.has(entrypoint) ? (tried ? deadline : brief) : undefined,
-  })
+  const questionOf = (task: Task, now: number): Question => {
+    task.units = now < (suspects.get(task.entrypoint)?.allFrom ?? 0) ? Math.ceil(few * all) : all
+    return { entrypoint: task.asked.id, input: task.input, units: task.units }
+  }
 
   const dispatch = (): void => {
     const now = performance.now()
@@ -208,7 +213,7 @@ export const startIsolation = async (
       if (tasks.length === 0) break
       const place = idle.pop()!
       place.running.push(...tasks)
-      place.thread.ask(tasks.map(questionOf))
+      place.thread.ask(tasks.map((task) => questionOf(task, now)))
     }
     if (waiting.length === 0) {
       if (drained && idle.length === places.size) drained()
@@ -231,7 +236,7 @@ export const startIsolation = async (
     if (waiting.length > 0 || idle.length < places.size) {
       await new Promise<void>((resolve) => {
         drained = resolve
-        setTimeout(resolve, 2 * patience * deadline)
+        setTimeout(resolve, 2 * threadPatience * patience * deadline)
       })
     }
     clearTimeout(timer)
@@ -263,7 +268,7 @@ export const startIsolation = async (
           entrypoint,
           input: text,
           asked,
-          tried: false,
+          units: all,
           giveUp: performance.now() + waitingPatience * deadline,
           resolve,
           reject,
@@ -274,7 +279,7 @@ export const startIsolation = async (
   }
 }
 
-const settle = ({ input, asked, resolve, reject }: Task, reply: Answer): void => {
+const settle = ({ input, asked, resolve, reject }: Task, reply: Exclude<Answer, { usedUp: number }>): void => {
   if ('error' in reply) {
     reject(new PolicyError(reply.error))
     return

@@ -25,7 +25,7 @@ const read = async (task: OpenTask): Promise<Bundle> => {
 const open = async (task: OpenTask): Promise<Opened> => {
   const { data, ...bundle } = await read(task)
   const documents = new TextEncoder().encode(JSON.stringify(data))
-  return { ...bundle, documents, prepared: prepareForThread({ wasm: bundle.wasm, documents }) }
+  return { ...bundle, documents, prepared: prepareForThread(bundle.wasm, documents) }
 }
 
 const answerTo = (task: OpenTask): Promise<OpenAnswer> =>

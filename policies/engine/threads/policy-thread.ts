@@ -19,18 +19,15 @@ export interface Question {
   entrypoint: number
   /** JSON; undefined for none. */
   input: string | undefined
-  /**
-   * Cut short after so many milliseconds by the clock, whereupon the thread goes on. The deadline begins after that.
-   * Default: never.
-   */
-  within?: number | undefined
+  /** What it may spend. */
+  units: number
 }
 
-/** `text` as `resultOf` reads it. `repeatable`: the same input would be answered the same at any time. */
-export type Answer = { text: string; repeatable: boolean } | { error: string }
-export type Reply = Answer | CutShort
-/** `spent`: processor time, in ms; infinite where Node cannot tell. */
-export type CutShort = { spent: number }
+/**
+ * `text` as `resultOf` reads it. `repeatable`: the same input would be answered the same at any time. `usedUp`: so many
+ * units were not enough.
+ */
+export type Answer = { text: string; repeatable: boolean } | { usedUp: number } | { error: string }
 
 /**
  * What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however
@@ -42,17 +39,17 @@ export interface ThreadStart {
   nice: number
 }
 
-/** `replies` in the order of what was asked. `cpu`: what the thread has used so far, in µs. */
+/** `answers` in the order of what was asked. `cpu`: what the thread has used so far, in µs. */
 export type FromThread =
   | { ready: true; cpu: number }
   | { failed: string }
   | { print: string }
-  | { replies: Reply[]; cpu: number }
+  | { answers: Answer[]; cpu: number }
 
 export const missed = (deadline: number) => new PolicyError(`the policy gave no answer within ${deadline} ms`)
 
 /** How many deadlines may pass by the clock. */
-export const patience = 4
+export const patience = 2
 /** A thread that takes longer to be ready than this is not going to be. Milliseconds. */
 const startWithin = 30_000
 
@@ -62,7 +59,7 @@ export const startThread = ({
   deadline,
   print,
   onReady,
-  onReplies,
+  onAnswers,
   onEnd,
 }: {
   prepared: PreparedEngine
@@ -72,7 +69,7 @@ export const startThread = ({
   deadline: number
   print?: ((line: string) => void) | undefined
   onReady: () => void
-  onReplies: (replies: readonly Reply[]) => void
+  onAnswers: (answers: readonly Answer[]) => void
   /** Once, when it ended by itself or was ended for a missed deadline (`ranAway`). */
   onEnd: (error: PolicyError, ranAway: boolean) => void
 }): PolicyThread => {
@@ -89,11 +86,9 @@ export const startThread = ({
   })
   let ended = false
   /**
-   * `performance.now()` at which the present batch began, what it may use, in ms, and the processor time used before
-   * that, in µs.
+   * `performance.now()` at which the present batch began, and the processor time used before that, in µs.
    */
   let begun: number | undefined
-  let limit = deadline
   let cpu = 0
   let timer: NodeJS.Timeout | undefined = setTimeout(() => stop('it did not start in time'), startWithin)
 
@@ -118,7 +113,7 @@ export const startThread = ({
       cpu = message.cpu
       begun = undefined
       if ('ready' in message) ready()
-      else onReplies(message.replies)
+      else onAnswers(message.answers)
     }
   }
   const ready = (): void => {
@@ -133,10 +128,10 @@ export const startThread = ({
     receiveAll(port, receive)
     const batch = begun
     if (ended || batch === undefined) return
-    const used = (await cpuOf(worker, limit)) - cpu
+    const used = (await cpuOf(worker, deadline)) - cpu
     if (ended || begun !== batch) return
-    const left = limit - used / 1000
-    const late = performance.now() - batch > patience * limit
+    const left = deadline - used / 1000
+    const late = performance.now() - batch > patience * deadline
     if (left > 0 && !late) {
       timer = setTimeout(onDeadline, Math.max(1, left))
       return
@@ -155,8 +150,7 @@ export const startThread = ({
   return {
     ask(questions) {
       begun = performance.now()
-      limit = deadline + Math.max(...questions.map(({ within = 0 }) => within))
-      timer = setTimeout(onDeadline, limit)
+      timer = setTimeout(onDeadline, deadline)
       port.postMessage(questions)
     },
     end,

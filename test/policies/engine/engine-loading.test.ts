@@ -61,15 +61,15 @@ test('a bundle with large documents is opened in a thread, and answers as one th
   expect((bundle.data as { users: Record<string, unknown> }).users['user7']).toMatchObject({ id: 7 })
 })
 
-test('the memory it was loaded in is used by one engine; others, and one that grew much, have their own', async () => {
+test('the memory it was loaded in is used by one engine, also after it was full; others have their own', async () => {
   const { prepared } = await openBundle(await bundleOf(documents('gold')))
-  const engine = await loadWasmEngine(prepared!)
+  const engine = await loadWasmEngine(prepared!, { limits: { units: 1_000_000_000 } })
   const isolation = await startIsolation({ prepared: prepared!, deadline: 10_000 })
   onTestFinished(isolation.close)
 
-  for (const size of [400_000, 3, 400_000]) {
-    // After one that grew much comes another memory.
+  for (const size of [100_000, 3, 100_000]) {
     expect(engine.evaluate('test/counted', { size })).toBe(size)
+    expect(() => engine.evaluate('test/counted', { size: 1_000_000 })).toThrow('opa_malloc: failed')
     expect(() => engine.evaluate('test/decision', { user: 'user1', boom: true })).toThrow(PolicyError)
     expect(engine.evaluate('test/decision', { user: 'user2' })).toEqual({ plan: 'gold', year: true })
     expect(await isolation.evaluate('test/decision', { user: 'user3' })).toEqual({ plan: 'gold', year: true })
