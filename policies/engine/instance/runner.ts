@@ -92,7 +92,7 @@ export const createRunner = ({ module, image, sharedMemory }: PreparedEngine, op
     } catch (error) {
       if (!grew()) spare = started
       if (error instanceof PolicyError) throw error
-      throw new PolicyError('the policy failed while it was evaluated', { cause: error })
+      throw new PolicyError('the policy failed while it was evaluated', { code: 'failed', cause: error })
     }
   }
 }

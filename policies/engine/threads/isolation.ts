@@ -6,7 +6,7 @@ import {
   inputText,
   resultOf,
 } from '../evaluate/entrypoints.ts'
-import type { PreparedEngine } from '../instance/runner.ts'
+import type { EngineLimits, PreparedEngine } from '../instance/runner.ts'
 import { mostUnits } from '../wasm/meter.ts'
 import { type Answer, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 
@@ -92,12 +92,15 @@ export const startIsolation = async (
   options: IsolationOptions &
     EntrypointOptions & {
       prepared: PreparedEngine
+      /** Of input and result. */
+      limits?: Partial<EngineLimits> | undefined
       print?: (line: string) => void
       /** Called for each evaluation that used up its units, or whose thread had to be ended. */
       onRunaway?: ((entrypoint: string) => void) | undefined
     },
 ): Promise<Isolation> => {
-  const { prepared, workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print, onRunaway } = options
+  const { prepared, limits = {}, workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print } = options
+  const { onRunaway } = options
   const named = entrypointTable(prepared.image.entrypoints, options)
 
   const places = new Set<Place>()
@@ -115,6 +118,7 @@ export const startIsolation = async (
       const running: Task[] = []
       const thread = startThread({
         prepared,
+        limits,
         nice,
         deadline: threadPatience * deadline,
         print,
@@ -243,7 +247,7 @@ export const startIsolation = async (
     for (const task of waiting.splice(0)) task.reject(new PolicyBusy('the policies were replaced'))
     await Promise.all(
       [...places].map((place) => {
-        leave(place, new PolicyError('the policies were replaced'))
+        leave(place, new PolicyError('the policies were replaced', { code: 'deadline_missed' }))
         return place.thread.end()
       }),
     )
@@ -281,7 +285,7 @@ export const startIsolation = async (
 
 const settle = ({ input, asked, resolve, reject }: Task, reply: Exclude<Answer, { usedUp: number }>): void => {
   if ('error' in reply) {
-    reject(new PolicyError(reply.error))
+    reject(new PolicyError(reply.error, { code: reply.code }))
     return
   }
   if (reply.repeatable && input !== undefined) asked.known?.set(input, reply.text)
