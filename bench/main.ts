@@ -9,9 +9,11 @@ import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { gatewayCold } from './comparisons/gateway-cold.ts'
 import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
+import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
+import { policyUnits } from './comparisons/policy-units.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
@@ -40,6 +42,8 @@ const comparisons: Comparison[] = [
   eventCost,
   policies,
   policiesBusy,
+  policyUnits,
+  hostFunctions,
   relay,
   routes,
   broker,

@@ -1,4 +1,7 @@
+import type { Meter } from '../base/meter.ts'
+import { BuiltinError } from '../values/operands.ts'
 import type { Value } from '../values/value.ts'
+import { weigh } from '../values/weight.ts'
 
 /**
  * A built-in function that the host gives to policies. Answers with a value, or with `undefined` or by throwing
@@ -10,17 +13,12 @@ export type Builtin = (operands: readonly Value[], context: EvaluationContext) =
 export type BuiltinTable = Readonly<Record<string, Builtin>>
 
 /** What stays the same during one evaluation. */
-export interface EvaluationContext {
+export interface EvaluationContext extends Meter {
   /** Nanoseconds since 1970. */
   nowNs(): bigint
   /** Random bytes, the same for the same purpose and length. */
   random(purpose: string, length: number): Uint8Array
   print(line: string): void
-  /**
-   * Takes units of work from what this evaluation has: a unit is worth a few nanoseconds. Always the same for the same
-   * operands, never by the clock. Throws `UnitsUsedUp`, which ends the evaluation: no function may catch it.
-   */
-  spend(units: number): void
 }
 
 /** What an operand must be: refuses others (see `values/operands.ts`). */
@@ -28,11 +26,27 @@ type Check<Operand> = (operand: Value | undefined) => Operand
 
 type Checked<Checks extends readonly Check<unknown>[]> = { [Index in keyof Checks]: ReturnType<Checks[Index]> }
 
-/** A built-in function whose operands are checked in order before `answer` gets them. */
+/** To make an error of it. */
+const unitsForRefusal = 500
+
+/**
+ * A built-in function whose operands are checked in order before `answer` gets them. What passes to and fro is paid for
+ * here, before a result is written; what more a function costs than that it pays itself.
+ */
 export const builtin =
   <const Checks extends readonly Check<unknown>[]>(
     checks: Checks,
     answer: (...operands: [...Checked<Checks>, context: EvaluationContext]) => Value | undefined,
   ): Builtin =>
-  (operands, context) =>
-    answer(...(checks.map((check, index) => check(operands[index])) as unknown as Checked<Checks>), context)
+  (operands, context) => {
+    for (const operand of operands) weigh(operand, context)
+    try {
+      const checked = checks.map((check, index) => check(operands[index])) as unknown as Checked<Checks>
+      const result = answer(...checked, context)
+      if (result !== undefined) weigh(result, context)
+      return result
+    } catch (error) {
+      if (error instanceof BuiltinError) context.spend(unitsForRefusal)
+      throw error
+    }
+  }

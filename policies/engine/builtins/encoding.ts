@@ -1,5 +1,6 @@
+import type { Meter } from '../base/meter.ts'
 import { goJson, indentedJson } from '../go/json.ts'
-import { parseUrl, queryEscape, queryUnescape, type Url } from '../go/url.ts'
+import { cut, parseUrl, queryEscape, queryUnescape, type Url } from '../go/url.ts'
 import {
   asBoolean,
   asItems,
@@ -13,6 +14,7 @@ import {
 } from '../values/operands.ts'
 import { sorted, sortedEntries } from '../values/order.ts'
 import type { RegoObject, Value } from '../values/value.ts'
+import { weigh } from '../values/weight.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
 
 interface MarshalOptions {
@@ -32,36 +34,47 @@ const marshalOptions = (object: RegoObject): MarshalOptions => {
 }
 
 /** Naming an indent or a prefix asks for lines, unless `pretty` says otherwise. */
-const marshal = (value: Value, { pretty, indent, prefix }: MarshalOptions): string =>
-  (pretty ?? (indent !== undefined || prefix !== undefined))
-    ? indentedJson(value, { indent: indent ?? '\t', prefix: prefix ?? '' })
+const marshal = (value: Value, { pretty, indent, prefix }: MarshalOptions, meter: Meter): string => {
+  weigh(value, meter, timesToSort)
+  return (pretty ?? (indent !== undefined || prefix !== undefined))
+    ? indentedJson(value, { indent: indent ?? '\t', prefix: prefix ?? '' }, meter)
     : goJson(value)
+}
+
+const timesToSort = 5
 
 const hexBytes = (text: string): Buffer => {
   if (text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) refuse('not hexadecimal')
   return Buffer.from(text, 'hex')
 }
 
-const decodeQuery = (text: string): RegoObject => {
+const unitsForCharacter = 3
+const unitsForPair = 50
+
+const decodeQuery = (text: string, { spend }: Meter): RegoObject => {
   const members = new Map<string, Value[]>()
   for (const pair of text.split('&')) {
+    spend(unitsForPair)
     if (pair.includes(';')) refuse('semicolons separate nothing')
     if (pair === '') continue
-    const [name = '', ...rest] = pair.split('=')
+    const [name, value] = cut(pair, '=')
     const key = queryUnescape(name)
     const values = members.get(key) ?? []
-    values.push(queryUnescape(rest.join('=')))
+    values.push(queryUnescape(value ?? ''))
     members.set(key, values)
   }
   return new Map(members)
 }
 
-const encodeQuery = (members: RegoObject): string =>
+const encodeQuery = (members: RegoObject, { spend }: Meter): string =>
   sortedEntries(members)
     .flatMap(([name, value]) => {
       const key = queryEscape(asString(name))
       const values = typeof value === 'string' ? [value] : value instanceof Set ? sorted(value) : asItems(value)
-      return values.map((item) => `${key}=${queryEscape(asString(item))}`)
+      return values.map((item) => {
+        spend(unitsForPair + key.length)
+        return `${key}=${queryEscape(asString(item))}`
+      })
     })
     .join('&')
 
@@ -80,13 +93,16 @@ export const encodingBuiltins: BuiltinTable = {
   'base64url.encode_no_pad': builtin([asString], (text) => Buffer.from(text).toString('base64url')),
   'hex.decode': builtin([asString], (text) => textOf(hexBytes(text))),
   'hex.encode': builtin([asString], (text) => Buffer.from(text).toString('hex')),
-  'json.marshal_with_options': builtin([asValue, asObject], (value, options) =>
-    marshal(value, marshalOptions(options)),
+  'json.marshal_with_options': builtin([asValue, asObject], (value, options, meter) =>
+    marshal(value, marshalOptions(options), meter),
   ),
   'uri.is_valid': builtin([asString], (text) => text !== '' && unlessRefused(() => parseUrl(text)) !== undefined),
   'uri.parse': builtin([asString], (text) => urlMembers(parseUrl(text))),
   'urlquery.decode': builtin([asString], queryUnescape),
   'urlquery.decode_object': builtin([asString], decodeQuery),
-  'urlquery.encode': builtin([asString], queryEscape),
+  'urlquery.encode': builtin([asString], (text, { spend }) => {
+    spend(unitsForCharacter * text.length)
+    return queryEscape(text)
+  }),
   'urlquery.encode_object': builtin([asObject], encodeQuery),
 }

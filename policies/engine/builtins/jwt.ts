@@ -1,9 +1,11 @@
 import { constants, createHmac, createSecretKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import type { Meter } from '../base/meter.ts'
 import { decodeBase64url } from '../go/base64.ts'
 import { anyToken, jsonObject, type VerificationKey, verificationKeys } from '../jwt/keys.ts'
 import { asObject, asString, refuse, textOf } from '../values/operands.ts'
 import { compareNumbers } from '../values/order.ts'
 import { isNumber, type RegoObject, toDouble, type Value } from '../values/value.ts'
+import { verificationCost } from '../x509/key-cost.ts'
 import { type Builtin, type BuiltinTable, builtin, type EvaluationContext } from './builtin.ts'
 
 // --- reading
@@ -40,14 +42,18 @@ const unquoted = (text: string): string => {
   return text.slice(from, to)
 }
 
+/** Of a token that is taken apart, for each character. */
+const unitsToDecode = 5
+
 /** A token in a token may stand in quotes here. */
-const decode = (text: string, depth = 0): Value => {
+const decode = (text: string, meter: Meter, depth = 0): Value => {
+  meter.spend(unitsToDecode * text.length)
   const token = tokenOf(text)
   const header = headerOf(token)
   const payload = textOf(bytesOf(token.payload))
   if (header.get('cty') === 'JWT') {
     if (depth === deepest) refuse('tokens are nested too deeply')
-    return decode(unquoted(payload), depth + 1)
+    return decode(unquoted(payload), meter, depth + 1)
   }
   return [header, jsonObject(payload), bytesOf(token.signature).toString('hex')]
 }
@@ -90,9 +96,16 @@ algorithms.set('EdDSA', {
 })
 
 /** Whether the key made the signature by this algorithm; one of another kind did not. */
-const isSigned = (algorithm: string, key: KeyObject, { header, payload }: Token, signature: Buffer): boolean => {
+const isSigned = (
+  algorithm: string,
+  key: KeyObject,
+  { header, payload }: Token,
+  signature: Buffer,
+  { spend }: Meter,
+): boolean => {
   const found = algorithms.get(algorithm)
   if (!found || found.keyType !== (key.asymmetricKeyType ?? secretKey)) return false
+  spend(found.keyType === secretKey ? header.length + payload.length : verificationCost(key))
   return found.check(key, `${header}.${payload}`, signature)
 }
 
@@ -110,20 +123,20 @@ const candidates = (keys: readonly VerificationKey[], { alg, kid }: { alg: strin
 }
 
 const verifyMac = (algorithm: string): Builtin =>
-  builtin([asString, asString], (text, secret) => {
+  builtin([asString, asString], (text, secret, meter) => {
     const token = tokenOf(text)
-    return isSigned(algorithm, secretOf(secret), token, bytesOf(token.signature))
+    return isSigned(algorithm, secretOf(secret), token, bytesOf(token.signature), meter)
   })
 
 const verifySignature = (algorithm: string): Builtin =>
-  builtin([asString, asString], (text, given) => {
+  builtin([asString, asString], (text, given, meter) => {
     const token = tokenOf(text)
-    const keys = verificationKeys(given)
+    const keys = verificationKeys(given, meter)
     const signature = bytesOf(token.signature)
     const header = headerOf(token)
     requireCriticalList(header)
     return candidates(keys, headerTexts(header)).some(
-      ({ key }) => key.type === 'public' && isSigned(algorithm, key, token, signature),
+      ({ key }) => key.type === 'public' && isSigned(algorithm, key, token, signature, meter),
     )
   })
 
@@ -144,7 +157,7 @@ interface Constraints {
   time: number
 }
 
-const readConstraints = (object: RegoObject, { nowNs }: EvaluationContext): Constraints => {
+const readConstraints = (object: RegoObject, context: EvaluationContext): Constraints => {
   const texts: Record<string, string> = {}
   let time: number | undefined
   for (const [name, value] of object) {
@@ -155,8 +168,8 @@ const readConstraints = (object: RegoObject, { nowNs }: EvaluationContext): Cons
   if (time !== undefined && !(time >= 0 && Number.isFinite(time))) refuse('time is out of range')
   const { cert, secret = '', alg = '', iss = '', aud = '' } = texts
   if ((cert === undefined) === (secret === '')) refuse('one of cert and secret is needed')
-  const keys = cert === undefined ? [anyToken(secretOf(secret))] : verificationKeys(cert)
-  return { keys, alg, iss, aud, time: time ?? Number(nowNs()) / 1e9 }
+  const keys = cert === undefined ? [anyToken(secretOf(secret))] : verificationKeys(cert, context)
+  return { keys, alg, iss, aud, time: time ?? Number(context.nowNs()) / 1e9 }
 }
 
 const claimTime = (payload: RegoObject, name: string) => {
@@ -184,6 +197,7 @@ const decodeVerify = (text: string, object: RegoObject, context: EvaluationConte
   const constraints = readConstraints(object, context)
   let current = text
   for (let depth = 0; depth <= deepest; depth++) {
+    context.spend(unitsToDecode * current.length)
     const token = tokenOf(current)
     const header = headerOf(token)
     const { alg, kid, cty } = headerTexts(header)
@@ -193,7 +207,7 @@ const decodeVerify = (text: string, object: RegoObject, context: EvaluationConte
     if (constraints.alg !== '' && constraints.alg !== alg) return refused
     const signature = bytesOf(token.signature)
     const keys = candidates(constraints.keys, { alg, kid })
-    if (!keys.some(({ key }) => isSigned(alg, key, token, signature))) return refused
+    if (!keys.some(({ key }) => isSigned(alg, key, token, signature, context))) return refused
     const payload = textOf(bytesOf(token.payload))
     if (cty.toUpperCase() !== 'JWT') {
       const claims = jsonObject(payload)
@@ -210,7 +224,7 @@ const verifiers = [...algorithms].map(([algorithm, { keyType }]): [string, Built
 ])
 
 export const jwtBuiltins: BuiltinTable = {
-  'io.jwt.decode': builtin([asString], (text) => decode(text)),
+  'io.jwt.decode': builtin([asString], (text, meter) => decode(text, meter)),
   'io.jwt.decode_verify': builtin([asString, asObject], decodeVerify),
   ...Object.fromEntries(verifiers),
 }

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
+import type { Meter } from '../base/meter.ts'
 import { asString, asStrings, refuse } from '../values/operands.ts'
 import type { RegoSet, Value } from '../values/value.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
@@ -70,9 +71,14 @@ const text = ({ bits, value }: Address): string => {
 /** Larger networks are refused: a caller who chooses one must not be able to fill the memory. Addresses. */
 const largestExpansion = 65_536n
 
-const expand = (network: Network): RegoSet => {
+const unitsForAddress = 30
+const unitsForNetwork = 400
+
+const expand = (network: Network, { spend }: Meter): RegoSet => {
   const last = lastOf(network)
   if (last - network.value >= largestExpansion) refuse(`the network has more than ${largestExpansion} addresses`)
+  // Those of IPv6 take several times as long to write.
+  spend(Number(last - network.value + 1n) * (network.bits === 32 ? 1 : 4) * unitsForAddress)
   const addresses: RegoSet = new Set()
   for (let value = network.value; value <= last; value++) addresses.add(text({ bits: network.bits, value }))
   return addresses
@@ -132,14 +138,16 @@ const networksOf = ({ bits, first, last }: Range): Network[] => {
   return networks
 }
 
-const merge = (written: readonly string[]): RegoSet =>
-  new Set(
+const merge = (written: readonly string[], { spend }: Meter): RegoSet => {
+  spend(unitsForNetwork * written.length)
+  return new Set(
     joined(written.map(rangeOf)).flatMap((range) =>
       range.written === undefined
         ? networksOf(range).map((network) => `${text(network)}/${network.length}`)
         : [range.written],
     ),
   )
+}
 
 /** A network or address of `net.cidr_contains_matches`, with the key that it reports. */
 interface Entry {
@@ -166,15 +174,25 @@ const networkOrAddress = (written: string): Network => {
   return { ...address, length: address.bits }
 }
 
-const contains = (outer: Network, inner: Network): boolean =>
-  outer.bits === inner.bits && outer.value <= inner.value && lastOf(outer) >= lastOf(inner)
+const unitsForPair = 4
+const unitsForMatch = 30
 
-const containsMatches = (networks: readonly Entry[], others: readonly Entry[]): RegoSet => {
-  const inner = others.map(({ key, written }) => ({ key, network: networkOrAddress(written) }))
+const containsMatches = (networks: readonly Entry[], others: readonly Entry[], { spend }: Meter): RegoSet => {
+  spend(unitsForNetwork * (networks.length + others.length))
+  const inner = others.map(({ key, written }) => {
+    const network = networkOrAddress(written)
+    return { key, bits: network.bits, first: network.value, last: lastOf(network) }
+  })
   const matches: RegoSet = new Set()
   for (const { key, written } of networks) {
+    spend(unitsForPair * inner.length)
     const outer = parseNetwork(written) ?? refuse('not a network')
-    for (const other of inner) if (contains(outer, other.network)) matches.add([key, other.key])
+    const end = lastOf(outer)
+    for (const other of inner) {
+      if (outer.bits !== other.bits || outer.value > other.first || end < other.last) continue
+      spend(unitsForMatch)
+      matches.add([key, other.key])
+    }
   }
   return matches
 }

@@ -1,14 +1,13 @@
 import { RE2JS } from 're2js'
+import type { Meter } from '../base/meter.ts'
 import { globsIntersect } from '../go/glob-intersection.ts'
-import { compileRegex, findAll, replaceAll, split } from '../go/regexp.ts'
+import { compileRegex, findAll, isMatch, replaceAll, split } from '../go/regexp.ts'
 import { asCount, asString, refuse } from '../values/operands.ts'
 import type { Value } from '../values/value.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
 
-const asRegex = (value: Value | undefined): RE2JS => compileRegex(asString(value))
-
 /** `urn:foo:{.*}` → a pattern for whole texts, with regular expressions only between the delimiters. */
-const templatePattern = (template: string, open: string, close: string): string => {
+const templatePattern = (template: string, open: string, close: string, meter: Meter): string => {
   let pattern = '^'
   let depth = 0
   let from = 0
@@ -21,7 +20,7 @@ const templatePattern = (template: string, open: string, close: string): string 
     } else if (template[at] === close) {
       if (--depth === 0) {
         const inner = template.slice(from, at)
-        compileRegex(`^${inner}$`)
+        compileRegex(`^${inner}$`, meter)
         pattern += `(${inner})`
         from = at + 1
       } else if (depth < 0) refuse('unbalanced braces')
@@ -37,17 +36,19 @@ const asDelimiter = (value: Value | undefined): string => {
 }
 
 export const regexBuiltins: BuiltinTable = {
-  'regex.find_n': builtin([asRegex, asString, asCount], (regex, text, count) =>
-    findAll(regex, text, count).map(({ start, end }) => text.slice(start, end)),
+  'regex.find_n': builtin([asString, asString, asCount], (pattern, text, count, meter) =>
+    findAll(compileRegex(pattern, meter), text, count, meter).map(({ start, end }) => text.slice(start, end)),
   ),
   'regex.globs_match': builtin([asString, asString], globsIntersect),
-  'regex.replace': builtin([asString, asRegex, asString], (text, regex, replacement) =>
-    replaceAll(regex, text, replacement),
+  'regex.replace': builtin([asString, asString, asString], (text, pattern, replacement, meter) =>
+    replaceAll(compileRegex(pattern, meter), text, replacement, meter),
   ),
-  'regex.split': builtin([asRegex, asString], split),
-  'regex.template_match': builtin([asString, asString, asDelimiter, asDelimiter], (template, text, open, close) =>
-    compileRegex(templatePattern(template, open, close))
-      .matcher(text)
-      .find(),
+  'regex.split': builtin([asString, asString], (pattern, text, meter) =>
+    split(compileRegex(pattern, meter), text, meter),
+  ),
+  'regex.template_match': builtin(
+    [asString, asString, asDelimiter, asDelimiter],
+    (template, text, open, close, meter) =>
+      isMatch(compileRegex(templatePattern(template, open, close, meter), meter), text, meter),
   ),
 }

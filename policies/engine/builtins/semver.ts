@@ -1,5 +1,4 @@
 import { asString, asValue, refuse } from '../values/operands.ts'
-import type { Value } from '../values/value.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** Semantic versions as OPA reads them: a leading `v` is allowed, and so are leading zeros. */
@@ -53,9 +52,18 @@ const compare = (a: Version, b: Version): number => {
   return compareLists(a.before, b.before, compareIdentifiers)
 }
 
-const asVersion = (value: Value | undefined): Version => parse(asString(value)) ?? refuse('not a semantic version')
+const unitsForCharacter = 20
+
+const versionOf = (text: string): Version => parse(text) ?? refuse('not a semantic version')
 
 export const semverBuiltins: BuiltinTable = {
-  'semver.compare': builtin([asVersion, asVersion], compare),
-  'semver.is_valid': builtin([asValue], (text) => typeof text === 'string' && parse(text) !== undefined),
+  'semver.compare': builtin([asString, asString], (a, b, { spend }) => {
+    spend(unitsForCharacter * (a.length + b.length))
+    return compare(versionOf(a), versionOf(b))
+  }),
+  'semver.is_valid': builtin([asValue], (text, { spend }) => {
+    if (typeof text !== 'string') return false
+    spend(unitsForCharacter * text.length)
+    return parse(text) !== undefined
+  }),
 }

@@ -1,8 +1,9 @@
 import { type GoValue, sprintf } from '../go/fmt/sprintf.ts'
 import { asArray, asString } from '../values/operands.ts'
 import { isNumber, numberText, type RegoNumber, type Value } from '../values/value.ts'
+import { weigh } from '../values/weight.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
-import { showValue } from './show-value.ts'
+import { showValue, timesToShow } from './show-value.ts'
 
 /** Numbers keep their kind; every other value is the text that Rego writes for it (`null` and `true` too). */
 const goValue = (value: Value): GoValue => {
@@ -22,5 +23,8 @@ const goNumber = (number: RegoNumber): GoValue => {
 }
 
 export const sprintfBuiltins: BuiltinTable = {
-  sprintf: builtin([asString, asArray], (format, values) => sprintf(format, values.map(goValue))),
+  sprintf: builtin([asString, asArray], (format, values, meter) => {
+    for (const value of values) weigh(value, meter, timesToShow)
+    return sprintf(format, values.map(goValue), meter)
+  }),
 }

@@ -1,3 +1,4 @@
+import type { Meter } from '../base/meter.ts'
 import { parseDuration } from '../go/time/duration.ts'
 import { dayName, formatTime, utcMilliseconds, type WallTime } from '../go/time/layout.ts'
 import { parseTime } from '../go/time/parse.ts'
@@ -49,9 +50,25 @@ const zoneOf = (name: string): string => {
   return name === 'Local' ? Intl.DateTimeFormat().resolvedOptions().timeZone : name
 }
 
+/** To ask the ICU for a zone's offset, its name at first, and for how a moment is written in it. */
+const unitsForOffset = 500
+const unitsForZone = 10_000
+const unitsForNames = 40_000
+
+const payForZone = (zone: string, { spend, spendOnce }: Meter, { named = false } = {}): void => {
+  if (zone === 'UTC') return
+  spendOnce(`time zone ${zone}`, unitsForZone)
+  if (named) spendOnce(`names of time zone ${zone}`, unitsForNames)
+  spend(unitsForOffset)
+}
+
+/** Of a layout or what is read by it. */
+const unitsForCharacter = 10
+
 const floorDivide = (a: bigint, b: bigint): bigint => (a % b < 0n ? a / b - 1n : a / b)
 
-const wallTime = ({ ns, zone }: Moment, { named = false } = {}): WallTime => {
+const wallTime = ({ ns, zone }: Moment, meter: Meter, { named = false } = {}): WallTime => {
+  payForZone(zone, meter, { named })
   const seconds = Number(floorDivide(ns, second))
   const offset = zone === 'UTC' ? 0 : (offsetAt(zone, seconds) ?? refuse(`unknown time zone ${zone}`))
   const local = new Date((seconds + offset) * 1000)
@@ -79,8 +96,8 @@ const inRange = (ns: bigint | undefined): Value => {
   return BigInt.asIntN(64, ns) === ns ? integerOf(ns) : refuse('time outside of valid range')
 }
 
-const addDate = (ns: bigint, years: bigint, months: bigint, days: bigint): bigint => {
-  const { year, month, day, hour, minute, second: seconds, nanosecond } = wallTime({ ns, zone: 'UTC' })
+const addDate = (ns: bigint, years: bigint, months: bigint, days: bigint, meter: Meter): bigint => {
+  const { year, month, day, hour, minute, second: seconds, nanosecond } = wallTime({ ns, zone: 'UTC' }, meter)
   const milliseconds = utcMilliseconds(
     year + Number(years),
     month + Number(months),
@@ -94,12 +111,12 @@ const addDate = (ns: bigint, years: bigint, months: bigint, days: bigint): bigin
 }
 
 /** Years, months, days, hours, minutes and seconds between two moments on the wall clock of the first one's zone. */
-const difference = (first: Moment, other: Moment): number[] => {
+const difference = (first: Moment, other: Moment, meter: Meter): number[] => {
   const second = { ns: other.ns, zone: first.zone }
-  wallTime(other)
+  wallTime(other, meter)
   const [earlier, later] = first.ns > second.ns ? [second, first] : [first, second]
-  const from = wallTime(earlier)
-  const to = wallTime(later)
+  const from = wallTime(earlier, meter)
+  const to = wallTime(later, meter)
   let years = to.year - from.year
   let months = to.month - from.month
   let days = to.day - from.day
@@ -129,28 +146,35 @@ const difference = (first: Moment, other: Moment): number[] => {
   return [years, months, days, hours, minutes, seconds]
 }
 
-const format = (moment: Moment): string => {
+const format = (moment: Moment, meter: Meter): string => {
   const layout = layoutOf(moment.layout || 'RFC3339Nano')
-  return formatTime(wallTime(moment, { named: layout.includes('MST') }), layout)
+  meter.spend(unitsForCharacter * layout.length)
+  return formatTime(wallTime(moment, meter, { named: layout.includes('MST') }), layout)
 }
 
 export const timeBuiltins: BuiltinTable = {
-  'time.add_date': builtin([asInt64, asInteger, asInteger, asInteger], (ns, years, months, days) =>
-    inRange(addDate(ns, years, months, days)),
+  'time.add_date': builtin([asInt64, asInteger, asInteger, asInteger], (ns, years, months, days, meter) =>
+    inRange(addDate(ns, years, months, days, meter)),
   ),
-  'time.clock': builtin([asMoment], (moment) => {
-    const { hour, minute, second: seconds } = wallTime(moment)
+  'time.clock': builtin([asMoment], (moment, meter) => {
+    const { hour, minute, second: seconds } = wallTime(moment, meter)
     return [hour, minute, seconds]
   }),
-  'time.date': builtin([asMoment], (moment) => {
-    const { year, month, day } = wallTime(moment)
+  'time.date': builtin([asMoment], (moment, meter) => {
+    const { year, month, day } = wallTime(moment, meter)
     return [year, month, day]
   }),
   'time.diff': builtin([asMoment, asMoment], difference),
   'time.format': builtin([asMomentWithLayout], format),
   'time.now_ns': builtin([], ({ nowNs }) => integerOf(nowNs())),
-  'time.parse_duration_ns': builtin([asString], (text) => inRange(parseDuration(text) ?? refuse('not a duration'))),
-  'time.parse_ns': builtin([asString, asString], (layout, text) => inRange(parseTime(layoutOf(layout), text))),
+  'time.parse_duration_ns': builtin([asString], (text, { spend }) => {
+    spend(unitsForCharacter * text.length)
+    return inRange(parseDuration(text) ?? refuse('not a duration'))
+  }),
+  'time.parse_ns': builtin([asString, asString], (layout, text, { spend }) => {
+    spend(unitsForCharacter * (layout.length + text.length))
+    return inRange(parseTime(layoutOf(layout), text))
+  }),
   'time.parse_rfc3339_ns': builtin([asString], (text) => inRange(parseTime(rfc3339, text))),
-  'time.weekday': builtin([asMoment], (moment) => dayName(wallTime(moment))),
+  'time.weekday': builtin([asMoment], (moment, meter) => dayName(wallTime(moment, meter))),
 }

@@ -42,6 +42,9 @@ const parse = (text: string, factorOf: (unit: string) => Fraction | undefined): 
   }
 }
 
+/** They are divided by each other, which takes more than their length. */
+const unitsForDigit = 50
+
 /** An integer where it is one, else ten decimals, rounded away from zero at a tie. */
 const written = ({ numerator, denominator }: Fraction): RegoNumber => {
   if (numerator % denominator === 0n) return integerOf(numerator / denominator)
@@ -52,8 +55,12 @@ const written = ({ numerator, denominator }: Fraction): RegoNumber => {
 }
 
 export const unitBuiltins: BuiltinTable = {
-  'units.parse': builtin([asString], (text) => written(parse(text, unitOf))),
-  'units.parse_bytes': builtin([asString], (text) => {
+  'units.parse': builtin([asString], (text, { spend }) => {
+    spend(unitsForDigit * text.length)
+    return written(parse(text, unitOf))
+  }),
+  'units.parse_bytes': builtin([asString], (text, { spend }) => {
+    spend(unitsForDigit * text.length)
     const { numerator, denominator } = parse(text, byteUnitOf)
     return integerOf(numerator / denominator)
   }),

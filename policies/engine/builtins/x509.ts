@@ -1,4 +1,5 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
+import type { Meter } from '../base/meter.ts'
 import { decodeBase64 } from '../go/base64.ts'
 import { decodePem, pemBlocks } from '../go/pem.ts'
 import { asInt64, asItems, asObject, asString, objectOf, refuse, unlessRefused } from '../values/operands.ts'
@@ -10,6 +11,7 @@ import {
   isPair,
   jwkOf,
   type PrivateKeyForm,
+  payForPrivateKey,
   readAnyPrivateKey,
   readPrivateKey,
 } from '../x509/private-keys.ts'
@@ -27,7 +29,11 @@ const required = <Found>(found: Found | undefined): Found => found ?? refuse('ne
 
 const isPem = (text: string): boolean => text.startsWith('-----BEGIN')
 
-const certificates = (given: string): Certificate[] => {
+/** For each character of a certificate or a key. */
+const unitsToRead = 18
+
+const certificates = (given: string, { spend }: Meter): Certificate[] => {
+  spend(unitsToRead * given.length)
   const { text, bytes } = required(decoded(given))
   const blocks = isPem(text) ? pemBlocks(text) : undefined
   if (blocks?.some(({ type }) => type !== 'CERTIFICATE')) refuse('a PEM block is no certificate')
@@ -37,7 +43,8 @@ const certificates = (given: string): Certificate[] => {
 
 const requestLabel = 'CERTIFICATE REQUEST'
 
-const certificateRequest = (given: string): RegoObject => {
+const certificateRequest = (given: string, { spend }: Meter): RegoObject => {
+  spend(unitsToRead * given.length)
   const bytes = given.startsWith(`-----BEGIN ${requestLabel}-----`) ? Buffer.from(given) : required(decodeBase64(given))
   const block = decodePem(bytes.toString('latin1'))
   if (block && block.type !== requestLabel) refuse('a PEM block is no certificate request')
@@ -88,9 +95,14 @@ const verifyOptions = (options: RegoObject, { nowNs }: EvaluationContext): Verif
 const unverified: Value = [false, []]
 
 /** Answers `unverified` for what is no certificate; wrong options are refused. */
-const verified = (given: string, options: () => VerifyOptions, tell: (certificate: Certificate) => Value): Value => {
-  const found = unlessRefused(() => certificates(given))
-  const chain = found && verifyChain(found, options())
+const verified = (
+  given: string,
+  options: () => VerifyOptions,
+  tell: (certificate: Certificate) => Value,
+  meter: Meter,
+): Value => {
+  const found = unlessRefused(() => certificates(given, meter))
+  const chain = found && verifyChain(found, options(), meter)
   return chain ? [true, chain.map(tell)] : unverified
 }
 
@@ -107,27 +119,33 @@ const privateKeyTypes = new Map<string, PrivateKeyForm>([
   ['EC PRIVATE KEY', 'sec1'],
 ])
 
-const privateKeys = (text: string): KeyObject[] =>
-  pemBlocks(decodeBase64(text)?.toString('latin1') ?? text).flatMap(({ type, bytes }) => {
+const privateKeys = (text: string, meter: Meter): KeyObject[] => {
+  meter.spend(unitsToRead * text.length)
+  return pemBlocks(decodeBase64(text)?.toString('latin1') ?? text).flatMap(({ type, bytes }) => {
     const form = privateKeyTypes.get(type)
-    return form ? [readPrivateKey(bytes, form)] : []
+    if (!form) return []
+    payForPrivateKey(bytes, meter)
+    return [readPrivateKey(bytes, form)]
   })
+}
 
-const privateKeyJwk = (given: string): Value => {
+const privateKeyJwk = (given: string, meter: Meter): Value => {
   if (given === '') refuse('there is no PEM')
-  const [key] = privateKeys(required(decoded(given)).text)
+  const [key] = privateKeys(required(decoded(given)).text, meter)
   return key ? jwkOf(key) : null
 }
 
 /**
  * Go's `tls.Certificate`: its parts may be labelled as anything, as long as there is a certificate and a private key.
  */
-const keyPair = (certificateText: string, keyText: string): Value => {
+const keyPair = (certificateText: string, keyText: string, meter: Meter): Value => {
+  meter.spend(unitsToRead * (certificateText.length + keyText.length))
   const chain = tlsBlocks(certificateText, 'CERTIFICATE').filter(({ type }) => type === 'CERTIFICATE')
   const [keyBlock] = tlsBlocks(keyText, 'PRIVATE KEY').filter(({ type }) => /^(?:.* )?PRIVATE KEY$/.test(type))
   const [leafBlock] = chain
   if (!leafBlock || !keyBlock) return refuse('a certificate or the private key is missing')
   const leaf = parseCertificate(leafBlock.bytes)
+  payForPrivateKey(keyBlock.bytes, meter)
   const key = readAnyPrivateKey(keyBlock.bytes)
   if (!isPair(key, new X509Certificate(leaf.der).publicKey)) refuse('the private key is not that of the certificate')
   return objectOf({
@@ -146,21 +164,24 @@ const tlsBlocks = (given: string, type: string): { type: string; bytes: Buffer }
 }
 
 export const x509Builtins: BuiltinTable = {
-  'crypto.parse_private_keys': builtin([asString], (text) =>
-    text === '' ? null : privateKeys(text).map(goPrivateKey),
+  'crypto.parse_private_keys': builtin([asString], (text, meter) =>
+    text === '' ? null : privateKeys(text, meter).map(goPrivateKey),
   ),
   'crypto.x509.parse_and_verify_certificates': builtin([asString], (text, context) =>
     verified(
       text,
       () => verifyOptions(new Map(), context),
       ({ value }) => value,
+      context,
     ),
   ),
   'crypto.x509.parse_and_verify_certificates_with_options': builtin([asString, asObject], (text, options, context) =>
-    verified(text, () => verifyOptions(options, context), goCertificate),
+    verified(text, () => verifyOptions(options, context), goCertificate, context),
   ),
   'crypto.x509.parse_certificate_request': builtin([asString], certificateRequest),
-  'crypto.x509.parse_certificates': builtin([asString], (text) => certificates(text).map(({ value }) => value)),
+  'crypto.x509.parse_certificates': builtin([asString], (text, meter) =>
+    certificates(text, meter).map(({ value }) => value),
+  ),
   'crypto.x509.parse_keypair': builtin([asString, asString], keyPair),
   'crypto.x509.parse_rsa_private_key': builtin([asString], privateKeyJwk),
 }

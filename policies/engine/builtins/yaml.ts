@@ -1,46 +1,72 @@
 import {
   type Alias,
+  Composer,
   type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   type Node,
   type Pair,
-  parseAllDocuments,
+  Parser,
+  visit,
 } from 'yaml'
+import type { Meter } from '../base/meter.ts'
+import { PolicyError } from '../base/policy-error.ts'
 import { jsonKey } from '../go/json.ts'
 import { resolvePlain } from '../go/yaml/resolve.ts'
 import { writeYaml } from '../go/yaml/write.ts'
 import { asString, asValue, refuse, textOf } from '../values/operands.ts'
 import { integerOf, numberOf, type RegoObject, type Value } from '../values/value.ts'
+import { weigh } from '../values/weight.ts'
 import { type BuiltinTable, builtin } from './builtin.ts'
 
 /** Aliases can name the same list over and over; what they stand for is counted. Values. */
 const mostValues = 100_000
 
 /** The first document of a text, as go-yaml reads it. Throws `BuiltinError`. */
-const read = (text: string): Value => {
-  // Every scalar as a text: what go-yaml takes them for differs from any schema that the library knows.
-  const documents = parseAllDocuments(text, {
+const read = (text: string, meter: Meter): Value => {
+  const document = firstDocument(text, meter)
+  if (!document) return null
+  if (document.errors.length > 0) refuse('not YAML')
+  if (document.directives?.yaml.explicit && document.directives.yaml.version !== '1.1') refuse('not YAML 1.1')
+  return readNode(document as Document<Node>, meter)
+}
+
+/** Of a lexeme, of which a text has at most as many as characters, and of a value that an alias may stand for. */
+const unitsForLexeme = 400
+const unitsForCharacter = 4
+const unitsForValue = 30
+
+const firstDocument = (text: string, { spend }: Meter): Document | undefined => {
+  const parser = new Parser()
+  function* tokens() {
+    for (const lexeme of new Lexer().lex(text)) {
+      spend(unitsForLexeme + unitsForCharacter * lexeme.length)
+      yield* parser.next(lexeme)
+    }
+    yield* parser.end()
+  }
+  const composer = new Composer({
+    // Every scalar as a text: what go-yaml takes them for differs from any schema that the library knows.
     schema: 'failsafe',
     uniqueKeys: false,
     logLevel: 'silent',
     // Go resolves `<<` itself.
     merge: false,
   })
-  const document = Array.isArray(documents) ? documents[0] : undefined
-  if (!document) return null
-  if (document.errors.length > 0) refuse('not YAML')
-  if (document.directives?.yaml.explicit && document.directives.yaml.version !== '1.1') refuse('not YAML 1.1')
-  return readNode(document as Document<Node>)
+  for (const document of composer.compose(tokens())) return document
+  return undefined
 }
 
-const readNode = (document: Document<Node>): Value => {
+const readNode = (document: Document<Node>, { spend }: Meter): Value => {
+  const anchored = anchoredNodes(document)
   let values = 0
   const open = new Set<Node>()
 
   const nodeValue = (node: unknown): Value => {
+    spend(unitsForValue)
     if (values++ > mostValues) refuse(`more than ${mostValues} values`)
     if (isAlias(node)) return aliasValue(node)
     if (isScalar(node)) return scalarValue(node.value, node.type, node.tag)
@@ -52,20 +78,37 @@ const readNode = (document: Document<Node>): Value => {
     return value
   }
 
-  const aliasValue = (alias: Alias): Value => nodeValue(alias.resolve(document) ?? refuse('unknown anchor'))
+  const aliasValue = (alias: Alias): Value => nodeValue(anchored.get(alias) ?? refuse('unknown anchor'))
 
   const mapValue = (pairs: readonly Pair[]): RegoObject => {
     const own: RegoObject = new Map()
     const merged: RegoObject = new Map()
     for (const { key, value } of pairs) {
       if (isScalar(key) && key.value === '<<' && (key.type === 'PLAIN' || key.tag === mergeTag)) {
-        for (const [name, member] of mergedMembers(nodeValue(value))) if (!merged.has(name)) merged.set(name, member)
+        const members = mergedMembers(nodeValue(value))
+        spend(unitsForValue * members.length)
+        for (const [name, member] of members) if (!merged.has(name)) merged.set(name, member)
       } else own.set(keyText(nodeValue(key)), nodeValue(value))
     }
     return new Map([...merged, ...own])
   }
 
   return nodeValue(document.contents)
+}
+
+/** What each alias stands for: the last node before it with that anchor. */
+const anchoredNodes = (document: Document<Node>): ReadonlyMap<Alias, Node> => {
+  const latest = new Map<string, Node>()
+  const found = new Map<Alias, Node>()
+  visit(document, {
+    Node(_key, node) {
+      if (isAlias(node)) {
+        const target = latest.get(node.source)
+        if (target) found.set(node, target)
+      } else if (node.anchor) latest.set(node.anchor, node)
+    },
+  })
+  return found
 }
 
 const mergeTag = 'tag:yaml.org,2002:merge'
@@ -105,17 +148,24 @@ const withTextKeys = (value: Value): Value => {
   return new Map([...value].map(([key, member]) => [jsonKey(key), withTextKeys(member)]))
 }
 
-const isValid = (text: string): boolean => {
+const isValid = (text: string, meter: Meter): boolean => {
   try {
-    read(text)
+    read(text, meter)
     return true
-  } catch {
+  } catch (error) {
+    if (error instanceof PolicyError) throw error
     return false
   }
 }
 
+/** How much more than to read it: members are put in order, and each character looked at several times. */
+const timesToWrite = 30
+
 export const yamlBuiltins: BuiltinTable = {
-  'yaml.is_valid': builtin([asValue], (text) => typeof text === 'string' && isValid(text)),
-  'yaml.marshal': builtin([asValue], (value) => writeYaml(withTextKeys(value))),
+  'yaml.is_valid': builtin([asValue], (text, meter) => typeof text === 'string' && isValid(text, meter)),
+  'yaml.marshal': builtin([asValue], (value, meter) => {
+    weigh(value, meter, timesToWrite)
+    return writeYaml(withTextKeys(value), meter)
+  }),
   'yaml.unmarshal': builtin([asString], read),
 }

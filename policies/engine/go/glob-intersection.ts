@@ -1,3 +1,4 @@
+import type { Meter } from '../base/meter.ts'
 import { refuse } from '../values/operands.ts'
 import { runeOf } from './rune.ts'
 
@@ -16,15 +17,25 @@ interface Place {
  * that `a+b*` and `a+` have nothing in common for it. Rules are tested with OPA, and must then not decide otherwise
  * here.
  */
-export const globsIntersect = (left: string, right: string): boolean => {
-  const trimmed = trim(placesOf(left), placesOf(right))
-  return trimmed !== undefined && createComparison(...trimmed)(0, 0)
+export const globsIntersect = (left: string, right: string, { spend }: Meter): boolean => {
+  const [a, b] = [placesOf(left), placesOf(right)]
+  spend(unitsForPlace * (left.length + right.length))
+  const overlap: Overlap = (one, other) => {
+    spend(unitsForPlace + one.ranges.length * other.ranges.length)
+    return one.ranges.some(([low, high]) => other.ranges.some(([from, to]) => low <= to && from <= high))
+  }
+  const trimmed = trim(a, b, overlap)
+  return trimmed !== undefined && createComparison(...trimmed, overlap)(0, 0)
 }
+
+const unitsForPlace = 20
+
+type Overlap = (a: Place, b: Place) => boolean
 
 type Places = readonly Place[]
 
 /** Without what is the same at both ends, but for one place each; nothing when plain places there differ. */
-const trim = (a: Places, b: Places): [Places, Places] | undefined => {
+const trim = (a: Places, b: Places, overlap: Overlap): [Places, Places] | undefined => {
   let start = 0
   for (; ; start++) {
     const [one, other] = [a[start], b[start]]
@@ -43,7 +54,7 @@ const trim = (a: Places, b: Places): [Places, Places] | undefined => {
 }
 
 /** Each pair of places is looked at once: the time is that of the product of both lengths, squared at worst. */
-const createComparison = (a: Places, b: Places): ((i: number, j: number) => boolean) => {
+const createComparison = (a: Places, b: Places, overlap: Overlap): ((i: number, j: number) => boolean) => {
   const known = new Map<number, boolean>()
   const remember = (kind: number, i: number, j: number, find: () => boolean): boolean => {
     const key = (i * (b.length + 1) + j) * 3 + kind
@@ -75,8 +86,9 @@ const createComparison = (a: Places, b: Places): ((i: number, j: number) => bool
       const isA = side === 'a'
       const next = isA ? a[i + 1] : b[j + 1]
       const from = isA ? j : i
-      for (const [offset, other] of (isA ? b : a).slice(from).entries()) {
-        const at = from + offset
+      const others = isA ? b : a
+      for (let at = from; at < others.length; at++) {
+        const other = others[at] as Place
         if (next && overlap(other, next) && (isA ? compare(i + 1, at) : compare(at, j + 1))) return true
         if (!overlap(other, star)) return false
       }
@@ -85,9 +97,6 @@ const createComparison = (a: Places, b: Places): ((i: number, j: number) => bool
 
   return compare
 }
-
-const overlap = (a: Place, b: Place): boolean =>
-  a.ranges.some(([low, high]) => b.ranges.some(([from, to]) => low <= to && from <= high))
 
 const anything: Place['ranges'] = [[0, 0x10ffff]]
 

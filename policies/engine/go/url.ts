@@ -43,7 +43,8 @@ export const parseUrl = (whole: string): Url => {
   return url
 }
 
-const cut = (text: string, mark: string): [string, string?] => {
+/** What stands before a mark and behind it; nothing behind when it is not there. */
+export const cut = (text: string, mark: string): [string, string?] => {
   const at = text.indexOf(mark)
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
@@ -84,6 +85,23 @@ export const queryUnescape = (text: string): string => percentDecode(text.replac
 
 /** Percent escapes decoded; what is then not UTF-8 becomes U+FFFD. */
 const percentDecode = (text: string): string => {
-  if (/%(?![0-9A-Fa-f]{2})/.test(text)) refuse('invalid URL escape')
-  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => textOf(Buffer.from(escapes.replaceAll('%', ''), 'hex')))
+  if (!text.includes('%')) return text
+  const bytes = Buffer.from(text)
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === percent) {
+      bytes[length++] = digitAt(bytes, at + 1) * 16 + digitAt(bytes, at + 2)
+      at += 2
+    } else bytes[length++] = bytes[at] as number
+  }
+  return textOf(bytes.subarray(0, length))
+}
+
+const percent = 0x25
+
+const digitAt = (bytes: Buffer, at: number): number => {
+  const code = bytes[at] ?? 0
+  if (code >= 0x30 && code <= 0x39) return code - 0x30
+  const letter = code | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : refuse('invalid URL escape')
 }

@@ -8,10 +8,17 @@ import {
   type NameNode,
   type TypeNode,
 } from 'graphql/language'
+import type { Meter } from '../base/meter.ts'
 import type { SchemaParts, SchemaType } from './schema.ts'
 
 /** Whether the schema is valid by the rules that OPA applies, which are fewer than those of graphql-js. */
-export const isValidSchema = (parts: SchemaParts): boolean =>
+export const isValidSchema = (schema: SchemaParts, { spend }: Meter): boolean => isValid({ ...schema, spend })
+
+type Metered = SchemaParts & Pick<Meter, 'spend'>
+
+const unitsForPart = 50
+
+const isValid = (parts: Metered): boolean =>
   [...parts.types.values()].every((type) => isValidType(type, parts)) &&
   areValidDirectives(parts.ownDirectives, 'SCHEMA', parts) &&
   [...parts.directives.values()].every(
@@ -22,7 +29,7 @@ type Field = FieldDefinitionNode | InputValueDefinitionNode
 
 const isName = (name: string): boolean => !name.startsWith('__')
 
-const isValidType = (type: SchemaType, parts: SchemaParts): boolean =>
+const isValidType = (type: SchemaType, parts: Metered): boolean =>
   (type.isBuiltIn || (isName(type.name) && hasContents(type))) &&
   type.fields.every((field) => isValidField(field, type, parts)) &&
   [type.fields, type.types, type.values].every(areDistinct) &&
@@ -53,7 +60,8 @@ const hasContents = ({ kind, fields, values }: SchemaType): boolean => {
 const outputKinds = new Set(['ScalarType', 'ObjectType', 'InterfaceType', 'UnionType', 'EnumType'])
 const inputKinds = new Set(['ScalarType', 'EnumType', 'InputObjectType'])
 
-const isValidField = (field: Field, { kind }: SchemaType, parts: SchemaParts): boolean => {
+const isValidField = (field: Field, { kind }: SchemaType, parts: Metered): boolean => {
+  parts.spend(unitsForPart)
   const isInput = kind === 'InputObjectType'
   const type = parts.types.get(namedType(field.type))
   return (
@@ -71,7 +79,7 @@ const argumentsOf = (field: Field): readonly InputValueDefinitionNode[] =>
 /** `ofDirective`: whose arguments they are, which may not use it. */
 const areValidArguments = (
   list: readonly InputValueDefinitionNode[] | undefined,
-  parts: SchemaParts,
+  parts: Metered,
   ofDirective?: string,
 ): boolean =>
   (list ?? []).every(
@@ -85,17 +93,23 @@ const areValidArguments = (
 const areValidDirectives = (
   list: readonly DirectiveNode[] | undefined,
   location: string,
-  { directives }: SchemaParts,
+  { directives, spend }: Metered,
 ): boolean =>
   (list ?? []).every((used) => {
+    spend(unitsForPart)
     const { value } = used.name
     const found = isName(value) ? directives.get(value) : undefined
-    return found?.locations.some((one) => one.value === location) === true && fitsArguments(used, found)
+    return found?.locations.some((one) => one.value === location) === true && fitsArguments(used, found, spend)
   })
 
 /** Their types are not looked at. */
-const fitsArguments = (used: DirectiveNode, { arguments: wanted = [] }: DirectiveDefinitionNode): boolean => {
+const fitsArguments = (
+  used: DirectiveNode,
+  { arguments: wanted = [] }: DirectiveDefinitionNode,
+  spend: Meter['spend'],
+): boolean => {
   const given = used.arguments ?? []
+  spend(2 * given.length * wanted.length)
   const isGiven = (name: string) => given.some((one) => one.name.value === name && one.value.kind !== Kind.NULL)
   return (
     given.every(({ name }) => wanted.some((one) => one.name.value === name.value)) &&
@@ -107,8 +121,9 @@ const fitsArguments = (used: DirectiveNode, { arguments: wanted = [] }: Directiv
 
 // --- interfaces
 
-const implementsInterface = (type: SchemaType, name: string, parts: SchemaParts): boolean => {
+const implementsInterface = (type: SchemaType, name: string, parts: Metered): boolean => {
   const wanted = parts.types.get(name)
+  parts.spend(unitsForPart * (1 + type.interfaces.length))
   if (wanted?.kind !== 'InterfaceType') return false
   const own = new Set(type.interfaces.map((one) => one.name.value))
   return (
@@ -117,10 +132,12 @@ const implementsInterface = (type: SchemaType, name: string, parts: SchemaParts)
   )
 }
 
-const hasField = ({ fields }: SchemaType, wanted: Field, parts: SchemaParts): boolean => {
+const hasField = ({ fields }: SchemaType, wanted: Field, parts: Metered): boolean => {
+  parts.spend(unitsForPart + fields.length)
   const found = fields.find(({ name }) => name.value === wanted.name.value)
   if (!found || !isCovariant(wanted.type, found.type, parts)) return false
   const [own, required] = [argumentsOf(found), argumentsOf(wanted)]
+  parts.spend(2 * own.length * required.length)
   const named = (list: readonly InputValueDefinitionNode[], name: string) => list.find((one) => one.name.value === name)
   return (
     required.every(({ name, type }) => isCompatible(type, named(own, name.value)?.type)) &&
@@ -136,14 +153,15 @@ const namedType = (type: TypeNode): string => (type.kind === Kind.NAMED_TYPE ? t
 const nullable = (type: TypeNode) => (type.kind === Kind.NON_NULL_TYPE ? type.type : type)
 
 /** Whether a field of the one type may stand for a field of the other. */
-const isCovariant = (wanted: TypeNode, found: TypeNode, parts: SchemaParts): boolean => {
+const isCovariant = (wanted: TypeNode, found: TypeNode, parts: Metered): boolean => {
   if (wanted.kind === Kind.NON_NULL_TYPE && found.kind !== Kind.NON_NULL_TYPE) return false
   const [outer, inner] = [nullable(wanted), nullable(found)]
   if (outer.kind === Kind.LIST_TYPE) return inner.kind === Kind.LIST_TYPE && isCovariant(outer.type, inner.type, parts)
   return inner.kind === Kind.NAMED_TYPE && isKindOf(inner.name.value, outer.name.value, parts)
 }
 
-const isKindOf = (name: string, wanted: string, { types }: SchemaParts): boolean => {
+const isKindOf = (name: string, wanted: string, { types, spend }: Metered): boolean => {
+  spend((types.get(name)?.interfaces.length ?? 0) + (types.get(wanted)?.types.length ?? 0))
   const isListed = (list: readonly NamedTypeNode[] | undefined, one: string) =>
     list?.some((type) => type.name.value === one) === true
   return name === wanted || isListed(types.get(name)?.interfaces, wanted) || isListed(types.get(wanted)?.types, name)

@@ -13,24 +13,47 @@ import {
   TokenKind,
   visit,
 } from 'graphql/language'
+import type { Meter } from '../base/meter.ts'
 import { refuse } from '../values/operands.ts'
 
 /**
  * Documents as OPA's parser takes them: the language of October 2021, and variables of fragments. What graphql-js takes
  * of later editions is refused, and a document may be empty. Refuses what is none.
  */
-export const parseQuery = (text: string): DocumentNode => parsed(text, { executable: true })
+export const parseQuery = (text: string, meter: Meter): DocumentNode => parsed(text, { executable: true }, meter)
 
-export const parseSchema = (text: string): DocumentNode => parsed(text, { executable: false })
+export const parseSchema = (text: string, meter: Meter): DocumentNode => parsed(text, { executable: false }, meter)
 
-const parsed = (text: string, { executable }: { executable: boolean }): DocumentNode => {
+const unitsForCharacter = 4
+const unitsForToken = 70
+
+const parsed = (text: string, { executable }: { executable: boolean }, { spend }: Meter): DocumentNode => {
+  spend(unitsForCharacter * text.length)
   // In texts and comments too.
   if (/[\x00-\x08\x0b\x0c\x0e-\x1f]/.test(text)) refuse('a control character')
+  if (depthOf(text) > deepest) refuse('nested too deeply')
   const document = readable(text)
   if (document.definitions.some((one) => isExecutableDefinitionNode(one) !== executable))
     refuse('two kinds of documents')
-  for (let token = document.loc?.startToken; token; token = token.next ?? undefined) checkString(token, text)
+  for (let token = document.loc?.startToken; token; token = token.next ?? undefined) {
+    spend(unitsForToken)
+    checkString(token, text)
+  }
   return visit(document, executable ? laterInQueries : laterInSchemas)
+}
+
+/** Levels. The parser calls itself for each, and how many fit the stack is another number in each moment. */
+const deepest = 1_000
+
+/** Brackets in texts and comments count too: there they come in pairs, or are few. */
+const depthOf = (text: string): number => {
+  let depth = 0
+  let most = 0
+  for (const [bracket] of text.matchAll(/[{}[\]()]/g)) {
+    if ('{[('.includes(bracket)) most = Math.max(most, ++depth)
+    else depth--
+  }
+  return most
 }
 
 const readable = (text: string): DocumentNode => {
@@ -40,7 +63,6 @@ const readable = (text: string): DocumentNode => {
       emptyDocument(source) ?? parse(source, { experimentalFragmentArguments: true, allowEmptySelectionSets: false })
     )
   } catch {
-    // Also what is nested so deeply that the stack ends.
     return refuse('not a GraphQL document')
   }
 }

@@ -15,6 +15,7 @@ import {
 } from 'graphql/language'
 import type { GraphQLSchema } from 'graphql/type'
 import { buildASTSchema } from 'graphql/utilities'
+import type { Meter } from '../base/meter.ts'
 
 /** A type with what its extensions add to it. */
 export interface SchemaType {
@@ -44,7 +45,7 @@ export interface SchemaParts {
  * The document's definitions and extensions together, with what every schema has; `undefined` when they do not fit.
  * Other than in graphql-js, what is extended need not be defined.
  */
-export const schemaParts = ({ definitions }: DocumentNode): SchemaParts | undefined => {
+export const schemaParts = ({ definitions }: DocumentNode, { spend }: Meter): SchemaParts | undefined => {
   const types = new Map(builtInTypes.map((type) => [type.name, { ...type }]))
   const directives = new Map(builtInDirectives.map((one) => [one.name.value, one]))
   for (const one of definitions.filter(isTypeDefinition)) {
@@ -55,6 +56,7 @@ export const schemaParts = ({ definitions }: DocumentNode): SchemaParts | undefi
     const extension = typeOf(one)
     const type = types.get(extension.name)
     if (type && type.kind !== extension.kind) return undefined
+    spend(unitsForDefinition + (type ? sizeOf(type) : 0))
     types.set(extension.name, type ? extended(type, extension) : extension)
   }
   for (const one of definitions) {
@@ -120,6 +122,11 @@ const typeOf = ({ kind, name, directives, interfaces, types, fields, values }: T
   values: [...(values ?? [])],
 })
 
+const unitsForDefinition = 100
+
+const sizeOf = ({ directives, interfaces, types, fields, values }: SchemaType): number =>
+  directives.length + interfaces.length + types.length + fields.length + values.length
+
 const extended = (type: SchemaType, extension: SchemaType): SchemaType => ({
   ...type,
   directives: [...type.directives, ...extension.directives],
@@ -152,6 +159,15 @@ const builtInDirectives = parse(`
 `).definitions as readonly DirectiveDefinitionNode[]
 
 // --- for graphql-js
+
+export const payForSchema = ({ types, directives }: SchemaParts, { spend }: Meter): void => {
+  for (const type of types.values()) {
+    spend(unitsForDefinition * (1 + sizeOf(type)))
+    for (const field of type.fields)
+      if ('arguments' in field) spend(unitsForDefinition * (field.arguments?.length ?? 0))
+  }
+  for (const { arguments: list } of directives.values()) spend(unitsForDefinition * (list?.length ?? 0))
+}
 
 /** The same as graphql-js has it, which need not check again what was checked. */
 export const executableSchema = ({ types, directives, roots }: SchemaParts): GraphQLSchema => {

@@ -61,6 +61,7 @@ export const instantiate = ({
   const supplied = suppliedBuiltins(image, builtins)
   let nowNs: bigint | undefined
   let drawn: Map<string, Uint8Array> | undefined
+  let paid: Set<string> | undefined
   let repeatable = true
   let given = 0
   // All that reaches a policy from outside goes through here.
@@ -89,6 +90,12 @@ export const instantiate = ({
       left.value = Math.max(-1, rest)
       if (rest < 0) throw new UnitsUsedUp(given)
     },
+    spendOnce: (purpose, units) => {
+      paid ??= new Set()
+      if (paid.has(purpose)) return
+      context.spend(units)
+      paid.add(purpose)
+    },
   }
   /** 0 where there is no answer: the expression that asked is undefined. */
   const callBuiltin = (id: number, _reserved: number, ...operands: number[]): number => {
@@ -115,6 +122,7 @@ export const instantiate = ({
     evaluate(entrypoint, input, { units = limits.units, form = 'json' } = {}) {
       nowNs = undefined
       drawn = undefined
+      paid = undefined
       repeatable = true
       given = units
       left.value = units

@@ -1,5 +1,5 @@
 import { goJson } from '../go/json.ts'
-import { compileRegex } from '../go/regexp.ts'
+import { compileRegex, isMatch } from '../go/regexp.ts'
 import { compareNumbers, equalValues } from '../values/order.ts'
 import {
   inCommonUnits,
@@ -10,6 +10,7 @@ import {
   toInteger,
   type Value,
 } from '../values/value.ts'
+import { weigh } from '../values/weight.ts'
 import { fitsFormat } from './formats.ts'
 import { fail, type Result } from './result.ts'
 
@@ -27,10 +28,12 @@ export const assertType = (result: Result, schema: RegoObject, value: Value): bo
 
 export const assertAny = (result: Result, schema: RegoObject, value: Value): void => {
   const wanted = schema.get('const')
+  if (wanted !== undefined) weigh(wanted, result.meter, timesToCompare)
   if (wanted !== undefined && !equalValues(wanted, value)) {
     fail(result, 'const', `${result.field} does not match: ${goJson(wanted)}`)
   }
   const allowed = listOf(schema.get('enum'))
+  weigh(allowed as Value[], result.meter, timesToCompare)
   if (allowed.length > 0 && !allowed.some((one) => equalValues(one, value))) {
     fail(result, 'enum', `${result.field} must be one of the following: ${allowed.map(goJson).join(', ')}`)
   }
@@ -51,6 +54,7 @@ export const assertNumber = (result: Result, schema: RegoObject, value: RegoNumb
 
 export const assertText = (result: Result, schema: RegoObject, value: string): void => {
   const [least, most] = [countIn(schema, 'minLength'), countIn(schema, 'maxLength')]
+  result.meter.spend(unitsForCharacter * value.length)
   const length = Array.from(value).length
   if (least !== undefined && length < least) {
     fail(result, 'string_gte', `String length must be greater than or equal to ${least}`)
@@ -59,7 +63,7 @@ export const assertText = (result: Result, schema: RegoObject, value: string): v
     fail(result, 'string_lte', `String length must be less than or equal to ${most}`)
   }
   const pattern = schema.get('pattern')
-  if (typeof pattern === 'string' && !compileRegex(pattern).matcher(value).find()) {
+  if (typeof pattern === 'string' && !isMatch(compileRegex(pattern, result.meter), value, result.meter)) {
     fail(result, 'pattern', `Does not match pattern '${pattern}'`)
   }
   assertFormat(result, schema, value)
@@ -80,6 +84,7 @@ export const assertArray = (result: Result, schema: RegoObject, value: readonly 
     fail(result, 'array_max_items', `Array must have at most ${most} items`)
   }
   if (schema.get('uniqueItems') !== true) return
+  weigh(value as Value[], result.meter, timesToCompare)
   const seen = new Map<string, number>()
   for (const [index, item] of value.entries()) {
     const text = goJson(item)
@@ -97,11 +102,18 @@ export const assertObject = (result: Result, schema: RegoObject, value: RegoObje
   if (most !== undefined && value.size > most) {
     fail(result, 'array_max_properties', `Must have at most ${most} properties`)
   }
-  for (const name of listOf(schema.get('required'))) {
+  const required = listOf(schema.get('required'))
+  result.meter.spend(unitsForName * required.length)
+  for (const name of required) {
     if (value.has(name)) result.score++
     else fail(result, 'required', `${String(name)} is required`)
   }
 }
+
+/** To compare a value with those of the schema, and to tell which ones it is none of. */
+const timesToCompare = 5
+const unitsForCharacter = 5
+const unitsForName = 10
 
 const typeOf = (value: Value): string => {
   if (value === null) return 'null'

@@ -51,7 +51,7 @@ const formats: Record<string, (text: string) => boolean> = {
   date: isDate,
   time: isTime('15:04:05', '15:04:05Z07:00'),
   'date-time': isTime('15:04:05', '15:04:05Z07:00', '2006-01-02', '2006-01-02T15:04:05Z07:00'),
-  hostname: (text) => patterns.hostname.test(text) && text.length < 256,
+  hostname: (text) => text.length < 256 && patterns.hostname.test(text),
   email: test(patterns.email),
   'idn-email': test(patterns.email),
   ipv4: isIPv4,

@@ -5,12 +5,15 @@ export interface SchemaDocument {
   root: Value
   /** Schemas by `$id` (`id` in draft 4), as they were written and without an empty fragment. */
   named: ReadonlyMap<string, Value>
+  /** Whatever may be a regular expression in it. */
+  patterns: readonly string[]
 }
 
 export class SchemaError extends Error {}
 
 export const schemaDocument = (root: Value): SchemaDocument => {
   const named = new Map<string, Value>()
+  const patterns: string[] = []
   const collect = (value: Value): void => {
     if (Array.isArray(value)) for (const item of value) collect(item)
     if (!(value instanceof Map)) return
@@ -18,10 +21,13 @@ export const schemaDocument = (root: Value): SchemaDocument => {
       const id = value.get(key)
       if (typeof id === 'string') named.set(id.replace(/#$/, ''), value)
     }
+    const [one, many] = [value.get('pattern'), value.get('patternProperties')]
+    if (typeof one === 'string') patterns.push(one)
+    if (many instanceof Map) patterns.push(...[...many.keys()].filter((name) => typeof name === 'string'))
     for (const member of value.values()) collect(member)
   }
   collect(root)
-  return { root, named }
+  return { root, named, patterns }
 }
 
 /** Only what is in the document itself: a decision never waits for the network. */

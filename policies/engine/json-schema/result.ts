@@ -1,3 +1,5 @@
+import type { Meter } from '../base/meter.ts'
+
 /** Where a document breaks its schema, in gojsonschema's words. */
 export interface Mismatch {
   type: string
@@ -11,18 +13,24 @@ export interface Mismatch {
  */
 export interface Result {
   field: string
+  meter: Meter
   mismatches: Mismatch[]
   score: number
 }
 
-export const emptyResult = (field: string): Result => ({ field, mismatches: [], score: 0 })
+const unitsForMismatch = 30
+
+export const emptyResult = (field: string, meter: Meter): Result => ({ field, meter, mismatches: [], score: 0 })
 
 export const fail = (result: Result, type: string, description: string): void => {
+  // A long name stands in each of the mismatches below it.
+  result.meter.spend(unitsForMismatch + result.field.length + description.length)
   result.mismatches.push({ type, field: result.field, description })
   result.score -= 2
 }
 
 export const merge = (result: Result, other: Result): void => {
+  result.meter.spend(other.mismatches.length)
   for (const mismatch of other.mismatches) result.mismatches.push(mismatch)
   result.score += other.score
 }

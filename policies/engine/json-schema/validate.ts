@@ -1,4 +1,5 @@
-import { compileRegex } from '../go/regexp.ts'
+import type { Meter } from '../base/meter.ts'
+import { compileRegex, isMatch } from '../go/regexp.ts'
 import { sortedEntries } from '../values/order.ts'
 import { isNumber, type RegoObject, type Value } from '../values/value.ts'
 import { assertAny, assertArray, assertNumber, assertObject, assertText, assertType, listOf } from './assertions.ts'
@@ -14,24 +15,28 @@ export class SchemaTooDeep extends Error {}
  * JSON Schema (drafts 4, 6 and 7) with the answers of gojsonschema, which OPA uses: their order, types and words.
  * Nothing is compiled into code, and patterns are Go's, in linear time. Here are the keywords that apply schemas to a
  * value and its parts; those that look at a value alone are in `assertions.ts`. Throws `SchemaTooDeep`, and
- * `SchemaError` for a reference that leads nowhere.
+ * `SchemaError` for a reference that leads nowhere. Every step is paid for: schemas that refer to each other can ask
+ * for a number of them that grows with the power of their size.
  */
-export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] => {
+export const validate = (schemas: SchemaDocument, document: Value, meter: Meter): Mismatch[] => {
   let depth = 0
 
   const check = (schema: Value, value: Value, field: string): Result => {
-    const result = emptyResult(field)
+    const result = emptyResult(field, meter)
     checkInto(result, schema, value)
     return result
   }
 
   const checkInto = (result: Result, schema: Value, value: Value): void => {
     if (++depth > deepest) throw new SchemaTooDeep()
+    meter.spend(unitsForStep)
     if (schema === false) fail(result, 'false', 'False always fails validation')
     else if (schema instanceof Map) {
       const reference = schema.get('$ref')
-      if (typeof reference === 'string') checkInto(result, resolveReference(schemas, schema, reference), value)
-      else checkKeywords(result, schema, value)
+      if (typeof reference === 'string') {
+        meter.spend(unitsForCharacter * reference.length)
+        checkInto(result, resolveReference(schemas, schema, reference), value)
+      } else checkKeywords(result, schema, value)
     }
     depth--
   }
@@ -128,6 +133,7 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
   }
 
   const objects = (result: Result, schema: RegoObject, value: RegoObject): void => {
+    meter.spend(unitsForMember * value.size)
     assertObject(result, schema, value)
     const described = schema.get('properties')
     for (const [name, member] of sortedEntries(value) as [string, Value][]) {
@@ -157,7 +163,7 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
     const patterns = schema.get('patternProperties')
     let found = false
     for (const [pattern, part] of patterns instanceof Map ? (patterns as Map<string, Value>) : []) {
-      if (!compileRegex(pattern).matcher(name).find()) continue
+      if (!isMatch(compileRegex(pattern, meter), name, meter)) continue
       found = true
       merge(result, check(part, member, below(result.field, name)))
     }
@@ -173,6 +179,10 @@ export const validate = (schemas: SchemaDocument, document: Value): Mismatch[] =
 
   return check(schemas.root, document, root).mismatches
 }
+
+const unitsForStep = 100
+const unitsForMember = 60
+const unitsForCharacter = 10
 
 const root = '(Root)'
 const below = (field: string, name: string): string => (field === root ? name : `${field}.${name}`)

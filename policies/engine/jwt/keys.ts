@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { memoized } from '../base/memoized.ts'
+import type { Meter } from '../base/meter.ts'
 import { decodeBase64url } from '../go/base64.ts'
 import { decodePem } from '../go/pem.ts'
 import { asObject, asString, refuse } from '../values/operands.ts'
@@ -14,12 +15,20 @@ export interface VerificationKey {
   kid: string
 }
 
+// Parsing a certificate costs more than a signature; policies use few of them.
+const known = memoized(100, (text: string): VerificationKey[] => readKeys(text))
+
+/** For each character that keys are written with. */
+const unitsToRead = 20
+
 /**
  * One PEM block (a certificate or a public key), a JWK, or a JWK set. Refuses, as OPA does, a PEM text with anything
  * behind its block: who appends a second certificate would otherwise be trusted too.
  */
-// Parsing a certificate costs more than a signature; policies use few of them.
-export const verificationKeys = memoized(100, (text: string): VerificationKey[] => readKeys(text))
+export const verificationKeys = (text: string, { spendOnce }: Meter): VerificationKey[] => {
+  spendOnce(`keys ${text}`, unitsToRead * text.length)
+  return known(text)
+}
 
 const readKeys = (text: string): VerificationKey[] => {
   const block = decodePem(text)

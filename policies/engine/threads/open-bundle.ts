@@ -10,12 +10,12 @@ import type { PreparedEngine } from '../instance/runner.ts'
 
 /**
  * Bundles that are large are read, checked and started in a thread: parsing three megabytes of documents takes some 100
- * ms, in which no request would be served. What comes back is the memory in which they are parsed already, without a
- * copy.
+ * ms, metering a module with regular expressions some 30, in which no request would be served. What comes back is the
+ * memory in which they are parsed already, without a copy.
  */
 
-/** Unpacked bytes from which on a thread is worth its start; rules alone have up to some 400 kB. */
-const large = 786_432
+/** Unpacked bytes from which on a thread is worth its start; rules have 140 kB, with regular expressions 330. */
+const large = 262_144
 
 /** `readBundle`, off this thread when the bundle is large. Rejects with `PolicyError`. */
 export const openBundle = async (bytes: Uint8Array, verification?: Verification): Promise<Bundle> =>
@@ -23,7 +23,7 @@ export const openBundle = async (bytes: Uint8Array, verification?: Verification)
 
 /** Compiles and opens; the work around the compiler is done off this thread when there are large documents. */
 export const compileBundle = async (options: { sources: Sources; opa: string }): Promise<Bundle> =>
-  sizeOf(options.sources) < large ? readBundle(await compilePolicies(options)) : inThread(options)
+  sizeOf(options.sources) < large ? openBundle(await compilePolicies(options)) : inThread(options)
 
 /**
  * What the compiler would make of these sources, without it: the rules are those of `compiled`, and only documents
@@ -33,7 +33,8 @@ export const compileBundle = async (options: { sources: Sources; opa: string }):
 export const reuseCompiled = async (compiled: Compiled, sources: Sources): Promise<Bundle | undefined> => {
   if (!hasSameRules(compiled.built.sources, sources)) return undefined
   try {
-    return sizeOf(sources) < large ? withNewDocuments(compiled, sources) : await inThread({ compiled, sources })
+    const size = sizeOf(sources) + compiled.wasm.length
+    return size < large ? withNewDocuments(compiled, sources) : await inThread({ compiled, sources })
   } catch {
     return undefined
   }

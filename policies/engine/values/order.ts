@@ -1,4 +1,5 @@
-import { inCommonUnits, isNumber, type RegoNumber, type RegoObject, toDouble, type Value } from './value.ts'
+import { enclosed } from './text.ts'
+import { decimalOf, isNumber, type RegoNumber, type RegoObject, type Value } from './value.ts'
 
 /**
  * Rego's order of all values: null, booleans, numbers, strings, arrays, objects, sets. −1, 0 or 1, as all comparisons
@@ -9,12 +10,16 @@ export const compareValues = (a: Value, b: Value): number => {
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b)
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)
   if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b)
-  if (a instanceof Map && b instanceof Map) return compareLists(sortedEntries(a), sortedEntries(b))
-  if (a instanceof Set && b instanceof Set) return compareLists(sorted(a), sorted(b))
+  if (a instanceof Map && b instanceof Map) return compareLists(inOrder(a), inOrder(b))
+  if (a instanceof Set && b instanceof Set) return compareLists(inOrder(a), inOrder(b))
   return Math.sign(kindOf(a) - kindOf(b))
 }
 
-export const equalValues = (a: Value, b: Value): boolean => a === b || compareValues(a, b) === 0
+export const equalValues = (a: Value, b: Value): boolean =>
+  a === b || (sizeOf(a) === sizeOf(b) && compareValues(a, b) === 0)
+
+/** Of a set or an object: which need not be put in order to see that they differ. */
+const sizeOf = (value: Value): number => (value instanceof Set || value instanceof Map ? value.size : -1)
 
 const kindOf = (value: Value): number => {
   if (value === null) return 0
@@ -37,11 +42,11 @@ const compareLists = (a: readonly Value[], b: readonly Value[]): number => {
 
 export const compareNumbers = (a: RegoNumber, b: RegoNumber): number => {
   if (typeof a === 'number' && typeof b === 'number') return Math.sign(a - b)
-  // Nobody can tell 1e100000 from 1e100001 apart without writing them out. Doubles say which is larger, or that both
-  // are infinite.
-  const units = inCommonUnits(a, b, 10_000)
-  if (!units) return Math.sign(toDouble(a) - toDouble(b)) || 0
-  return units.a < units.b ? -1 : units.a > units.b ? 1 : 0
+  // Not by writing them out: 1e999999999 has too many digits for that.
+  const [left, right] = [decimalOf(a), decimalOf(b)]
+  if (left.sign !== right.sign) return Math.sign(left.sign - right.sign)
+  const size = Math.sign(left.point - right.point) || compareStrings(left.digits, right.digits)
+  return size === 0 ? 0 : size * left.sign
 }
 
 /** By code points, as Go compares the bytes of UTF-8. */
@@ -63,12 +68,62 @@ export const sorted = (values: Iterable<Value>): Value[] => [...values].sort(com
 export const sortedEntries = (object: RegoObject): [Value, Value][] =>
   [...object].sort(([a], [b]) => compareValues(a, b))
 
+type Collection = Set<Value> | Map<Value, Value>
+
+/** What was made of a set or an object: neither is changed once it is looked at here. */
+const remembered = <Made>(make: (collection: Collection) => Made): ((collection: Collection) => Made) => {
+  const known = new WeakMap<Collection, Made>()
+  return (collection) => {
+    const before = known.get(collection)
+    if (before !== undefined) return before
+    const made = make(collection)
+    known.set(collection, made)
+    return made
+  }
+}
+
+/** Sets of sets would else be put in order again for each comparison, on every level. */
+const inOrder = remembered<readonly Value[]>((collection) =>
+  collection instanceof Map ? sortedEntries(collection) : sorted(collection),
+)
+
+// --- finding
+
+/** The same text for equal values, and for no others. */
+export const identityOf = (value: Value): string => {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (isNumber(value)) return numberIdentity(value)
+  if (Array.isArray(value)) return enclosed('[', value, ']', identityOf)
+  if (value instanceof Set) return inAnyOrder('<', [...value].map(identityOf), '>')
+  const members = [...value].map(([key, member]) => `${identityOf(key)}:${identityOf(member)}`)
+  return inAnyOrder('{', members, '}')
+}
+
+/** As long as it is always the same one; long texts are seldom looked at. */
+const inAnyOrder = (open: string, members: string[], close: string): string => {
+  members.sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
+  return enclosed(open, members, close, (member) => member)
+}
+
+const numberIdentity = (value: RegoNumber): string => {
+  if (Number.isSafeInteger(value)) return String(value)
+  const { sign, digits, point } = decimalOf(value)
+  return point >= digits.length && point < 20
+    ? String(BigInt(digits.padEnd(point, '0')) * BigInt(sign))
+    : `${sign}.${digits}e${point}`
+}
+
+const byIdentity = remembered<ReadonlyMap<string, Value>>(
+  (collection) => new Map([...collection.keys()].map((key) => [identityOf(key), key])),
+)
+
 /** The member of a set, or the key of an object, that equals `key`: what `Map.get` and the like need. */
-export const findKey = (keys: Set<Value> | Map<Value, Value>, key: Value): { key: Value } | undefined => {
+export const findKey = (keys: Collection, key: Value): { key: Value } | undefined => {
   if (keys.has(key)) return { key }
   if (typeof key === 'string' || key === null || typeof key === 'boolean') return undefined
-  for (const other of keys.keys()) if (equalValues(other, key)) return { key: other }
-  return undefined
+  const other = byIdentity(keys).get(identityOf(key))
+  return other === undefined ? undefined : { key: other }
 }
 
 /** The member of the object under a key that equals `key`. */

@@ -130,7 +130,24 @@ export const writeValue = (value: Value): string => {
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (value === null || typeof value === 'boolean') return String(value)
   if (isNumber(value)) return numberText(value)
-  if (Array.isArray(value)) return `[${value.map(writeValue).join(',')}]`
-  if (value instanceof Set) return value.size === 0 ? 'set()' : `{${[...value].map(writeValue).join(',')}}`
-  return `{${[...value].map(([key, member]) => `${writeValue(key)}:${writeValue(member)}`).join(',')}}`
+  if (Array.isArray(value)) return enclosed('[', value, ']', writeValue)
+  if (value instanceof Set) return value.size === 0 ? 'set()' : enclosed('{', value, '}', writeValue)
+  return enclosed('{', value, '}', ([key, member]) => `${writeValue(key)}:${writeValue(member)}`)
+}
+
+/** Not by `join`, which copies: what is nested a thousand levels deep would be copied a thousand times. */
+export const enclosed = <Item>(
+  open: string,
+  items: Iterable<Item>,
+  close: string,
+  write: (item: Item) => string,
+  separator = ',',
+): string => {
+  let text = open
+  let before = ''
+  for (const item of items) {
+    text += before + write(item)
+    before = separator
+  }
+  return text + close
 }

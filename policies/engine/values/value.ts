@@ -9,9 +9,22 @@ export type RegoObject = Map<Value, Value>
 
 export class Decimal {
   readonly text: string
+  #form: DecimalForm | undefined
   constructor(text: string) {
     this.text = text
   }
+  /** Found once: to put numbers in order each is looked at many times. */
+  get form(): DecimalForm {
+    this.#form ??= formOf(this.text)
+    return this.#form
+  }
+}
+
+/** `sign` × 0.`digits` × 10^`point`, without zeros at either end: two equal numbers have the same. */
+export interface DecimalForm {
+  sign: number
+  digits: string
+  point: number
 }
 
 export const isNumber = (value: Value): value is RegoNumber =>
@@ -41,6 +54,20 @@ export const scientific = (text: string): { digits: bigint; exponent: number } =
   if (whole === undefined) throw new SyntaxError(`not a number: ${text}`)
   const digits = BigInt(`${whole}${fraction}` || '0')
   return { digits: sign === '-' ? -digits : digits, exponent: Number(power) - fraction.length }
+}
+
+export const decimalOf = (value: RegoNumber): DecimalForm =>
+  value instanceof Decimal ? value.form : formOf(String(value))
+
+const formOf = (text: string): DecimalForm => {
+  const [, minus, whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const all = whole + fraction
+  const start = all.search(/[1-9]/)
+  if (start < 0) return { sign: 0, digits: '', point: 0 }
+  let end = all.length
+  while (all[end - 1] === '0') end--
+  return { sign: minus ? -1 : 1, digits: all.slice(start, end), point: whole.length - start + Number(power) }
 }
 
 /**

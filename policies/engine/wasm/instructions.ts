@@ -26,8 +26,9 @@ export const opcodes = {
 
 const prefix = 0xfc
 
-/** How many numbers follow each opcode. */
-const operands = new Map<number, number>()
+/** How many numbers follow each opcode; `unlisted` where that is not all there is to it. */
+const unlisted = 255
+const operands = new Uint8Array(0x1_0000).fill(unlisted)
 for (const [first, last, count] of [
   [0x00, 0x01, 0], // unreachable, nop
   [0x02, 0x04, 1], // block, loop, if: their type
@@ -46,7 +47,7 @@ for (const [first, last, count] of [
   [0xfc0a, 0xfc0a, 2], // memory.copy
   [0xfc0b, 0xfc0b, 1], // memory.fill
 ] as const) {
-  for (let opcode = first; opcode <= last; opcode++) operands.set(opcode, count)
+  operands.fill(count, first, last + 1)
 }
 const branchTable = 0x0e
 const bytesOfFloat: Record<number, number> = { 67: 4, 68: 8 }
@@ -55,8 +56,8 @@ const bytesOfFloat: Record<number, number> = { 67: 4, 68: 8 }
 export const skipInstruction = (reader: Reader): number => {
   const first = reader.byte()
   const opcode = first === prefix ? prefix * 256 + reader.number() : first
-  const count = operands.get(opcode)
-  if (count !== undefined) {
+  const count = operands[opcode] ?? unlisted
+  if (count !== unlisted) {
     // An alignment that is larger names one of several memories.
     if (opcode >= 0x28 && opcode <= 0x3e && reader.peek() >= 0x40) throw unknown('more than one memory')
     for (let operand = 0; operand < count; operand++) reader.skipNumber()

@@ -31,7 +31,9 @@ export const nameOf = (element: Element | undefined): Value => {
     const text = textOf(value)
     names.push(objectOf({ Type: oid, Value: text }))
     const [list, single] = [lists[oid.join('.')], singles[oid.join('.')]]
-    if (list) members.set(list, [...((members.get(list) as Value[] | null) ?? []), text])
+    const listed = list && members.get(list)
+    if (Array.isArray(listed)) listed.push(text)
+    else if (list) members.set(list, [text])
     if (single) members.set(single, text)
   }
   return members.set('Names', listOrNull(names)).set('ExtraNames', null)

@@ -1,8 +1,29 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { objectOf, refuse } from '../values/operands.ts'
+import type { Meter } from '../base/meter.ts'
+import { objectOf, refuse, unlessRefused } from '../values/operands.ts'
 import { integerOf, type RegoObject, type Value } from '../values/value.ts'
+import { childrenOf, context, type Element, oidOf, onlyElement, tags } from './der.ts'
 
 export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
+
+const unitsForKey = 5_000
+const unitsForPoint = 180_000
+
+/** Pays for reading a private key: that of an elliptic curve may lack its public point, which is then computed. */
+export const payForPrivateKey = (der: Buffer, { spend }: Meter): void =>
+  spend(unlessRefused(() => lacksPoint(onlyElement(der))) ? unitsForPoint : unitsForKey)
+
+const ellipticCurve = '1.2.840.10045.2.1'
+
+/** RFC 5915 §3, and the same within RFC 5208 §5. */
+const lacksPoint = (key: Element): boolean => {
+  const [, second, third, ...others] = childrenOf(key)
+  if (second?.tag === tags.octetString) {
+    return ![third, ...others].some((part) => part?.tag === context(1, { constructed: true }))
+  }
+  const isElliptic = second?.tag === tags.sequence && oidOf(childrenOf(second)[0]).join('.') === ellipticCurve
+  return isElliptic && third !== undefined && lacksPoint(onlyElement(third.content))
+}
 
 export const readPrivateKey = (der: Buffer, form: PrivateKeyForm): KeyObject => {
   try {

@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
+import type { Meter } from '../base/meter.ts'
 import type { Certificate } from './certificate.ts'
+import { verificationCost } from './key-cost.ts'
 
 export interface VerifyOptions {
   /** Nanoseconds since 1970. */
@@ -13,6 +15,13 @@ export interface VerifyOptions {
 const anyUsage = 0
 const certificateSign = 1 << 5
 const mostIntermediates = 20
+/** Go's bound: certificates that vouch for each other make more chains than anybody can try. */
+const mostSignatures = 100
+
+/** For each byte of a certificate. */
+const unitsToRead = 10
+const unitsForCandidate = 50
+const unitsForName = 5
 
 /**
  * The chain from the last certificate, the leaf, to the first, the root, with the others as intermediates; `undefined`
@@ -22,6 +31,7 @@ const mostIntermediates = 20
 export const verifyChain = (
   certificates: readonly Certificate[],
   options: VerifyOptions,
+  meter: Meter,
 ): Certificate[] | undefined => {
   const [root, ...others] = certificates
   const leaf = others.pop()
@@ -29,22 +39,29 @@ export const verifyChain = (
   if (!isValidNow(leaf, options) || leaf.details.unhandled.length > 0 || !isNamed(leaf, options)) return undefined
   // Trusted itself: nobody has to vouch for it.
   if (leaf.der.equals(root.der)) return allowsUsages([leaf], options) ? [leaf] : undefined
-  return findChain(leaf, [leaf], { leaf, root, others, options })
+  return findChain(leaf, [leaf], { leaf, root, others, options, meter, signatures: 0 })
 }
 
-const findChain = (
-  last: Certificate,
-  chain: Certificate[],
-  context: { leaf: Certificate; root: Certificate; others: readonly Certificate[]; options: VerifyOptions },
-): Certificate[] | undefined => {
-  const { leaf, root, others, options } = context
-  if (mayIssue(root, last, chain, options)) {
+interface Search {
+  leaf: Certificate
+  root: Certificate
+  others: readonly Certificate[]
+  options: VerifyOptions
+  meter: Meter
+  /** Checked so far. */
+  signatures: number
+}
+
+const findChain = (last: Certificate, chain: Certificate[], search: Search): Certificate[] | undefined => {
+  const { leaf, root, others, options } = search
+  if (mayIssue(root, last, chain, search)) {
     const whole = [...chain, root]
-    if (allowsUsages(whole, options) && allowsNames(leaf, whole.slice(1))) return whole
+    if (allowsUsages(whole, options) && allowsNames(leaf, whole.slice(1), search)) return whole
   }
   for (const issuer of others) {
-    if (chain.includes(issuer) || !mayIssue(issuer, last, chain, options)) continue
-    const found = findChain(issuer, [...chain, issuer], context)
+    search.meter.spend(unitsForCandidate)
+    if (chain.includes(issuer) || !mayIssue(issuer, last, chain, search)) continue
+    const found = findChain(issuer, [...chain, issuer], search)
     if (found) return found
   }
   return undefined
@@ -59,21 +76,38 @@ const mayIssue = (
   issuer: Certificate,
   subject: Certificate,
   chain: readonly Certificate[],
-  options: VerifyOptions,
+  search: Search,
 ): boolean => {
+  const { options } = search
   const { basicConstraints, isCa, keyUsage, maxPathLength, unhandled } = issuer.details
   if (!issuer.subject.equals(subject.issuer) || !isValidNow(issuer, options) || unhandled.length > 0) return false
   if ((issuer.version === 3 && !basicConstraints) || (basicConstraints && !isCa)) return false
   if (keyUsage !== 0 && (keyUsage & certificateSign) === 0) return false
   if (basicConstraints && maxPathLength >= 0 && chain.length - 1 > maxPathLength) return false
-  return isSigned(subject, issuer)
+  return isSigned(subject, issuer, search)
 }
 
-const isSigned = (subject: Certificate, issuer: Certificate): boolean => {
+const isSigned = (subject: Certificate, issuer: Certificate, search: Search): boolean => {
+  const { meter } = search
+  if (++search.signatures > mostSignatures) return false
+  meter.spend(unitsToRead * (subject.der.length + issuer.der.length))
+  const keys = readBoth(subject, issuer)
+  if (!keys) return false
+  meter.spend(verificationCost(keys.publicKey))
+  return orUndefined(() => keys.certificate.verify(keys.publicKey)) ?? false
+}
+
+const readBoth = (subject: Certificate, issuer: Certificate) =>
+  orUndefined(() => ({
+    certificate: new X509Certificate(subject.der),
+    publicKey: new X509Certificate(issuer.der).publicKey,
+  }))
+
+const orUndefined = <Result>(read: () => Result): Result | undefined => {
   try {
-    return new X509Certificate(subject.der).verify(new X509Certificate(issuer.der).publicKey)
+    return read()
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -100,7 +134,7 @@ const allowsUsages = (chain: readonly Certificate[], { usages }: VerifyOptions):
  * Constraints on DNS names are checked; with constraints of other kinds the chain does not hold where the leaf has such
  * names.
  */
-const allowsNames = (leaf: Certificate, issuers: readonly Certificate[]): boolean => {
+const allowsNames = (leaf: Certificate, issuers: readonly Certificate[], { meter }: Search): boolean => {
   const { dns, emails, addresses, uris } = leaf.details.names
   return issuers.every(({ details: { permitted, excluded } }) => {
     const others: [string[], unknown[]][] = [
@@ -109,6 +143,7 @@ const allowsNames = (leaf: Certificate, issuers: readonly Certificate[]): boolea
       [uris, [...permitted.uris, ...excluded.uris]],
     ]
     if (others.some(([names, constraints]) => names.length > 0 && constraints.length > 0)) return false
+    meter.spend(unitsForName * dns.length * (1 + permitted.dns.length + excluded.dns.length))
     const isPermitted = (name: string) => permitted.dns.length === 0 || permitted.dns.some((one) => isWithin(name, one))
     return dns.every((name) => isPermitted(name) && !excluded.dns.some((one) => isWithin(name, one)))
   })

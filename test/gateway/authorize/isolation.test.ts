@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { startAdminServer } from '../../../platform/http/admin-server.ts'
 import { ruleFolder, writeFiles } from '../../policies/rule-folder.ts'
 import { capturedLogger } from '../../support/captured-logger.ts'
 import { orders, startTestGateway } from '../../support/gateway.ts'
@@ -61,8 +62,48 @@ test('a route whose rules run away refuses, another one is served meanwhile, and
   expect(refused.status).toBe(403)
   expect(await refused.json()).toMatchObject({ code: 'policy_error', reason: 'policy_error' })
   expect(await gateway.metric('surrogate_gateway_policy_deadlines_total')).toContain('{entrypoint="test/decision"} 1')
-  expect(gateway.lines.map(({ msg }) => msg)).toContain('a policy missed its deadline and was ended')
+  expect(gateway.lines.map(({ msg }) => msg)).toContain('an isolated policy missed its deadline')
   expect((await gateway.call('/quick')).status).toBe(200)
+})
+
+test('rules that run away on the thread of the requests are ended, told and counted, and it goes on', async () => {
+  const away = `package test
+
+# METADATA
+# entrypoint: true
+away if {
+	some a in input.route.context.list
+	some b in input.route.context.list
+	some c in input.route.context.list
+	a + b + c == -1
+}
+`
+  const path = await ruleFolder({ 'test.rego': rules, 'away.rego': away })
+  const list = Array.from({ length: 300 }, (_, n) => n)
+  const gateway = await start({
+    policies: { path, units: 1_000_000, isolation: { deadline: '10s' } },
+    routes: [
+      { id: 'away', path: '/away', entrypoint: 'test/away', context: { list } },
+      { id: 'isolated', path: '/isolated', entrypoint: 'test/quick', isolation: 'worker' },
+      { id: 'quick', path: '/quick', entrypoint: 'test/quick' },
+    ],
+  })
+  const { health, metrics } = gateway
+  const admin = await startAdminServer({ host: '127.0.0.1', port: 0, health, metrics })
+  onTestFinished(() => admin.close())
+  const [alive, refused, ...others] = await Promise.all([
+    fetch(`${admin.url}/livez`),
+    ...['/away', '/quick', '/isolated', '/away'].map((to) => gateway.call(to)),
+  ])
+  expect(alive.status).toBe(200)
+  expect(refused!.status).toBe(403)
+  expect(await refused!.json()).toMatchObject({ code: 'policy_error', reason: 'policy_error' })
+  expect(others.map(({ status }) => status)).toEqual([200, 200, 403])
+  expect(await gateway.metric('surrogate_policies_units_used_up_total')).toContain(
+    '{policies="live",entrypoint="test/away"} 2',
+  )
+  const told = gateway.lines.filter(({ msg }) => msg === 'a policy used up its units of work and was ended')
+  expect(told).toMatchObject([{ entrypoint: 'test/away', units: 1_000_000 }])
 })
 
 test('when no thread comes free the caller is told to come again', async () => {

@@ -65,6 +65,7 @@ test('the documented example is read, with the environment in it and defaults fi
     entrypoint: 'surrogate/gateway/decision',
     remote: { poll: 30_000 },
     shadowSample: 1,
+    units: 5_000_000,
     isolation: { workers: 2, deadline: 50 },
   })
   expect(config.upstreams).toMatchObject({

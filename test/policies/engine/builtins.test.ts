@@ -82,29 +82,39 @@ test('what a caller may choose cannot keep the gateway busy or fill its memory',
     "range": count(object.get({x: y | some x in ["v"]; y := numbers.range_step(1, input.end, 1)}, "v", [])),
     "regex": regex.replace(input.text, "(a+)+$", "x"),
     "semver": object.get({x: y | some x in ["v"]; y := semver.compare(input.version, "1.0.0-01")}, "v", null),
-    "yaml": object.get({x: y | some x in ["v"]; y := yaml.unmarshal(input.yaml)}, "v", null),
     "template": object.get({x: y | some x in ["v"]; y := strings.render_template(input.template, {})}, "v", null),
   }`)
+  const answer = decide({
+    network: '10.0.0.0/8',
+    end: 1e12,
+    text: `${'a'.repeat(2_000)}!`,
+    version: '1.0.0-1',
+    template: '{{range 100000000}}x{{end}}',
+  })
+  expect(answer).toEqual({ network: 0, range: 0, regex: `${'a'.repeat(2_000)}!`, semver: 0, template: null })
+})
+
+test('a function that used up the units ends the evaluation, also where a rule would go on without it, and the next one has them all', async () => {
+  const decide = await engineOf(`default decision := "otherwise"
+
+decision := "denied" if {
+  not fits
+}
+
+fits if yaml.is_valid(input.yaml)
+fits if count(regex.find_n("a*b|a", input.text, -1)) > 0
+fits if json.patch({}, input.patches)`)
   const levels = ['a: &a [x, x, x, x, x, x, x, x, x]']
   for (const [before, name] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg'].map((pair) => Array.from(pair))) {
     levels.push(`${name}: &${name} [${Array.from({ length: 9 }, () => `*${before}`).join(', ')}]`)
   }
-  const answer = decide({
-    network: '10.0.0.0/8',
-    end: 1e12,
-    text: `${'a'.repeat(20_000)}!`,
-    version: '1.0.0-1',
-    yaml: levels.join('\n'),
-    template: '{{range 100000000}}x{{end}}',
-  })
-  expect(answer).toEqual({
-    network: 0,
-    range: 0,
-    regex: `${'a'.repeat(20_000)}!`,
-    semver: 0,
-    yaml: null,
-    template: null,
-  })
+  const copies = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '', path: `/${index}` }))
+  const usedUp = expect.objectContaining({ name: 'UnitsUsedUp' })
+  expect(() => decide({ text: 'a'.repeat(16_000) })).toThrow(usedUp)
+  expect(() => decide({ patches: copies })).toThrow(usedUp)
+  expect(() => decide({ yaml: '- '.repeat(30_000) })).toThrow(usedUp)
+  expect(decide({ yaml: levels.join('\n') })).toBe('denied')
+  expect(decide({ text: 'aaab' })).toBe('otherwise')
 })
 
 test('a wrong operand makes the expression undefined, and the rest of the policy goes on', async () => {

@@ -43,12 +43,6 @@ test('cases pass and fail for what they want; refused ones fail, and strict ones
       want_error_code: 'eval_conflict_error',
     },
     { note: 'not supplied', modules: [module('p := opa.runtime()')], want_result: [{ x: {} }] },
-    {
-      note: 'might not end',
-      modules: [module('p := replace("a", input, "b")')],
-      input: 'a',
-      want_result: [{ x: 'b' }],
-    },
     { note: 'not even in OPA', modules: [module('p := nothing(1)')], want_result: [{ x: 1 }] },
     { note: 'strict, undefined', modules: [module('p := 1 / input')], input: 0, ...strict },
     {
@@ -77,7 +71,6 @@ test('cases pass and fail for what they want; refused ones fail, and strict ones
     'no conflict: failed',
     'an error that is no conflict: failed',
     'not supplied: refused',
-    'might not end: refused',
     'not even in OPA: beyond',
     'strict, undefined: passed',
     'strict, and the rest goes on: passed',

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { UnitsUsedUp } from '../../../policies/engine/base/policy-error.ts'
+import { loadBuiltins } from '../../../policies/engine/builtins/index.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
 import { findOpa } from '../../../policies/engine/compile/opa.ts'
-import { loadBuiltins } from '../../../policies/engine/builtins/index.ts'
 import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
 import { createRunner, prepareEngine } from '../../../policies/engine/instance/runner.ts'
 
@@ -78,9 +78,13 @@ test('ending an evaluation at any unit leaves the next one right', async () => {
   const run = createRunner(prepared, { builtins })
   const { id, input } = { id: prepared.image.entrypoints['test/small']!, input: JSON.stringify(asked) }
   const text = JSON.stringify([{ result: answer }])
-  const evaluate = (units?: number) => run((instance) => instance.evaluate(id, input, units === undefined ? {} : { units }))
+  const evaluate = (units?: number) =>
+    run((instance) => instance.evaluate(id, input, units === undefined ? {} : { units }))
   expect(evaluate()).toBe(text)
-  const needed = run((instance) => (instance.evaluate(id, input), instance.unitsTaken()))
+  const needed = run((instance) => {
+    instance.evaluate(id, input)
+    return instance.unitsTaken()
+  })
   for (let units = 0; units < needed; units++) {
     expect(() => evaluate(units)).toThrow(UnitsUsedUp)
     if (units % 20 === 0) expect(evaluate(needed)).toBe(text)

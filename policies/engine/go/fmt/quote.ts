@@ -22,7 +22,7 @@ const escaped = (character: string, mark: string, asciiOnly: boolean): string =>
   const code = runeOf(character)
   if (character === mark) return `\\${mark}`
   if (named[character]) return named[character]
-  if (asciiOnly ? code >= 0x20 && code < 0x7f : isPrintable(character)) return character
+  if ((code >= 0x20 && code < 0x7f) || (!asciiOnly && isPrintable(character))) return character
   if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, '0')}`
   if (code < 0x10000) return `\\u${code.toString(16).padStart(4, '0')}`
   return `\\U${code.toString(16).padStart(8, '0')}`

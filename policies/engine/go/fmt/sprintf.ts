@@ -1,3 +1,4 @@
+import type { Meter } from '../../base/meter.ts'
 import { formatFloat } from './float.ts'
 import { canBackquote, isPrintable, quote } from './quote.ts'
 
@@ -22,19 +23,23 @@ interface Flags {
   precision?: number | undefined
 }
 
-/** `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). */
-export const sprintf = (format: string, args: readonly GoValue[]): string => {
+/**
+ * `fmt.Sprintf`: verbs, flags, `*`, `[n]`, and what it writes for a verb that does not fit (`%!d(string=x)`). What a
+ * verb writes is paid for before: a format of a few characters can ask for millions.
+ */
+export const sprintf = (format: string, args: readonly GoValue[], { spend }: Meter): string => {
   let result = ''
   let at = 0
   let next = 0
   let reordered = false
   let badIndex = false
+  const lastBracket = format.lastIndexOf(']')
 
   /** `[n]`, counted from 1. */
   const explicitIndex = (): boolean => {
     if (format[at] !== '[') return false
     reordered = true
-    const end = format.indexOf(']', at)
+    const end = at > lastBracket ? -1 : format.indexOf(']', at)
     if (end < 0 || format.length - at < 3) {
       badIndex = true
       at += 1
@@ -65,6 +70,7 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
   }
 
   while (at < format.length) {
+    spend(unitsForVerb)
     const percent = format.indexOf('%', at)
     if (percent < 0) {
       result += format.slice(at)
@@ -128,6 +134,7 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
     else if (argument === undefined) result += `%!${verb}(MISSING)`
     else {
       next++
+      spend(costOf(argument, verb, flags))
       result += formatValue(argument, verb, verb === 'v' ? forV(flags) : flags)
     }
   }
@@ -137,6 +144,19 @@ export const sprintf = (format: string, args: readonly GoValue[]): string => {
     result += `%!(EXTRA ${rest.join(', ')})`
   }
   return result
+}
+
+const unitsForVerb = 30
+const unitsForPadding = 4
+
+/** Doubles are written out exactly: the further from 1, the more digits. */
+const costOf = (argument: GoValue, verb: string, { width = 0, precision = 0, sharp }: Flags): number => {
+  const padding = unitsForVerb + unitsForPadding * (Math.abs(width) + precision)
+  if (argument.type === 'float64') return padding + Math.ceil(Math.abs(Math.log2(Math.abs(argument.value) || 1)))
+  if (typeof argument.value === 'bigint') return padding + 10 * argument.value.toString(16).length
+  if (typeof argument.value !== 'string') return padding
+  const isCopied = (verb === 's' || verb === 'v') && !sharp && width + precision === 0
+  return padding + argument.value.length * (isCopied ? 1 : 12)
 }
 
 const flagNames: Partial<Record<string, 'sharp' | 'zero' | 'plus' | 'minus' | 'space'>> = {
@@ -185,6 +205,7 @@ const formatKind = (argument: Exclude<GoValue, { type: '*big.Int' }>, verb: stri
 }
 
 const pad = (text: string, { width = 0, minus, zero }: Flags): string => {
+  if (width === 0) return text
   const missing = width - characters(text)
   if (missing <= 0) return text
   return minus ? text + ' '.repeat(missing) : (zero ? '0' : ' ').repeat(missing) + text

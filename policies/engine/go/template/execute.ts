@@ -1,24 +1,28 @@
+import type { Meter } from '../../base/meter.ts'
 import type { Value } from '../../values/value.ts'
-import { functions, type TemplateFunction } from './functions.ts'
+import { functions, payForText, type TemplateFunction } from './functions.ts'
 import { type Conditional, type Node, type Operand, type Pipe, parseTemplate } from './parse.ts'
 import { entriesOf, fieldOf, isTrue, refuse, shown, type TemplateValue } from './values.ts'
 
 export { TemplateError } from './values.ts'
 
 /** A template may loop over what callers send. Characters of output, and steps. */
+const unitsForStep = 50
 const longest = 1_048_576
 const mostSteps = 100_000
 const deepest = 50
 
 /** `text/template` over JSON data. Throws `TemplateError`. */
-export const renderTemplate = (source: string, data: Value): string => {
-  const template = parseTemplate(source)
+export const renderTemplate = (source: string, data: Value, meter: Meter): string => {
+  const { spend } = meter
+  const template = parseTemplate(source, meter)
   let output = ''
   let steps = 0
   let depth = 0
 
   const run = (nodes: readonly Node[], dot: TemplateValue, scope: Scope): 'break' | 'continue' | undefined => {
     for (const node of nodes) {
+      spend(unitsForStep)
       if (++steps > mostSteps || output.length > longest) refuse('the template takes too long')
       const left = runNode(node, dot, scope)
       if (left) return left
@@ -33,7 +37,9 @@ export const renderTemplate = (source: string, data: Value): string => {
         return undefined
       case 'show': {
         const value = evaluate(node.pipe, dot, scope)
-        if (node.pipe.declares.length === 0) output += shown(value)
+        if (node.pipe.declares.length > 0) return undefined
+        payForText([value], meter)
+        output += shown(value)
         return undefined
       }
       case 'template':
@@ -63,6 +69,7 @@ export const renderTemplate = (source: string, data: Value): string => {
   const runRange = (node: Conditional<'range'>, dot: TemplateValue, scope: Scope) => {
     const { declares } = node.pipe
     const entries = entriesOf(evaluate({ ...node.pipe, declares: [] }, dot, scope), mostSteps)
+    spend(unitsForStep * entries.length)
     if (entries.length === 0) return run(node.otherwise, dot, scope)
     for (const [key, value] of entries) {
       const values = declares.length === 2 ? [key, value] : [value]
@@ -96,7 +103,7 @@ export const renderTemplate = (source: string, data: Value): string => {
   ): TemplateValue => {
     if (first?.kind !== 'function') return first && operand(first, dot, scope)
     const operands = rest.map((one) => () => operand(one, dot, scope))
-    return functionNamed(first.name)([...operands, ...piped.map((value) => () => value)])
+    return functionNamed(first.name)([...operands, ...piped.map((value) => () => value)], meter)
   }
 
   const operand = (one: Operand, dot: TemplateValue, scope: Scope): TemplateValue =>
@@ -105,7 +112,7 @@ export const renderTemplate = (source: string, data: Value): string => {
   const start = (one: Operand, dot: TemplateValue, scope: Scope): TemplateValue => {
     if (one.kind === 'literal') return one.value
     if (one.kind === 'pipe') return evaluate(one.pipe, dot, scope)
-    if ('name' in one) return one.kind === 'variable' ? lookUp(scope, one.name) : functionNamed(one.name)([])
+    if ('name' in one) return one.kind === 'variable' ? lookUp(scope, one.name) : functionNamed(one.name)([], meter)
     return one.kind === 'dot' ? dot : null
   }
 

@@ -1,5 +1,7 @@
+import type { Meter } from '../../base/meter.ts'
 import { compareStrings } from '../../values/order.ts'
 import { numberText } from '../../values/value.ts'
+import { weigh } from '../../values/weight.ts'
 import { isPrintable } from '../fmt/quote.ts'
 import { display, sprintf } from '../fmt/sprintf.ts'
 import { runeOf } from '../rune.ts'
@@ -7,7 +9,7 @@ import { queryEscape } from '../url.ts'
 import { goValue, isDataNumber, isOwnNumber, isTrue, print, refuse, type TemplateValue } from './values.ts'
 
 /** Operands are evaluated when they are asked for: `and` and `or` stop at the first that decides. */
-export type TemplateFunction = (operands: readonly (() => TemplateValue)[]) => TemplateValue
+export type TemplateFunction = (operands: readonly (() => TemplateValue)[], meter: Meter) => TemplateValue
 
 /** A single text is taken as it is. */
 const textOf = (values: readonly TemplateValue[]): string =>
@@ -100,7 +102,7 @@ const shortCut =
     return value
   }
 
-const eager: Record<string, (args: TemplateValue[]) => TemplateValue> = {
+const eager: Record<string, (args: TemplateValue[], meter: Meter) => TemplateValue> = {
   call: () => refuse('there is no function to call'),
   eq: ([first, ...others]) =>
     others.length === 0 ? refuse('missing argument for comparison') : others.some((other) => equal(first, other)),
@@ -115,11 +117,24 @@ const eager: Record<string, (args: TemplateValue[]) => TemplateValue> = {
   ne: two((a, b) => !equal(a, b)),
   not: ([value]) => !isTrue(value),
   print,
-  printf: ([format, ...args]) =>
-    typeof format === 'string' ? sprintf(format, args.map(goValue)) : refuse('a format must be a text'),
+  printf: ([format, ...args], meter) =>
+    typeof format === 'string' ? sprintf(format, args.map(goValue), meter) : refuse('a format must be a text'),
   println: (args) => `${args.map((value) => display(goValue(value))).join(' ')}\n`,
   slice,
   urlquery: (args) => queryEscape(textOf(args)),
+}
+
+/** Functions that make a text of all that they are given. */
+const writers = new Set(['html', 'js', 'print', 'printf', 'println', 'urlquery'])
+const unitsForCall = 50
+const timesToWrite = 8
+
+/** Of values written as texts, collections with all that they hold. */
+export const payForText = (values: readonly TemplateValue[], meter: Meter): void => {
+  for (const value of values) {
+    meter.spend(unitsForCall)
+    if (value !== undefined && !isOwnNumber(value)) weigh(value, meter, timesToWrite)
+  }
 }
 
 /** The functions that every template has. */
@@ -128,6 +143,14 @@ export const functions: ReadonlyMap<string, TemplateFunction> = new Map([
   ['or', shortCut('or', isTrue)],
   ...Object.entries(eager).map(([name, run]): [string, TemplateFunction] => [
     name,
-    (operands) => run(operands.map((operand) => operand())),
+    (operands, meter) => {
+      const args = operands.map((operand) => operand())
+      if (writers.has(name)) payForText(args, meter)
+      else
+        meter.spend(
+          args.reduce<number>((sum, one) => sum + unitsForCall + (typeof one === 'string' ? one.length : 0), 0),
+        )
+      return run(args, meter)
+    },
   ]),
 ])

@@ -1,3 +1,4 @@
+import type { Meter } from '../../base/meter.ts'
 import { functions } from './functions.ts'
 import { lex, numberOf, type Token, unquote } from './lex.ts'
 import { refuse, type TemplateValue } from './values.ts'
@@ -40,8 +41,8 @@ export interface Template {
 
 const deepest = 100
 
-export const parseTemplate = (source: string): Template => {
-  const all = lex(source)
+export const parseTemplate = (source: string, meter: Meter): Template => {
+  const all = lex(source, meter)
   const named = new Map<string, readonly Node[]>()
   const scope: string[] = ['$']
   let next = 0
@@ -84,7 +85,7 @@ export const parseTemplate = (source: string): Template => {
       return { kind: word }
     }
     if (word === 'template' || word === 'block' || word === 'define') return template(word, rest)
-    return { kind: 'show', pipe: readPipe(tokens, scope, false) }
+    return { kind: 'show', pipe: readPipe(tokens, scope, false, meter) }
   }
 
   const template = (word: string, [name, ...rest]: Token[]): Node | undefined => {
@@ -99,12 +100,16 @@ export const parseTemplate = (source: string): Template => {
       named.set(title, nodes)
       if (word === 'define') return argument.length > 0 ? refuse('unexpected text in define clause') : undefined
     }
-    return { kind: 'template', name: title, pipe: argument.length > 0 ? readPipe(argument, scope, false) : undefined }
+    return {
+      kind: 'template',
+      name: title,
+      pipe: argument.length > 0 ? readPipe(argument, scope, false, meter) : undefined,
+    }
   }
 
   const conditional = (kind: 'if' | 'with' | 'range', tokens: Token[]): Node => {
     const before = scope.length
-    const pipe = readPipe(tokens, scope, kind === 'range')
+    const pipe = readPipe(tokens, scope, kind === 'range', meter)
     if (kind === 'range') loops++
     const { nodes: then, end } = block(true)
     if (kind === 'range') loops--
@@ -129,7 +134,7 @@ export const parseTemplate = (source: string): Template => {
 const trimSpace = (tokens: Token[]): Token[] => (tokens[0]?.kind === 'space' ? tokens.slice(1) : tokens)
 
 /** `scope` holds the names of variables; declared ones are added. */
-const readPipe = (tokens: readonly Token[], scope: string[], isRange: boolean): Pipe => {
+const readPipe = (tokens: readonly Token[], scope: string[], isRange: boolean, { spend }: Meter): Pipe => {
   let at = 0
   const peek = () => tokens[at]
   const skipSpace = () => {
@@ -193,6 +198,7 @@ const readPipe = (tokens: readonly Token[], scope: string[], isRange: boolean): 
     }
     if (token.kind === 'number') return { kind: 'literal', value: numberOf(token.text), path }
     if (token.kind === 'variable') {
+      spend(scope.length)
       if (!scope.includes(token.text)) refuse(`undefined variable ${token.text}`)
       return { kind: 'variable', name: token.text, path }
     }

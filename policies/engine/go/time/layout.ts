@@ -46,9 +46,10 @@ const elements = {
 
 export type ChunkKind = keyof typeof elements | 'fraction0' | 'fraction9'
 
-/** Longer elements first: `2006` before `2`. */
-const byLength = (Object.entries(elements) as [keyof typeof elements, string][]).sort(
-  ([, a], [, b]) => b.length - a.length,
+/** By their first character, longer ones first: `2006` before `2`. */
+const byStart = Map.groupBy(
+  (Object.entries(elements) as [keyof typeof elements, string][]).sort(([, a], [, b]) => b.length - a.length),
+  ([, text]) => text[0],
 )
 
 const isDigit = (character: string | undefined): boolean =>
@@ -64,7 +65,7 @@ const elementAt = (layout: string, at: number): { kind: ChunkKind; text: string;
   }
   // An underscore before a year is just that.
   if (layout.startsWith('_2006', at)) return undefined
-  for (const [kind, text] of byLength) {
+  for (const [kind, text] of byStart.get(first) ?? []) {
     if (!layout.startsWith(text, at)) continue
     const next = layout[at + text.length]
     if ((kind === 'month' || kind === 'weekDay') && next !== undefined && next >= 'a' && next <= 'z') continue

@@ -86,7 +86,7 @@ const takeNumber = (reading: Reading, into: Numeric, pattern: RegExp, low: numbe
 }
 
 const takeName = (reading: Reading, names: readonly string[]): number | undefined => {
-  const rest = reading.rest.toLowerCase()
+  const rest = reading.rest.slice(0, longestName).toLowerCase()
   for (const [index, name] of names.entries()) {
     if (!rest.startsWith(name.toLowerCase())) continue
     reading.rest = reading.rest.slice(name.length)
@@ -94,6 +94,9 @@ const takeName = (reading: Reading, names: readonly string[]): number | undefine
   }
   return undefined
 }
+
+/** Wednesday and September. */
+const longestName = 9
 
 const short = (names: readonly string[]): string[] => names.map((name) => name.slice(0, 3))
 
@@ -198,9 +201,11 @@ const readers: Partial<Record<ChunkKind, (reading: Reading, next: ChunkKind | 't
 
 const read = (reading: Reading, kind: ChunkKind, digits: number, next: ChunkKind | 'text' | undefined): boolean => {
   if (kind === 'fraction0') {
-    const found = take(reading, new RegExp(`^[.,]\\d{${digits}}`))
-    if (found) reading.nanosecond = nanoseconds(found.slice(1))
-    return found !== undefined
+    const found = reading.rest.slice(0, digits + 1)
+    if (found.length <= digits || !/^[.,]\d+$/.test(found)) return false
+    reading.rest = reading.rest.slice(digits + 1)
+    reading.nanosecond = nanoseconds(found.slice(1))
+    return true
   }
   const offset = offsetPatterns[kind]
   if (!offset) return readers[kind]!(reading, next)

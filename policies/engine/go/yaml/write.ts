@@ -1,3 +1,4 @@
+import type { Meter } from '../../base/meter.ts'
 import { sorted } from '../../values/order.ts'
 import { isNumber, numberText, type RegoNumber, type Value } from '../../values/value.ts'
 import { formatFloat } from '../fmt/float.ts'
@@ -8,8 +9,8 @@ import { needsQuotes } from './resolve.ts'
  * A value as go-yaml writes it: block style, two spaces, lists not indented below their key, long texts folded after
  * column 80. `undefined` when a text holds what YAML cannot carry. Keys of objects must be texts.
  */
-export const writeYaml = (value: Value): string | undefined => {
-  const writer = createWriter()
+export const writeYaml = (value: Value, meter: Meter): string | undefined => {
+  const writer = createWriter(meter)
   try {
     writeNode(writer, value, { indent: -2, inMapping: false, isKey: false })
   } catch (error) {
@@ -30,7 +31,8 @@ interface Writer {
   breakLine(): void
 }
 
-const createWriter = (): Writer => {
+/** Indentation is paid for: what is nested deeply may have more of that than of anything else. */
+const createWriter = ({ spend }: Meter): Writer => {
   let all = ''
   let column = 0
   /** Whether the line so far has only spaces and indicators such as `- `. */
@@ -50,6 +52,7 @@ const createWriter = (): Writer => {
     },
     indent(to) {
       if (!onlyIndicators || column > to) breakLine()
+      spend(to + 10)
       all += ' '.repeat(Math.max(to - column, 0))
       column = Math.max(column, to)
     },
