@@ -3,6 +3,7 @@ import type { GatewayConfig } from '../../gateway/config/load.ts'
 import { canonicalTarget, queryParameters } from '../../gateway/request/canonical-target.ts'
 import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/request/match-route.ts'
 import { createRouter } from '../../gateway/routing/router.ts'
+import { unitsOfDeadline } from '../../policies/engine/index.ts'
 import { AppError } from '../../platform/problem.ts'
 import {
   type CaseQuestion,
@@ -19,6 +20,7 @@ import { principalInput } from '../../policies/decide.ts'
  */
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
+  const { units, isolation } = config.policies
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
     const { method, scheme, host, headers, clientIp } = request
     const target = unlessRefused(() => canonicalTarget(request.path))
@@ -40,6 +42,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
     return {
       entrypoint,
       insufficientScopeStatus,
+      units: route.isolation === 'worker' ? unitsOfDeadline(isolation.deadline) : units,
       input: {
         version: 1,
         request: {

@@ -76,7 +76,6 @@ interface Suspect {
   until: number
 }
 
-const unitsOfMillisecond = 400_000
 const suspectFor = 10_000
 /** The part of all units that are few. */
 const few = 1 / 20
@@ -86,6 +85,9 @@ const slowestRestart = 5_000
 /** How many deadlines a thread has, and whoever waits for one: longer than one takes by the clock. */
 const threadPatience = 2
 const waitingPatience = 6
+
+/** What an evaluation in a thread may spend unless told otherwise. @param deadline ms */
+export const unitsOfDeadline = (deadline: number): number => Math.min(mostUnits, Math.round(deadline * 400_000))
 
 /** Resolves when every thread is ready; rejects with `PolicyError` when the policy cannot be started. */
 export const startIsolation = async (
@@ -107,7 +109,7 @@ export const startIsolation = async (
   const idle: Place[] = []
   const waiting: Task[] = []
   const suspects = new Map<string, Suspect>()
-  const { units: all = Math.min(mostUnits, Math.round(deadline * unitsOfMillisecond)) } = options
+  const { units: all = unitsOfDeadline(deadline) } = options
   let closed = false
   let failedStarts = 0
   let timer: NodeJS.Timeout | undefined
