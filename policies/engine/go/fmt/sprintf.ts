@@ -1,4 +1,5 @@
 import type { Meter } from '../../base/meter.ts'
+import { costOf, unitsForVerb } from './cost.ts'
 import { formatFloat } from './float.ts'
 import { canBackquote, isPrintable, quote } from './quote.ts'
 
@@ -144,19 +145,6 @@ export const sprintf = (format: string, args: readonly GoValue[], { spend }: Met
     result += `%!(EXTRA ${rest.join(', ')})`
   }
   return result
-}
-
-const unitsForVerb = 30
-const unitsForPadding = 4
-
-/** Doubles are written out exactly: the further from 1, the more digits. */
-const costOf = (argument: GoValue, verb: string, { width = 0, precision = 0, sharp }: Flags): number => {
-  const padding = unitsForVerb + unitsForPadding * (Math.abs(width) + precision)
-  if (argument.type === 'float64') return padding + Math.ceil(Math.abs(Math.log2(Math.abs(argument.value) || 1)))
-  if (typeof argument.value === 'bigint') return padding + 10 * argument.value.toString(16).length
-  if (typeof argument.value !== 'string') return padding
-  const isCopied = (verb === 's' || verb === 'v') && !sharp && width + precision === 0
-  return padding + argument.value.length * (isCopied ? 1 : 12)
 }
 
 const flagNames: Partial<Record<string, 'sharp' | 'zero' | 'plus' | 'minus' | 'space'>> = {
