@@ -3,7 +3,6 @@ import type { GatewayConfig } from '../../gateway/config/load.ts'
 import { canonicalTarget, queryParameters } from '../../gateway/request/canonical-target.ts'
 import { foldedTarget, matchTarget, refuseSpelling } from '../../gateway/request/match-route.ts'
 import { createRouter } from '../../gateway/routing/router.ts'
-import { unitsOfDeadline } from '../../policies/engine/index.ts'
 import { AppError } from '../../platform/problem.ts'
 import {
   type CaseQuestion,
@@ -13,6 +12,7 @@ import {
   type ResolveCase,
 } from '../../policies/authoring/cases.ts'
 import { principalInput } from '../../policies/decide.ts'
+import { unitsOfDeadline } from '../../policies/engine/index.ts'
 
 /**
  * Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route

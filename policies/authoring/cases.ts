@@ -134,11 +134,7 @@ const parseFile = (file: string, text: string): unknown => {
   }
 }
 
-const outcome = (
-  set: PolicySet,
-  resolve: ResolveCase,
-  testCase: PolicyCase,
-): Outcome & Pick<CaseResult, 'units'> => {
+const outcome = (set: PolicySet, resolve: ResolveCase, testCase: PolicyCase): Outcome & Pick<CaseResult, 'units'> => {
   const resolved = resolve(testCase)
   if ('answer' in resolved) return resolved.answer
   const { entrypoint, input, insufficientScopeStatus = 401, units: given = defaultUnits } = resolved

@@ -249,7 +249,9 @@ test('bench measures a decision with and without the memory of answers', async (
   expect(code).toBe(0)
   const figures = 'p50 [\\d.]+ µs  p99 [\\d.]+ µs  p99\\.9 [\\d.]+ µs  memory [+-][\\d.]+ MB  '
   expect(out).toMatch(
-    new RegExp(`the case "refunds wait .*\nevaluated {13}${figures}[1-9]\\d* units\nanswered from memory {2}${figures}0 units$`),
+    new RegExp(
+      `the case "refunds wait .*\nevaluated {13}${figures}[1-9]\\d* units\nanswered from memory {2}${figures}0 units$`,
+    ),
   )
   expect((await run('bench', '--path', path, join(folder, 'input.json'), '--decisions', '10')).out).toContain(
     'the input in',
@@ -308,7 +310,9 @@ routes:
     })
     const args = ['--path', join(folder, 'rules'), '--cases', join(folder, 'costly')]
     const { out } = await run('test', ...args, '--config', join(folder, 'gateway.yaml'))
-    expect(out).toMatch(/main: FAIL\n {2}status: expected 200, got 403\n {2}the policy used up its 600000 units of work/)
+    expect(out).toMatch(
+      /main: FAIL\n {2}status: expected 200, got 403\n {2}the policy used up its 600000 units of work/,
+    )
     expect(out).toContain('HTTP cases: 1/2 passed')
     expect(out).not.toMatch(/a\.yaml: isolated/)
     const explained = await run('explain', ...args, '--config', join(folder, 'gateway.yaml'), '--case', 'main')
