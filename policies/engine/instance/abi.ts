@@ -56,7 +56,9 @@ export const link = (
   const textAt = (address: number, most = Number.POSITIVE_INFINITY): string => {
     const all = bytes()
     const end = all.indexOf(0, address)
-    if (end - address > most) throw new PolicyError(`a text of the policy is larger than ${most} bytes`)
+    if (end - address > most) {
+      throw new PolicyError(`a text of the policy is larger than ${most} bytes`, { code: 'failed' })
+    }
     return all.toString('utf8', address, end)
   }
   const { callBuiltin } = host
@@ -64,7 +66,8 @@ export const link = (
     env: {
       memory,
       opa_abort: (message: number) => {
-        throw new PolicyError(textAt(message))
+        const text = textAt(message)
+        throw new PolicyError(text, { code: text.startsWith(noMemory) ? 'memory_used_up' : 'failed' })
       },
       opa_println: (line: number) => host.print(textAt(line)),
       opa_builtin0: callBuiltin,
@@ -83,11 +86,14 @@ export const link = (
       const address = exports.opa_malloc(encoded.length)
       bytes().set(encoded, address)
       const parsed = parse(address, encoded.length)
-      if (parsed === 0) throw new PolicyError('a value is not valid for the policy')
+      if (parsed === 0) throw new PolicyError('a value is not valid for the policy', { code: 'failed' })
       return parsed
     },
   }
 }
+
+/** How the module begins its last words when the memory cannot grow any more. */
+const noMemory = 'opa_malloc'
 
 const requireAbi = (exports: Exports): void => {
   const version = exports.opa_wasm_abi_version?.value
