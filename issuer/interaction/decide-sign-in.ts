@@ -6,7 +6,7 @@ import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts
 import { acrs, type Session } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
-import { type PersonFacts, secondFactors } from './person-facts.ts'
+import { canProve, type PersonFacts, secondFactors } from './person-facts.ts'
 import { findPersonFacts } from './person-facts-store.ts'
 import {
   authenticating,
@@ -18,7 +18,7 @@ import {
   reachableAcr,
 } from './proofs.ts'
 import { findRuleFacts, type RuleFacts } from './rule-facts-store.ts'
-import type { SignInSettings } from './settings.ts'
+import { firstFactors, type SignInSettings } from './settings.ts'
 import type { SignInPolicy, SignInQuestion } from './sign-in-policy.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -113,8 +113,11 @@ export const questionOf = (known: Known): SignInQuestion => {
   const counted = authenticating(proofs)
   const { amr, acr } = session ?? (counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined })
   const first = counted.find(identifies)
-  // A mailbox that told who it is does not tell it again.
-  const isSecond = (kind: ProofKindName) => !first || isAtLeast(reachableAcr([first.kind, kind]), multiFactor)
+  const areTwo = (one: ProofKindName, other: ProofKindName) => isAtLeast(reachableAcr([one, other]), multiFactor)
+  const beginnings = firstFactors(settings).filter((kind) => canProve(kind, person))
+  // A mailbox that told who it is does not tell it again, unless the person could have begun with something else.
+  const isSecond = (kind: ProofKindName) =>
+    !first || areTwo(first.kind, kind) || beginnings.some((other) => areTwo(other, kind))
   return {
     stage,
     client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },

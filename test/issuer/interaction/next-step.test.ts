@@ -383,6 +383,10 @@ describe('a passkey for next time', () => {
     ['it is not wanted now', { state: { makesPasskeys: true, skipsPasskey: true } }],
     ['it was not wanted lately', holding({ hasSkippedPasskey: true })],
     ['a second factor was put off a moment ago', { state: { makesPasskeys: true, skipsMfa: true } }],
+    [
+      'there is a second factor that was not asked for',
+      { settings: withFactors('Totp'), ...holding({ hasTotp: true }) },
+    ],
     ['the person has a session and proves it again', { session, request: { prompts: ['login'] } }],
   ])('is not offered where %s', (_why, situation) => {
     expect(offered(situation).step).toBe('done')
@@ -693,7 +697,12 @@ test('nothing is done before everything is there that settings, rules and client
           )
         if (wants > 0)
           must(strength(shown) >= wants || counts.some((name) => has(kindOf[name], 'bind')), 'or a new one')
-        if (isDemanded && policy === 'Mandatory' && factors.includes('BackupCode'))
+        // Who has a second factor, and was not asked for it, adds none.
+        const holdsBack =
+          proven !== undefined &&
+          strength(shown) < 1 &&
+          factors.some((name) => name !== 'BackupCode' && holds[name] && strength([proven.kind, kindOf[name]]) >= 1)
+        if (isDemanded && policy === 'Mandatory' && factors.includes('BackupCode') && !holdsBack)
           must(holds.BackupCode || has('backup_code', 'bind'), 'backup codes')
         must(isNew || !someone!.isSuspended, 'not suspended')
         must(
@@ -715,7 +724,8 @@ test('nothing is done before everything is there that settings, rules and client
         const putOff = state.skipsPasskey || state.skipsMfa || someone!.hasSkippedPasskey || someone!.passkeys > 0
         const isInTheMiddle = situation.session?.userId === 'ada'
         const isAdding = proofs.some(({ purpose }) => purpose === 'bind')
-        must(!proven || !state.makesPasskeys || isInTheMiddle || isAdding || putOff === true, 'a passkey offered')
+        const isOffered = proven && state.makesPasskeys && !isInTheMiddle && !isAdding && !putOff && !holdsBack
+        must(!isOffered, 'a passkey offered')
         must(!asksTerms || termsOfUseUrl === null || state.terms === true, 'terms')
       } else {
         const { age, acr } = situation.session!

@@ -327,6 +327,36 @@ test.each([
   expect(parametersOf(await strict.flow.ask(browser, other, { prompt: 'none' }))).toHaveProperty('code')
 })
 
+test('whoever has a second factor that rules did not demand adds no other by the password alone', async () => {
+  const laxRules = `package surrogate.signin
+
+# METADATA
+# entrypoint: true
+decision := true
+`
+  const { folder, remove } = await writeRules({ 'signin.rego': laxRules })
+  const policies = await loadPolicies({ path: folder, logger: silentLogger }).finally(remove)
+  const lax = await startExperience({
+    policies,
+    settings: { mfa: { factors: ['Totp', 'WebAuthn'], policy: 'NoPrompt' } },
+  })
+  onTestFinished(() => lax.close())
+  const person = await lax.createPerson()
+  const beginsWithPassword = async () => {
+    const pages = await lax.pages({ client: lax.client })
+    const identifier = { type: 'username', value: person.username }
+    const { body } = await pages.post('/verification/password', { identifier, password: person.password })
+    await pages.post('/identification', body)
+    return pages.post('/verification/web-authn/registration')
+  }
+  expect((await beginsWithPassword()).status).toBe(200)
+  await lax.addTotp(person)
+  expect(await beginsWithPassword()).toMatchObject({
+    status: 403,
+    body: { code: 'session.mfa.require_mfa_verification' },
+  })
+})
+
 describe('of whom rules require the test for machines', () => {
   const atTheStep = async () => {
     const person = await experience.createPerson()
