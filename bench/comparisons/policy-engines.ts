@@ -74,7 +74,7 @@ const decisionsToMeasure = [
 /** What OPA itself answers. */
 const exactly = '12345678901234567890 {"a", "b"} 0.1'
 
-type Engine = { name: EngineName; process: BenchProcess; begun: number }
+type Engine = { name: EngineName; process: BenchProcess; before: number }
 
 const prepare = async (stage: Stage): Promise<Engine[]> => {
   const sources = new Map([['bench.rego', new TextEncoder().encode(rules)]])
@@ -82,8 +82,10 @@ const prepare = async (stage: Stage): Promise<Engine[]> => {
   const file = new URL('../targets/policy-engines.ts', import.meta.url)
   const engines: Engine[] = []
   for (const name of names) {
-    const { process } = await stage.start(file, underTest, { engine: name, bundle })
-    engines.push({ name, process, begun: await residentOf(process) })
+    const { process } = await stage.start(file, underTest)
+    const before = await residentOf(process)
+    await process.call('load', { engine: name, bundle })
+    engines.push({ name, process, before })
   }
   return engines
 }
@@ -109,7 +111,7 @@ const timesOf = async (
 
 const mostThrows = 5_000
 
-const boundsOf = async ({ name, process, begun }: Engine) => {
+const boundsOf = async ({ name, process, before }: Engine) => {
   const ask = (entrypoint: string, input: unknown) => process.call<Ended>('ask', { entrypoint, input })
   const decided = await residentOf(process)
   const costly = await ask('bench/triple', { numbers })
@@ -121,7 +123,7 @@ const boundsOf = async ({ name, process, begun }: Engine) => {
     most: mostThrows,
   })
   const functions = await process.call<number>('functions', name)
-  return { begun, decided, costly, afterwards, exact, broken, functions }
+  return { before, decided, costly, afterwards, exact, broken, functions }
 }
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MB`
@@ -143,9 +145,8 @@ const page = (
           `three nested loops over ${numbers.length} numbers`,
           ({ costly: { outcome, ms } }) => `${outcome} after ${ms.toFixed(0)} ms`,
         ),
-        rowOf('memory of the process, loaded', ({ begun }) => megabytes(begun)),
-        rowOf('after the decisions above', ({ decided }) => megabytes(decided)),
-        rowOf('after the nested loops', ({ afterwards }) => megabytes(afterwards)),
+        rowOf('memory for the policy after the decisions above', ({ before, decided }) => megabytes(decided - before)),
+        rowOf('after the nested loops', ({ before, afterwards }) => megabytes(afterwards - before)),
         rowOf(
           `rules that contradict each other, up to ${mostThrows} times, each followed by a decision`,
           ({ broken }) =>

@@ -33,7 +33,8 @@ let evaluate: Evaluate
 type Question = { entrypoint: string; input: unknown }
 
 answerCalls({
-  start: async ({ engine, bundle }: { engine: EngineName; bundle: string }): Promise<void> => {
+  start: () => {},
+  load: async ({ engine, bundle }: { engine: EngineName; bundle: string }): Promise<void> => {
     evaluate = await engines[engine](Buffer.from(bundle, 'base64'))
   },
   /** µs of processor time for one decision. */
