@@ -33,7 +33,7 @@ export interface LinkedModule {
   exports: Exports
   /** The memory as it is now: growing it detaches the bytes that were there before. */
   bytes(): Buffer
-  /** Up to a NUL. Throws `PolicyError` for a longer one than `most` bytes. */
+  /** Up to a NUL. Throws `PolicyError` for a longer one than `most` bytes (default 16 MB), and for one without an end. */
   textAt(address: number, most?: number): string
   /** What `parse` makes of the bytes. Throws `PolicyError` when it cannot. */
   write(encoded: Uint8Array, parse: (address: number, length: number) => number): number
@@ -53,13 +53,11 @@ export const link = (
     if (view.buffer !== memory.buffer) view = Buffer.from(memory.buffer)
     return view
   }
-  const textAt = (address: number, most = Number.POSITIVE_INFINITY): string => {
-    const all = bytes()
-    const end = all.indexOf(0, address)
-    if (end - address > most) {
-      throw new PolicyError(`a text of the policy is larger than ${most} bytes`, { code: 'failed' })
-    }
-    return all.toString('utf8', address, end)
+  const textAt = (address: number, most = longestText): string => {
+    const text = bytes().subarray(address, address + most + 1)
+    const length = text.indexOf(0)
+    if (length === -1) throw new PolicyError(`a text of the policy is larger than ${most} bytes`, { code: 'failed' })
+    return text.toString('utf8', 0, length)
   }
   const { callBuiltin } = host
   const { exports } = new WebAssembly.Instance(module, {
@@ -94,6 +92,9 @@ export const link = (
 
 /** How the module begins its last words when the memory cannot grow any more. */
 const noMemory = 'opa_malloc'
+
+/** Bytes; units are paid for what was read only after that. */
+const longestText = 16_777_216
 
 const requireAbi = (exports: Exports): void => {
   const version = exports.opa_wasm_abi_version?.value

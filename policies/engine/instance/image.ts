@@ -58,8 +58,20 @@ export const loadImage = (
 /** Enough for every module's own variables; it grows by itself. Bytes. */
 const firstSize = 1_048_576
 
+/** Twice what is needed, and for each byte four times what the most expensive documents take, lists of digits. */
+const unitsToStart = 10_000_000
+const unitsToLoad = 200
+
 const refuse = (): never => {
   throw new PolicyError('the module evaluates something while it is loaded')
+}
+
+/** Names and small numbers: some are indices of a list. */
+const numbered = (table: object): Record<string, number> => {
+  if (Object.values(table).every((id) => Number.isInteger(id) && id >= 0 && id <= 65_535)) {
+    return table as Record<string, number>
+  }
+  throw new PolicyError('the module numbers its functions or entrypoints in no known way')
 }
 
 const parse = (
@@ -68,11 +80,11 @@ const parse = (
   { room }: ImageLimits,
   keep: typeof sharedCopy,
 ): MemoryImage => {
-  exports[unitsExport].value = mostUnits
-  const readJson = (value: number): unknown => JSON.parse(textAt(exports.opa_json_dump(value)))
+  exports[unitsExport].value = Math.min(mostUnits, unitsToStart + unitsToLoad * json.length)
+  const readJson = (value: number): object => JSON.parse(textAt(exports.opa_json_dump(value))) as object
   const builtins: string[] = []
-  for (const [name, id] of Object.entries(readJson(exports.builtins()) as Record<string, number>)) builtins[id] = name
-  const entrypoints = readJson(exports.entrypoints()) as Record<string, number>
+  for (const [name, id] of Object.entries(numbered(readJson(exports.builtins())))) builtins[id] = name
+  const entrypoints = numbered(readJson(exports.entrypoints()))
 
   const start = exports.opa_heap_ptr_get()
   const data = write(json, exports.opa_json_parse)

@@ -75,7 +75,11 @@ export const createRunner = ({ module, image, sharedMemory }: PreparedEngine, op
     const from = spare ?? { module, memory: memoryOf(image, maximum) }
     spare = undefined
     weigh(from.memory)
-    return { ...from, instance: instantiate({ ...from, image, builtins, limits, now, print }) }
+    try {
+      return { ...from, instance: instantiate({ ...from, image, builtins, limits, now, print }) }
+    } catch (error) {
+      throw failure(error)
+    }
   }
   // An instance is taken out for an evaluation and put back when that went well. One that threw is never used again:
   // nothing unwinds its shadow stack, and after some hundred throws every call would fail with "memory access out of
@@ -94,11 +98,15 @@ export const createRunner = ({ module, image, sharedMemory }: PreparedEngine, op
       return result
     } catch (error) {
       if (!grew()) spare = started
-      if (error instanceof PolicyError) throw error
-      throw new PolicyError('the policy failed while it was evaluated', { code: 'failed', cause: error })
+      throw failure(error)
     }
   }
 }
+
+const failure = (cause: unknown): PolicyError =>
+  cause instanceof PolicyError
+    ? cause
+    : new PolicyError('the policy failed while it was evaluated', { code: 'failed', cause })
 
 type Started = MemoryWithDocuments & { instance: WasmInstance }
 

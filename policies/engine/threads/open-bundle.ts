@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { moduleUrl } from '../../../platform/module-url.ts'
 import { startWorkerThread } from '../../../platform/worker-thread.ts'
 import { type CompileIssue, PolicyError } from '../base/policy-error.ts'
@@ -19,7 +20,7 @@ const large = 262_144
 
 /** `readBundle`, off this thread when the bundle is large. Rejects with `PolicyError`. */
 export const openBundle = async (bytes: Uint8Array, verification?: Verification): Promise<Bundle> =>
-  unpackedSize(bytes) < large ? readBundle(bytes, verification) : inThread({ bytes, verification })
+  isLarge(bytes) ? inThread({ bytes, verification }) : readBundle(bytes, verification)
 
 /** Compiles and opens; the work around the compiler is done off this thread when there are large documents. */
 export const compileBundle = async (options: { sources: Sources; opa: string }): Promise<Bundle> =>
@@ -49,9 +50,15 @@ const hasSameRules = (before: Readonly<Record<string, string>>, sources: Sources
 
 const sizeOf = (sources: Sources): number => [...sources.values()].reduce((sum, { length }) => sum + length, 0)
 
-/** RFC 1952 §2.3.1: the last four bytes, modulo 2^32. A false one costs time only. */
-const unpackedSize = (bytes: Uint8Array): number =>
-  bytes.length < 18 ? 0 : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).readUInt32LE(bytes.length - 4)
+/** By unpacking: what a file says of its own size may be false. What cannot be read is for the thread to refuse. */
+const isLarge = (bytes: Uint8Array): boolean => {
+  try {
+    gunzipSync(bytes, { maxOutputLength: large })
+    return false
+  } catch {
+    return true
+  }
+}
 
 /** What the thread is asked. */
 export type OpenTask =

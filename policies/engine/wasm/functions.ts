@@ -1,5 +1,5 @@
 import { type Reader, readerOf, type SectionName, sectionsOf, unknown } from './binary.ts'
-import { opcodes, skipInstruction } from './instructions.ts'
+import { opcodes, skipInstruction, skipValueType } from './instructions.ts'
 
 /** What metering needs to know of a module. Indices of functions count the imported ones first. */
 export interface Functions {
@@ -43,6 +43,7 @@ export const readFunctions = (wasm: Uint8Array): Functions => {
   const exports = new Set<string>()
   let imported = 0
   let globals = 0
+  let tables = 0
   const read: Partial<Record<SectionName, (reader: Reader) => void>> = {
     type(reader) {
       if (reader.byte() !== 0x60) throw unknown('a type that is none of functions')
@@ -58,6 +59,11 @@ export const readFunctions = (wasm: Uint8Array): Functions => {
       imported++
     },
     function: (reader) => types.push(reader.number()),
+    table(reader) {
+      if (tables++ > 0) throw unknown('more than one table')
+      if (reader.byte() !== functionReference) throw unknown('a table of this form')
+      if (skipLimits(reader) > mostInTable) throw unknown('a table of this size')
+    },
     global(reader) {
       skipValueType(reader)
       reader.byte()
@@ -87,22 +93,31 @@ export const readFunctions = (wasm: Uint8Array): Functions => {
   return { imported, bodies, indirect, globals, exports }
 }
 
-/** Of a number; no others are known. */
-const skipValueType = (reader: Reader): void => {
-  const type = reader.byte()
-  if (type < 0x7c || type > 0x7f) throw unknown(`the type 0x${type.toString(16)}`)
-}
+const functionReference = 0x70
+/** All of them are there from the start of every instance. OPA's modules have some hundred. */
+const mostInTable = 65_536
 
 const skipMemory = (reader: Reader, kind: number): void => {
-  const limits = reader.byte()
-  if (kind !== 2 || limits > 1) throw unknown('an import that is no function and no memory')
-  reader.number()
-  if (limits === 1) reader.number()
+  if (kind !== 2) throw unknown('an import that is no function and no memory')
+  skipLimits(reader)
+}
+
+/** Answers with the minimum. */
+const skipLimits = (reader: Reader): number => {
+  const form = reader.byte()
+  if (form > 1) throw unknown('a memory or table of this form')
+  const minimum = reader.number()
+  if (form === 1) reader.number()
+  return minimum
 }
 
 const skipExpression = (reader: Reader): void => {
   while (skipInstruction(reader) !== opcodes.end);
 }
+
+/** Each call sets the locals to 0; up to so many cost next to nothing. */
+const fewLocals = 100
+const instructionsToClear = 12
 
 const sized: readonly number[] = [opcodes.memoryGrow, opcodes.memoryCopy, opcodes.memoryFill]
 
@@ -114,7 +129,8 @@ const readBody = (reader: Reader, end: number, parameters: number): Body => {
     variables += reader.number()
     skipValueType(reader)
   }
-  let stretch: Stretch = { at: reader.at, count: 0, calls: [] }
+  const toClear = Math.max(0, variables - parameters - fewLocals) * instructionsToClear
+  let stretch: Stretch = { at: reader.at, count: toClear, calls: [] }
   const body: Body = { start, groups, variables, stretches: [stretch], sized: [], end }
   /** The stretches around the open blocks. */
   const around: Stretch[] = []
@@ -130,5 +146,6 @@ const readBody = (reader: Reader, end: number, parameters: number): Body => {
     else if (opcode === opcodes.call) stretch.calls.push(reader.again(at + 1).number())
     else if (sized.includes(opcode)) body.sized.push({ at, opcode })
   }
+  if (reader.at !== end || around.length > 0) throw unknown('the form of a function')
   return body
 }

@@ -16,6 +16,7 @@ export const opcodes = {
   memoryGrow: 0x40,
   constant: 0x41,
   lessThan: 0x48,
+  add: 0x6a,
   subtract: 0x6b,
   and: 0x71,
   shiftLeft: 0x74,
@@ -31,7 +32,6 @@ const unlisted = 255
 const operands = new Uint8Array(0x1_0000).fill(unlisted)
 for (const [first, last, count] of [
   [0x00, 0x01, 0], // unreachable, nop
-  [0x02, 0x04, 1], // block, loop, if: their type
   [0x05, 0x05, 0], // else
   [0x0b, 0x0b, 0], // end
   [0x0c, 0x0d, 1], // br, br_if
@@ -50,7 +50,14 @@ for (const [first, last, count] of [
   operands.fill(count, first, last + 1)
 }
 const branchTable = 0x0e
+const noResult = 0x40
 const bytesOfFloat: Record<number, number> = { 67: 4, 68: 8 }
+
+/** Of a number; no others are known. */
+export const skipValueType = (reader: Reader): void => {
+  const type = reader.byte()
+  if (type < 0x7c || type > 0x7f) throw unknown(`the type 0x${type.toString(16)}`)
+}
 
 /** Goes behind one instruction and answers with its opcode. Throws `PolicyError` for one that is not known. */
 export const skipInstruction = (reader: Reader): number => {
@@ -61,6 +68,10 @@ export const skipInstruction = (reader: Reader): number => {
     // An alignment that is larger names one of several memories.
     if (opcode >= 0x28 && opcode <= 0x3e && reader.peek() >= 0x40) throw unknown('more than one memory')
     for (let operand = 0; operand < count; operand++) reader.skipNumber()
+  } else if (opcode >= opcodes.block && opcode <= opcodes.if) {
+    // A type of references is longer than a byte: what follows would be read as other instructions than it is.
+    if (reader.peek() === noResult) reader.byte()
+    else skipValueType(reader)
   } else if (opcode === branchTable) {
     for (let labels = reader.number() + 1; labels > 0; labels--) reader.skipNumber()
   } else if (bytesOfFloat[opcode]) reader.skip(bytesOfFloat[opcode])

@@ -125,9 +125,14 @@ const insertionsOf = (
   return [...ofStretches, ...ofSizes].sort((one, other) => one.at - other.at)
 }
 
-/** A unit for 8 bytes of new memory, or for 64 that are copied or filled; of pages no more than there can be. */
-const unitsOfPages = [opcodes.constant, ...signedBytes(0xffff), opcodes.and, opcodes.constant, 13, opcodes.shiftLeft]
-const unitsOfBytes = [opcodes.constant, 6, opcodes.shiftRight]
+/**
+ * A unit for 8 bytes of new memory, or for 64 that are copied or filled, and for nothing as much as for a little: the
+ * call alone takes long. Of pages no more than there can be.
+ */
+const oneMore = [opcodes.constant, 1, opcodes.add]
+const pagesAtMost = [opcodes.constant, ...signedBytes(0xffff), opcodes.and]
+const unitsOfPages = [...pagesAtMost, ...oneMore, opcodes.constant, 13, opcodes.shiftLeft]
+const unitsOfBytes = [opcodes.constant, 6, opcodes.shiftRight, ...oneMore]
 
 const withInsertions = (wasm: Uint8Array, { start, groups, stretches, end }: Body, insertions: Insertion[]) => {
   if (insertions.length === 0) return [wasm.subarray(start, end)]

@@ -84,15 +84,25 @@ test('whatever bytes are changed, valid modules stay valid and invalid ones are 
 })
 
 describe('what would get around the meter is refused', () => {
-  const moduleOf = (parts: Record<'globals' | 'exports' | 'code', readonly number[]>): Uint8Array<ArrayBuffer> =>
+  interface Parts extends Record<'globals' | 'exports' | 'code', readonly number[]> {
+    types?: number
+    imports?: readonly number[]
+    table?: readonly number[]
+    locals?: readonly number[]
+  }
+  const moduleOf = ({ types = 1, imports, table, locals = [0], ...parts }: Parts): Uint8Array<ArrayBuffer> =>
     new Uint8Array([
       ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-      ...section(1, [1, 0x60, 0, 0]),
+      ...section(1, [types, ...Array.from({ length: types }, () => [0x60, 0, 0]).flat()]),
+      ...(imports ? section(2, imports) : []),
       ...section(3, [1, 0]),
+      ...(table ? section(4, table) : []),
       ...section(6, parts.globals),
       ...section(7, parts.exports),
-      ...section(10, [1, ...sized([0, ...parts.code, 0x0b])]),
+      ...section(10, [1, ...sized([...locals, ...parts.code, 0x0b])]),
     ])
+  /** `env.memory`, of a page. */
+  const memory = [1, 3, ...Buffer.from('env'), 6, ...Buffer.from('memory'), 2, 0, 1]
   const sized = (content: readonly number[]) => [...numberBytes(content.length), ...content]
   const section = (id: number, content: readonly number[]) => [id, ...sized(content)]
   const exported = (name: string) => [1, ...sized([...Buffer.from(name)]), 0, 0]
@@ -127,5 +137,43 @@ describe('what would get around the meter is refused', () => {
     const own = new Uint8Array([...bytes.subarray(0, at), ...section(5, [1, 0, 1]), ...bytes.subarray(at)])
     expect(WebAssembly.validate(own)).toBe(true)
     expect(() => compileModule(own)).toThrow('section 5 is not known here')
+  })
+
+  test('a loop behind the type of a block that is longer than a byte, and was read as an instruction', () => {
+    // block (result (ref null 32)) loop (result i32) br 0 end …: `ref null` and 32 once made `local.get` of the loop.
+    const code = [0x02, 0x63, 0x20, 0x03, 0x7f, 0x0c, 0, 0x0b, 0x1a, 0, 0x0b, 0x1a]
+    const hiding = moduleOf({ ...plain, types: 40, code })
+    expect(WebAssembly.validate(hiding)).toBe(true)
+    expect(() => compileModule(hiding)).toThrow('the type 0x63 is not known here')
+  })
+
+  test.each([
+    ['a table that fills the memory of the process', [1, 0x70, 0, ...numberBytes(10_000_000)]],
+    ['many tables', [2, 0x70, 0, 1, 0x70, 0, 1]],
+  ])('%s', (_, table) => {
+    const large = moduleOf({ ...plain, table })
+    expect(WebAssembly.validate(large)).toBe(true)
+    expect(() => compileModule(large)).toThrow(/table.* not known here/)
+  })
+
+  const unitsOf = (parts: Partial<Parts>): number => {
+    const module = compileModule(moduleOf({ ...plain, ...parts, imports: memory }))
+    const env = { memory: new WebAssembly.Memory({ initial: 1, maximum: 1 }) }
+    const { f, 'surrogate:units': left } = new WebAssembly.Instance(module, { env }).exports as {
+      f(): void
+      'surrogate:units': WebAssembly.Global
+    }
+    left.value = 1_000_000
+    f()
+    return 1_000_000 - left.value
+  }
+
+  test('work of the host that is asked for nothing costs something: adding no memory, copying no bytes', () => {
+    expect(unitsOf({ code: [0x41, 0, 0x40, 0, 0x1a] })).toBeGreaterThanOrEqual(8_192)
+    expect(unitsOf({ code: [0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 0x0a, 0, 0] })).toBe(1)
+  })
+
+  test('locals by the ten thousand, which each call has to clear, cost something', () => {
+    expect(unitsOf({ code: [1], locals: [1, ...numberBytes(40_000), 0x7e] })).toBeGreaterThan(3_000)
   })
 })
