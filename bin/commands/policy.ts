@@ -11,6 +11,7 @@ import { counted } from '../cli/counted.ts'
 import { benchPolicies } from '../policy/bench.ts'
 import { buildBundle } from '../policy/build.ts'
 import { explainDecision } from '../policy/explain.ts'
+import { runHttpCases, workWarnings } from '../policy/http-cases.ts'
 import { type Invocation, UsageError } from '../policy/invocation.ts'
 import { spellingHints } from '../policy/spelling-hints.ts'
 import { testPolicies } from '../policy/test.ts'
@@ -23,7 +24,8 @@ const usage = `Usage: surrogate policy <command> [options]
            --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
            --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
   check    finds what build would refuse, and mistakes: unused variables, misspelt input; warns of rules that
-           another spelling of a path gets by
+           another spelling of a path gets by, and of cases that take more than a tenth of their units
+           --cases <folder>      as for test
            --config <file>       a gateway.yaml: warns only where its upstreams take spellings for the same
   test     runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
            --cases <folder>      default ./test/policies/cases, if it is there
@@ -81,7 +83,10 @@ const check = async (invocation: Invocation): Promise<number> => {
   const sources = await readSources(path, { tests: true })
   const issues = await checkRules({ sources, opa: await opa() })
   for (const issue of issues) say(issueLine(issue))
-  if (issues.length === 0) for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
+  if (issues.length === 0) {
+    for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
+    for (const warning of workWarnings((await runHttpCases(invocation)) ?? [])) say(warning)
+  }
   say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))
   return issues.length === 0 ? 0 : 1
 }
@@ -117,7 +122,7 @@ const signing = { serial: text, 'signing-key': text, 'key-id': text, algorithm: 
 
 const commands = new Map<string, Command>([
   ['build', { run: buildBundle, options: { path: text, output: text, revision: text, ...signing } }],
-  ['check', { run: check, options: { path: text, config: text } }],
+  ['check', { run: check, options: { path: text, cases: text, config: text } }],
   [
     'test',
     {

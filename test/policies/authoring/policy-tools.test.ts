@@ -283,6 +283,7 @@ deny contains {"reason": "costly"} if sum(numbers.range(1, input.route.context.s
     expect(out).toContain('a.yaml: too many: FAIL')
     expect(out).toContain('the policy used up its 5000000 units of work')
     expect(out).toMatch(/^HTTP cases: 2\/3 passed, \d+ units of work at most$/m)
+    expect((await run('check', ...args)).out).toMatch(/^warning: a\.yaml: many: takes \d+ of 5000000 units of work$/m)
   })
 
   test('explain says what a decision took', async () => {
