@@ -13,6 +13,7 @@ import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
+import { policyEngines } from './comparisons/policy-engines.ts'
 import { policyUnits } from './comparisons/policy-units.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
@@ -42,6 +43,7 @@ const comparisons: Comparison[] = [
   eventCost,
   policies,
   policiesBusy,
+  policyEngines,
   policyUnits,
   hostFunctions,
   relay,

@@ -62,7 +62,7 @@ const commands: Record<string, Command> = {
       '',
       'surrogate login explain --user <id or name> --client <id>: why the sign-in rules decide as they do (DATABASE_URL)',
       '  --amr pwd --amr otp                                   what was proven so far; without it: before the first proof',
-      '  --stage prove | mfa | finish                          instead of those that follow from --amr',
+      '  --stage prove | mfa | finish | session                instead of those that follow from --amr',
       '  --factor <kind>                                       a second factor that the person has; may be repeated',
       '  --ip, --country, --at <time>, --failures <number>     from where, when, after how many failures',
       '  --known-device                                        in a browser where the person has signed in before',

@@ -39,8 +39,11 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
+  const { standingOf, noteBlocked } = operations
   return {
-    interactions: createInteractions({ database, cookies, interactionsPerAddress, settings, signInPagesOf }),
+    interactions: createInteractions({
+      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, signInPagesOf },
+    }),
     signInEndpoint: createSignInEndpoint({
       ...{
         query,

@@ -5,8 +5,11 @@ import type { PolicySet } from './policy-set.ts'
 
 export const signInEntrypoint = 'surrogate/signin/decision'
 
-/** When the rules are asked: before anybody is known, before the second factor, before anything is committed. */
-export const signInStages = ['prove', 'mfa', 'finish'] as const
+/**
+ * When the rules are asked: of a session that is about to answer by itself, before anybody is known, before the second
+ * factor, before anything is committed.
+ */
+export const signInStages = ['session', 'prove', 'mfa', 'finish'] as const
 export type SignInStage = (typeof signInStages)[number]
 
 /** What rules may ask for, in the order in which people are asked. */
@@ -32,10 +35,12 @@ export const signInInputSchema = z.strictObject({
     available: z
       .array(z.string())
       .describe('Kinds of second factor that the person has and the settings allow: passkey, totp, backup_code, …'),
-    used: z.array(z.string()).describe('Kinds of proof that the person gave in this sign-in.'),
+    used: z
+      .array(z.string())
+      .describe('Kinds of proof that the person gave in this sign-in; none at the stage session.'),
   }),
-  amr: z.array(z.string()).describe('What the proofs so far say (RFC 8176).'),
-  acr: z.string().optional().describe('What the proofs so far reach. Absent while there is none.'),
+  amr: z.array(z.string()).describe('What the proofs so far say (RFC 8176), or those with which the session began.'),
+  acr: z.string().optional().describe('What those reach. Absent while there is none.'),
   ip: z.string(),
   country: z.string().optional().describe('As a trusted proxy says (X-Logto-Cf-Country).'),
   device: z.strictObject({ known: z.boolean().describe('The person has signed in with this browser before.') }),

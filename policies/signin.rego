@@ -1,8 +1,8 @@
 # METADATA
 # title: Sign-in decision
 # description: |
-#   Asked before anybody is known (`input.stage == "prove"`), before the second factor (`"mfa"`) and before anything is committed
-#   (`"finish"`). By itself this file does what the settings say. To add a rule, write one more file in this package that adds to `deny`,
+#   Asked before anybody is known (`input.stage == "prove"`), before the second factor (`"mfa"`), before anything is committed
+#   (`"finish"`), and where a session leads to an application without a proof (`"session"`). By itself this file does what the settings say. To add a rule, write one more file in this package that adds to `deny`,
 #   `require`, `idle_ttl` or `absolute_ttl`; `examples/signin` holds some to begin with. The decision is `{"allow": bool, "reason"?: string,
 #   "require"?: ["mfa" | "phr" | "enrol" | "captcha"], "session"?: {"idle"?: seconds, "absolute"?: seconds}}`.
 # scope: package
@@ -25,17 +25,17 @@ deny contains "" if false
 # What this sign-in needs, whether or not it has been done: the issuer knows what has.
 # "mfa": two factors. "phr": a passkey. "enrol": a second factor of their own. "captcha": the test for machines.
 require contains "mfa" if {
-	person_is_known
+	person_signs_in
 	count(input.factors.available) > 0
 }
 
 require contains "mfa" if {
-	person_is_known
+	person_signs_in
 	factors_are_mandatory
 }
 
 require contains "enrol" if {
-	person_is_known
+	person_signs_in
 	factors_are_mandatory
 	count(input.factors.available) == 0
 }
@@ -45,7 +45,8 @@ idle_ttl contains 0 if false
 
 absolute_ttl contains 0 if false
 
-person_is_known if input.stage != "prove"
+# A session that exists was begun with what the settings asked for then.
+person_signs_in if input.stage in {"mfa", "finish"}
 
 # Settings that ask for a factor and enable none keep nobody out.
 factors_are_mandatory if {

@@ -37,6 +37,12 @@ test_before_anybody_is_known_no_factor_is_asked_for if {
 	not requires(asked("prove", [], "Mandatory"), "enrol")
 }
 
+test_a_session_that_exists_was_begun_under_the_settings if {
+	known_device := {"device": {"known": true}, "failures": 0}
+	not requires(object.union(asked("session", ["totp"], "Mandatory"), known_device), "mfa")
+	not requires(object.union(asked("session", [], "Mandatory"), known_device), "enrol")
+}
+
 test_mandatory_makes_people_enrol if {
 	requires(asked("mfa", [], "Mandatory"), "mfa")
 	requires(asked("mfa", [], "Mandatory"), "enrol")

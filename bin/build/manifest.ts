@@ -8,6 +8,7 @@ export const publicEntries: Readonly<Record<string, string>> = {
   './gateway': 'gateway/index',
   './custom-claims': 'issuer/claims/custom-claims',
   './webhooks': 'events/webhooks',
+  './policy-engine': 'policies/policy-engine',
 }
 
 /**

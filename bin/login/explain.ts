@@ -4,7 +4,7 @@ import { questionOf } from '../../issuer/interaction/decide-sign-in.ts'
 import { type ExplainFacts, findExplainFacts } from '../../issuer/interaction/explain-facts-store.ts'
 import { nextStep } from '../../issuer/interaction/next-step.ts'
 import type { PersonFacts } from '../../issuer/interaction/person-facts.ts'
-import { identifies, type Proof, type ProofKindName } from '../../issuer/interaction/proofs.ts'
+import { authenticationBy, identifies, type Proof, type ProofKindName } from '../../issuer/interaction/proofs.ts'
 import { isPasswordExpired } from '../../issuer/interaction/settings.ts'
 import { createSignInPolicy, type SignInQuestion } from '../../issuer/interaction/sign-in-policy.ts'
 import type { Step } from '../../issuer/interaction/step.ts'
@@ -62,13 +62,16 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
     values.factor,
   )
   const proofs = proofsOf(amr, person.id)
-  const known = { client, settings: experience, person, proofs, ip: values.ip, country: values.country, now }
+  const session = authenticationBy(proofs)
+  const proofsAt = (stage: SignInStage) => (stage === 'mfa' || stage === 'finish' ? proofs : [])
+  const known = { client, settings: experience, person, ip: values.ip, country: values.country, now }
   const told = { isDeviceKnown: values['known-device'], failures: wholeNumber(values.failures, '--failures') }
   const questionAt = (stage: SignInStage): SignInQuestion =>
     questionOf({
       ...{ ...known, stage, facts: { ...told, roles: stored.roles, organizations: stored.organizations } },
       userId: stage === 'prove' ? undefined : person.id,
-      proofs: stage === 'prove' ? [] : proofs,
+      proofs: proofsAt(stage),
+      session: stage === 'session' ? session : undefined,
     })
   const stepAfter = (stage: SignInStage, decision: SignInDecision): Step => {
     // Before the first proof only the test for machines can be due.
@@ -76,8 +79,11 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
       return { step: 'captcha', reasons: ['captcha'], options: {} }
     }
     return nextStep({
-      ...{ event: 'SignIn', request: plainRequest(client), client, settings: experience, session: undefined },
-      ...{ proofs: stage === 'prove' ? [] : proofs, staged: {}, person, decision, consent, state: {} },
+      ...{ event: 'SignIn', request: plainRequest(client), client, settings: experience },
+      ...{ proofs: proofsAt(stage), staged: {}, decision, consent, state: {} },
+      ...(stage === 'session'
+        ? { session: { ...session, id: '', userId: person.id, age: 0 }, person: undefined }
+        : { session: undefined, person }),
     })
   }
 

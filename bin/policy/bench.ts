@@ -59,7 +59,7 @@ const measure = (set: PolicySet, entrypoint: string, input: unknown, decisions: 
   const after = memory()
   const microseconds = (percentile: number) => `${(histogram.percentile(percentile) / 1000).toFixed(1)} µs`
   const growth = (after - before) / 1_048_576
-  return `p50 ${microseconds(50)}  p99 ${microseconds(99)}  p99.9 ${microseconds(99.9)}  memory ${growth < 0 ? '' : '+'}${growth.toFixed(1)} MB`
+  return `p50 ${microseconds(50)}  p99 ${microseconds(99)}  p99.9 ${microseconds(99.9)}  memory ${growth < 0 ? '' : '+'}${growth.toFixed(1)} MB  ${set.unitsTaken?.()} units`
 }
 
 /** What is still used after a full collection, and what WebAssembly holds. Bytes. */

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { z } from 'zod'
+import { silentLogger } from '../../platform/logger.ts'
 import { explain, explanationLines } from '../../policies/authoring/explain.ts'
-import { defaultEntrypoint, PolicyError } from '../../policies/decide.ts'
+import { defaultEntrypoint, loadPolicies, PolicyError } from '../../policies/decide.ts'
 import { readSources } from '../../policies/engine/index.ts'
 import { type Invocation, questionOfCase, UsageError } from './invocation.ts'
 
@@ -11,13 +12,17 @@ export const explainDecision = async (invocation: Invocation): Promise<number> =
   const { path, values, flags, say } = invocation
   const [question, sources, opa] = await Promise.all([questionOf(invocation), readSources(path), invocation.opa()])
   const entrypoint = values['entrypoint'] ?? question.entrypoint ?? defaultEntrypoint
-  const { result, rules } = await explain({ sources, opa, entrypoint, input: question.input })
+  const [{ result, rules }, units] = await Promise.all([
+    explain({ sources, opa, entrypoint, input: question.input }),
+    unitsOf({ path, opa, entrypoint, question }),
+  ])
   if (flags['json']) {
-    say(JSON.stringify({ entrypoint, result, rules }, null, 2))
+    say(JSON.stringify({ entrypoint, result, units: units?.taken, rules }, null, 2))
     return 0
   }
   say(`${entrypoint}: ${result === undefined ? 'undefined, which denies' : JSON.stringify(result)}`)
   for (const remark of remarks(question, result)) say(remark)
+  if (units) say(units.usedUp ?? `${units.taken} units of work`)
   say('')
   for (const line of explanationLines(rules)) say(line)
   return 0
@@ -26,9 +31,31 @@ export const explainDecision = async (invocation: Invocation): Promise<number> =
 interface Question {
   input: unknown
   entrypoint?: string | undefined
+  /** What the evaluation may spend; that of the configuration, in a case. */
+  units?: number | undefined
   /** What the log says was decided then. */
   logged?: { allow: boolean; reason?: string | undefined } | undefined
   erased?: string[] | undefined
+}
+
+/** What the compiled rules take for it; undefined where they have no such entrypoint. */
+const unitsOf = async (options: {
+  path: string
+  opa: string
+  entrypoint: string
+  question: Question
+}): Promise<{ taken: number; usedUp?: string } | undefined> => {
+  const { path, opa, entrypoint, question } = options
+  const set = await loadPolicies({ path, logger: silentLogger, opaBin: opa, units: question.units })
+  const taken = () => set.unitsTaken?.() ?? 0
+  try {
+    set.evaluate(entrypoint, question.input)
+    return { taken: taken() }
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    if (error.code === 'invalid') return undefined
+    return { taken: taken(), ...(error.code === 'units_used_up' && { usedUp: error.message }) }
+  }
 }
 
 const questionOf = async (invocation: Invocation): Promise<Question> => {

@@ -12,6 +12,7 @@ import {
   type ResolveCase,
 } from '../../policies/authoring/cases.ts'
 import { principalInput } from '../../policies/decide.ts'
+import { unitsOfDeadline } from '../../policies/engine/index.ts'
 
 /**
  * Cases meet the routes of a `gateway.yaml`, read and matched as the gateway does. A case that describes its route
@@ -19,6 +20,7 @@ import { principalInput } from '../../policies/decide.ts'
  */
 export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
+  const { units, isolation } = config.policies
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
     const { method, scheme, host, headers, clientIp } = request
     const target = unlessRefused(() => canonicalTarget(request.path))
@@ -40,6 +42,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
     return {
       entrypoint,
       insufficientScopeStatus,
+      units: route.isolation === 'worker' ? unitsOfDeadline(isolation.deadline) : units,
       input: {
         version: 1,
         request: {

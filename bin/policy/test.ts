@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { silentLogger } from '../../platform/logger.ts'
-import { type PolicyCase, type ResolveCase, runCases } from '../../policies/authoring/cases.ts'
+import { type CaseResult, type PolicyCase, type ResolveCase, runCases } from '../../policies/authoring/cases.ts'
 import { testRules } from '../../policies/authoring/check.ts'
 import { coverageLines, ruleCoverage } from '../../policies/authoring/coverage.ts'
 import { loadPolicies } from '../../policies/decide.ts'
-import { readSources, type Sources } from '../../policies/engine/index.ts'
+import { defaultUnits, readSources, type Sources } from '../../policies/engine/index.ts'
 import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
 import { junitXml, type TestReport } from './junit.ts'
 
@@ -24,7 +24,8 @@ export const testPolicies = async (invocation: Invocation): Promise<number> => {
 
   const reports = await runRuleTests({ sources, opa, say })
   if (cases) {
-    const set = await loadPolicies({ path, logger: silentLogger, opaBin: opa })
+    const units = Math.max(defaultUnits, ...questionsOf(cases, resolve).map((question) => question.units ?? 0))
+    const set = await loadPolicies({ path, logger: silentLogger, opaBin: opa, remember: false, units })
     reports.push(...reportCases(runCases({ cases, set, resolve }), say))
   }
   // Before anything else that may fail: build servers take a missing file, or that of the run before, for no failure.
@@ -62,10 +63,19 @@ const runRuleTests = async (options: {
   }))
 }
 
-const reportCases = (results: ReturnType<typeof runCases>, say: (line: string) => void): TestReport[] => {
+/** The part of its units from which on a case is told of: inputs of callers may well be larger than those of tests. */
+const many = 1 / 10
+
+const reportCases = (results: readonly CaseResult[], say: (line: string) => void): TestReport[] => {
   const failed = results.filter(({ mismatches }) => mismatches.length > 0)
   for (const { file, name, mismatches } of failed) say(`${file}: ${name}: FAIL\n  ${mismatches.join('\n  ')}`)
-  say(`HTTP cases: ${results.length - failed.length}/${results.length} passed`)
+  for (const { file, name, units } of results) {
+    // One that used them all up has failed.
+    if (!units || units.taken <= many * units.given || units.taken >= units.given) continue
+    say(`warning: ${file}: ${name}: takes ${units.taken} of ${units.given} units of work`)
+  }
+  const most = Math.max(...results.map(({ units }) => units?.taken ?? 0))
+  say(`HTTP cases: ${results.length - failed.length}/${results.length} passed, ${most} units of work at most`)
   return results.map(({ file, name, mismatches, milliseconds }) => ({
     suite: 'HTTP cases',
     group: file,

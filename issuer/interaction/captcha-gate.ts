@@ -46,7 +46,7 @@ export const createCaptchaGate = ({
     { origin, signInContext: { country } }: Visitor,
     isKnown: boolean,
   ) => {
-    if (policy.rules().isShipped) return []
+    if (!policy.asksOwnRules()) return []
     const { id, name, type, isThirdParty } = client
     const {
       factors,

@@ -3,10 +3,11 @@ import type { SignInDecision, SignInStage } from '../../policies/sign-in.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { lockoutKeys } from '../directory/users/lockout/lockout-keys.ts'
 import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
-import { acrs } from '../tokens/sessions/session.ts'
+import { acrs, type Session } from '../tokens/sessions/session.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
-import { type PersonFacts, secondFactors } from './person-facts.ts'
+import { canProve, type PersonFacts, secondFactors } from './person-facts.ts'
+import { findPersonFacts } from './person-facts-store.ts'
 import {
   authenticating,
   authenticationBy,
@@ -17,24 +18,37 @@ import {
   reachableAcr,
 } from './proofs.ts'
 import { findRuleFacts, type RuleFacts } from './rule-facts-store.ts'
-import type { SignInSettings } from './settings.ts'
+import { firstFactors, type SignInSettings } from './settings.ts'
 import type { SignInPolicy, SignInQuestion } from './sign-in-policy.ts'
 import type { Visitor } from './visitor.ts'
 
 /** A person who stands before the issuer, as the rules are asked about them. */
 export interface DecisionQuestion {
-  stage: 'mfa' | 'finish'
+  stage: 'session' | 'mfa' | 'finish'
   client: Pick<AuthorizationClient, 'id' | 'name' | 'type' | 'isThirdParty'>
   settings: SignInSettings
-  person: PersonFacts
+  person: Omit<PersonFacts, 'isPasswordExpired'>
   /** Undefined: somebody new. */
   userId: string | undefined
   proofs: readonly Proof[]
+  /** At the stage `session`: it stands in for proofs. */
+  session?: Pick<Session, 'amr' | 'acr'> | undefined
   visitor: Visitor
 }
 
 /** Asks the rules. Throws 503 when they give no decision. */
 export type DecideSignIn = (query: Query, question: DecisionQuestion) => Promise<SignInDecision>
+
+/**
+ * Asks the rules of a session that is about to answer for its person. Undefined where there are only the shipped ones,
+ * which ask nothing of sessions. Throws 503 when they give no decision.
+ */
+export type DecideSession = (
+  query: Query,
+  question: Pick<DecisionQuestion, 'client' | 'settings' | 'visitor'> & {
+    session: Pick<Session, 'userId' | 'amr' | 'acr'>
+  },
+) => Promise<SignInDecision | undefined>
 
 /** What is counted of this account, as far as it is about whoever stands here. */
 const failureKeysOf = (hmac: Hmac, userId: string, device: Buffer | null): Buffer[] => {
@@ -58,9 +72,10 @@ export const createDecideSignIn =
     lockout: () => LockoutPolicy
     now: () => Date
   }): DecideSignIn =>
-  async (query, { stage, client, settings, person, userId, proofs, visitor }) => {
+  async (query, { visitor, ...question }) => {
+    const { userId } = question
     // The shipped rules read none of these.
-    const isAsked = userId !== undefined && !policy.rules().isShipped
+    const isAsked = userId !== undefined && policy.asksOwnRules()
     const device = visitor.device === undefined ? null : tokenDigest('device', visitor.device)
     const facts = isAsked
       ? await findRuleFacts(query, {
@@ -69,20 +84,17 @@ export const createDecideSignIn =
         })
       : nothingKnown
     const { country } = visitor.signInContext
-    return policy.decideSignIn(
-      questionOf({
-        stage,
-        client,
-        settings,
-        person,
-        userId,
-        proofs,
-        facts,
-        ip: visitor.origin.ip,
-        country,
-        now: now(),
-      }),
-    )
+    return policy.decideSignIn(questionOf({ ...question, facts, ip: visitor.origin.ip, country, now: now() }))
+  }
+
+export const createDecideSession =
+  ({ policy, decide }: { policy: SignInPolicy; decide: DecideSignIn }): DecideSession =>
+  async (query, question) => {
+    if (!policy.asksOwnRules()) return undefined
+    const { userId } = question.session
+    const person = await findPersonFacts(query, userId)
+    // Deleted a moment ago, with the session: no code comes of it.
+    return person && decide(query, { ...question, stage: 'session', person, userId, proofs: [] })
   }
 
 interface Known extends Omit<DecisionQuestion, 'stage' | 'visitor' | 'proofs'> {
@@ -96,13 +108,16 @@ interface Known extends Omit<DecisionQuestion, 'stage' | 'visitor' | 'proofs'> {
 
 /** What the rules are asked of what is known. */
 export const questionOf = (known: Known): SignInQuestion => {
-  const { stage, client, settings, person, userId, proofs, facts, ip, country, now } = known
+  const { stage, client, settings, person, userId, proofs, session, facts, ip, country, now } = known
   const { factors, policy, organizationRequiredMfaPolicy = 'NoPrompt' } = settings.mfa
   const counted = authenticating(proofs)
-  const { amr, acr } = counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined }
+  const { amr, acr } = session ?? (counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined })
   const first = counted.find(identifies)
-  // A mailbox that told who it is does not tell it again.
-  const isSecond = (kind: ProofKindName) => !first || isAtLeast(reachableAcr([first.kind, kind]), multiFactor)
+  const areTwo = (one: ProofKindName, other: ProofKindName) => isAtLeast(reachableAcr([one, other]), multiFactor)
+  const beginnings = firstFactors(settings).filter((kind) => canProve(kind, person))
+  // A mailbox that told who it is does not tell it again, unless the person could have begun with something else.
+  const isSecond = (kind: ProofKindName) =>
+    !first || areTwo(first.kind, kind) || beginnings.some((other) => areTwo(other, kind))
   return {
     stage,
     client: { id: client.id, name: client.name, type: client.type, isThirdParty: client.isThirdParty },
@@ -116,7 +131,7 @@ export const questionOf = (known: Known): SignInQuestion => {
         .filter(isSecond),
       used: counted.map(({ kind }) => kind),
     },
-    amr,
+    amr: [...amr],
     ...(acr !== undefined && { acr }),
     ip,
     ...(country !== undefined && { country }),

@@ -3,18 +3,18 @@ import { newId, randomToken } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
-import { findConsent, useConsent } from '../tokens/consents/consent-store.ts'
-import { type FoundSession, findSession } from '../tokens/sessions/session-store.ts'
+import { useConsent } from '../tokens/consents/consent-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionEventName } from './interaction-state.ts'
 import { insertInteraction } from './interaction-store.ts'
-import { nextStep } from './next-step.ts'
+import type { InteractionOperations } from './operations.ts'
 import { allows, recoveryFactors, type SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
-import { type RefusalWithoutPages, refusalWithoutPages, type StepName } from './step.ts'
+import type { StandingOf } from './standing.ts'
+import { type RefusalWithoutPages, refusalWithoutPages, type Step, type StepName } from './step.ts'
 import type { Visitor } from './visitor.ts'
 
 export type Begun =
@@ -34,6 +34,8 @@ export interface InteractionDependencies {
   /** Open interactions of one address; 0: any number. */
   interactionsPerAddress: number
   settings: () => SignInSettings
+  standingOf: StandingOf
+  noteBlocked: InteractionOperations['noteBlocked']
   /** Where an application's pages of signing in are, if they are not ours. */
   signInPagesOf(clientId: string): Promise<string | null>
 }
@@ -44,7 +46,6 @@ const untouched = {
   proofs: [],
   staged: {},
   person: undefined,
-  decision: undefined,
   state: {},
 } as const
 
@@ -89,6 +90,8 @@ export const createInteractions = ({
   cookies,
   interactionsPerAddress,
   settings,
+  standingOf,
+  noteBlocked,
   signInPagesOf,
 }: InteractionDependencies): Interactions => {
   const beginPages = async (
@@ -128,39 +131,35 @@ export const createInteractions = ({
     return { location, setCookies: made.isNewBrowser ? [cookies.set('browser', fresh)] : [] }
   }
 
-  const beginWith = async (
-    request: AuthorizationRequest,
-    client: AuthorizationClient,
-    visitor: Visitor,
-    session: FoundSession | undefined,
-  ): Promise<Begun> => {
-    const consent = client.isThirdParty && session ? await findConsent(query, session.userId, client.id) : undefined
-    const { step, options } = nextStep({ ...untouched, request, client, settings: settings(), session, consent })
+  const begin: Interactions['begin'] = async (request, client, visitor) => {
+    const asked = { ...untouched, request, client }
+    const standing = await standingOf(query, asked, visitor)
+    const { session, consent } = standing.situation
+    const { step } = standing.step
     if (step === 'done' && session) {
       const code = await grantCode(query, { request, client, consent, session })
       // It ended between the two.
-      if (code === undefined) return beginWith(request, client, visitor, undefined)
+      if (code === undefined) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)
       return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
     }
     const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
     // A page in which a hundred frames ask for one leaves nothing behind that would keep its visitors' neighbours out.
     if (request.prompts.includes('none') || visitor.isEmbedded) {
-      const refusal = refusalWithoutPages[step === 'done' ? 'sign_in' : step]
-      const { error = refusal.error, description = refusal.description } = options
-      return { kind: 'refused', error, description, setCookies }
+      if (step === 'blocked' && session) noteBlocked(asked, visitor, standing)
+      return { kind: 'refused', ...refusalOf(standing.step), setCookies }
     }
     const page = await beginPages(request, client, visitor, step)
     return { kind: 'page', location: page.location, setCookies: [...setCookies, ...page.setCookies] }
   }
 
-  return {
-    begin: async (request, client, visitor) =>
-      beginWith(
-        request,
-        client,
-        visitor,
-        visitor.session === undefined ? undefined : await findSession(query, visitor.session),
-      ),
-  }
+  return { begin }
+}
+
+/** What the rules say of somebody is not for the client. */
+const refusalOf = ({ step, options }: Step): RefusalWithoutPages => {
+  const refusal = refusalWithoutPages[step === 'done' ? 'sign_in' : step]
+  if (step !== 'denied') return refusal
+  const { error = refusal.error, description = refusal.description } = options
+  return { error, description }
 }

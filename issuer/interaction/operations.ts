@@ -18,7 +18,7 @@ import { createBecomePerson } from './become-person.ts'
 import { createBindings } from './bindings.ts'
 import { type CaptchaGate, createCaptchaGate } from './captcha-gate.ts'
 import { type CodeProofs, createCodeProofs } from './code-proof.ts'
-import { createDecideSignIn } from './decide-sign-in.ts'
+import { createDecideSession, createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
@@ -28,10 +28,13 @@ import { createPasskeyProofs, type PasskeyProofs } from './passkey-proof.ts'
 import { createPasswordProofs, type PasswordProofs } from './password-proof.ts'
 import { createSecondFactorProofs, type SecondFactorProofs } from './second-factor-proofs.ts'
 import type { SignInPolicy } from './sign-in-policy.ts'
+import { whoIsIt } from './situation.ts'
 import { createStaging, type Staging } from './staging.ts'
-import { createStandingOf, type StandingOf } from './standing.ts'
-import type { Step } from './step.ts'
+import { createStandingOf, type Standing, type StandingOf } from './standing.ts'
 import type { Visitor } from './visitor.ts'
+
+/** An interaction, also one that has no row. */
+type Blocked = Pick<Interaction, 'event' | 'client'> & { id?: string }
 
 /** Everything that can be done in an interaction: pages and the Experience API call the same. */
 export interface InteractionOperations {
@@ -47,7 +50,7 @@ export interface InteractionOperations {
   captchas: CaptchaGate
   finish: Finish
   /** Notes for the operator, once, why somebody does not get on; the page tells less. */
-  noteBlocked(interaction: Interaction, visitor: Visitor, step: Step, requestId: string): void
+  noteBlocked(interaction: Blocked, visitor: Visitor, standing: Standing, requestId?: string): void
 }
 
 export interface InteractionOperationsDependencies
@@ -91,7 +94,9 @@ export const createInteractionOperations = async ({
   const factors = createFactors({ envelope, hmac })
   const notices = createNotices({ notifyOwner, localeOf: createLocaleOf(settings) })
   const lockout = (): LockoutPolicy => lockoutPolicyOf(settings())
-  const standingOf = createStandingOf({ settings, decide: createDecideSignIn({ policy, hmac, lockout, now }), now })
+  const decide = createDecideSignIn({ policy, hmac, lockout, now })
+  const decideSession = createDecideSession({ policy, decide })
+  const standingOf = createStandingOf({ settings, decide, decideSession, now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
@@ -110,13 +115,15 @@ export const createInteractionOperations = async ({
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,
     finish: createFinish({ ...finishing, database, standingOf, becomePerson, notices }),
-    noteBlocked: ({ id, event, client, person }, { origin }, { reasons, options }, requestId) =>
+    noteBlocked({ id, event, client }, { origin }, { situation, step: { reasons, options } }, requestId) {
+      const userId = whoIsIt(situation) ?? undefined
+      const place = id ?? [situation.session?.id, client.id].join(' ')
       audit.record({
         key: `Interaction.${event}.Blocked`,
         result: 'Error',
         applicationId: client.id,
-        userId: person?.id,
-        once: ['blocked', id, event, person?.id, ...reasons, options.description].join(' '),
+        userId,
+        once: ['blocked', place, event, userId, ...reasons, options.description].join(' '),
         payload: {
           interactionId: id,
           requestId,
@@ -125,6 +132,7 @@ export const createInteractionOperations = async ({
           reasons,
           reason: options.description,
         },
-      }),
+      })
+    },
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type Query, statement } from '../../platform/database/database.ts'
 import type { PersonFacts } from './person-facts.ts'
 
 /** For how long nobody who said "not now" is offered a passkey. */
@@ -43,3 +44,9 @@ export type StoredPersonFacts = Omit<PersonFacts, 'isPasswordExpired'> & z.outpu
 
 export const toPersonFacts = (value: unknown): StoredPersonFacts | undefined =>
   value === null || value === undefined ? undefined : facts.parse(value)
+
+const select = statement('person-facts', `SELECT ${personFacts('$1')} AS facts`)
+
+/** Undefined: there is nobody. */
+export const findPersonFacts = async (query: Query, userId: string): Promise<StoredPersonFacts | undefined> =>
+  toPersonFacts((await query<{ facts: unknown }>(select, [userId]))[0]?.facts)

@@ -44,3 +44,9 @@ export const secondFactors = {
 
 export type SecondFactor = MfaFactor
 export const secondFactorNames = Object.keys(secondFactors) as SecondFactor[]
+
+/** Whether the person has what a proof of this kind is made with. */
+export const canProve = (kind: ProofKindName, person: HeldFacts & Pick<PersonFacts, 'hasPassword'>): boolean =>
+  kind === 'password'
+    ? person.hasPassword
+    : secondFactorNames.some((name) => secondFactors[name].proof === kind && secondFactors[name].isHeld(person))

@@ -1,8 +1,9 @@
 import type { Acr } from '../tokens/sessions/session.ts'
 import { isConsentNeeded } from './consent.ts'
 import { secondFactors } from './person-facts.ts'
-import { identifies, purposesOf, reachableAcr, satisfiesAcr } from './proofs.ts'
+import { identifies, isAtLeast, purposesOf, reachableAcr, satisfiesAcr } from './proofs.ts'
 import { missingProfile } from './required-profile.ts'
+import { demandedAcrs } from './second-factor-questions.ts'
 import { allows, firstFactors, recoveryFactors, registrationFactors, type SignInSettings } from './settings.ts'
 import { isProven, isProvenBy, newPerson, type Question, type Situation, whoIsIt } from './situation.ts'
 import { denied, type Reason, step } from './step.ts'
@@ -19,7 +20,7 @@ export const signIn: Question = (situation) => {
 }
 
 /** Only a proof in this interaction answers any of them: what another tab did is not what was asked for here. */
-const reasonsToSignIn = ({ request, session, state, settings }: Situation): Reason[] => {
+const reasonsToSignIn = ({ request, session, state, settings, decision }: Situation): Reason[] => {
   if (!session) return ['no_session']
   const { prompts, maxAge, expectedUserId, acrValues } = request
   const isAcrWithinReach = satisfiesAcr(strongestReachable(settings), acrValues)
@@ -28,6 +29,8 @@ const reasonsToSignIn = ({ request, session, state, settings }: Situation): Reas
     max_age: maxAge !== undefined && session.age >= maxAge,
     hint: expectedUserId !== undefined && expectedUserId !== session.userId,
     acr: isAcrWithinReach && !satisfiesAcr(session.acr, acrValues),
+    // Who cannot reach it is told so after that.
+    required: demandedAcrs({ decision }).some((wanted) => !isAtLeast(session.acr, wanted)),
     another_account: state.account === false,
   } satisfies Partial<Record<Reason, boolean>>
   return Object.keys(reasons).filter((reason): reason is Reason => reasons[reason] === true)
@@ -53,14 +56,14 @@ export const expectedPerson: Question = (situation) => {
     : undefined
 }
 
-/** Only of whoever proves something here: that a session goes on was decided when it began. */
 export const rules: Question = ({ decision }) =>
   decision?.allow === false
     ? step('blocked', ['denied_by_rules'], decision.reason === undefined ? {} : { description: decision.reason })
     : undefined
 
-export const captcha: Question = ({ event, decision, state, proofs }) => {
-  if (!decision?.require.includes('captcha') || state.captcha === true) return undefined
+export const captcha: Question = ({ event, person, decision, state, proofs }) => {
+  // A session went through it when it began.
+  if (!person || !decision?.require.includes('captcha') || state.captcha === true) return undefined
   // For browsers without scripts: whoever reads a mailbox is no program of many.
   const wanted = purposesOf[event]
   return proofs.some(({ kind, purpose }) => kind === 'email_code' && wanted.includes(purpose))

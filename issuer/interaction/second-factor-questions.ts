@@ -1,6 +1,6 @@
 import { type Acr, acrs } from '../tokens/sessions/session.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import { type PersonFacts, type SecondFactor, secondFactorNames, secondFactors } from './person-facts.ts'
+import { canProve, type PersonFacts, type SecondFactor, secondFactors } from './person-facts.ts'
 import {
   authenticating,
   authenticationBy,
@@ -20,7 +20,7 @@ const [, multiFactor, strongest] = acrs
  * The classes that the rules insist on. The shipped ones do what the settings say. Who has no passkey yet, and has to
  * add one, shows the second factor that there is before: a password alone must not add another.
  */
-const demandedAcrs = ({ decision }: Situation): Acr[] => {
+export const demandedAcrs = ({ decision }: Pick<Situation, 'decision'>): Acr[] => {
   if (decision?.require.includes('phr')) return [strongest, multiFactor]
   return decision?.require.includes('mfa') ? [multiFactor] : []
 }
@@ -57,6 +57,21 @@ const countingFactors = ({ settings, decision }: Situation): SecondFactor[] =>
 
 const isDemanded = ({ decision }: Situation): boolean => decision?.require.some((name) => name !== 'captcha') === true
 
+const isSecondTo = (first: ProofKindName, name: SecondFactor): boolean =>
+  isAtLeast(reachableAcr([first, secondFactors[name].proof]), multiFactor)
+
+/**
+ * The person has a second factor and has not shown it, since no rule demanded it. Whoever knows the password alone adds
+ * no other one: it would open what the first is there to guard.
+ */
+export const hasUnshownFactor = ({ settings, person, proofs }: Situation): boolean => {
+  const first = proofs.find(identifies)
+  if (!first || !person || isAtLeast(authenticationBy(authenticating(proofs)).acr, multiFactor)) return false
+  return settings.mfa.factors.some(
+    (name) => name !== 'BackupCode' && secondFactors[name].isHeld(person) && isSecondTo(first.kind, name),
+  )
+}
+
 /**
  * What told who it is cannot be the second factor too. Who has no other one, and can add none, begins with another
  * proof of who they are: then it can.
@@ -68,19 +83,16 @@ export const anotherFactor: Question = (situation) => {
   if (isAtLeast(authenticationBy(authenticating(proofs)).acr, multiFactor)) return undefined
   const counting = countingFactors(situation)
   if (!counting.every((name) => secondFactors[name].isHeld(person))) return undefined
-  const isSecondTo = (kind: ProofKindName) => (name: SecondFactor) =>
-    isAtLeast(reachableAcr([kind, secondFactors[name].proof]), multiFactor)
   const ways = firstFactors(settings).filter(
-    (kind) => kind !== first.kind && canBeginWith(kind, person, settings) && counting.some(isSecondTo(kind)),
+    (kind) =>
+      kind !== first.kind && canBeginWith(kind, person, settings) && counting.some((name) => isSecondTo(kind, name)),
   )
   return ways.length > 0 ? step('sign_in', ['another_factor'], { proofs: ways }) : undefined
 }
 
+/** Who has no password sets one by a code. */
 const canBeginWith = (kind: ProofKindName, person: PersonFacts, settings: SignInSettings): boolean =>
-  kind === 'password'
-    ? // Who has none sets one by a code.
-      person.hasPassword || recoveryFactors(settings).length > 0
-    : secondFactorNames.some((name) => secondFactors[name].proof === kind && secondFactors[name].isHeld(person))
+  canProve(kind, person) || (kind === 'password' && recoveryFactors(settings).length > 0)
 
 const bindsFactor = ({ proofs }: Situation, name: SecondFactor): boolean =>
   proofs.some(({ purpose, kind }) => purpose === 'bind' && kind === secondFactors[name].proof)
@@ -90,10 +102,9 @@ export const enrol: Question = (situation) => {
   if (!person || (!isProven(situation) && event !== 'Register')) return undefined
   const { factors, policy } = settings.mfa
   const holds = (name: SecondFactor) => secondFactors[name].isHeld(person) || bindsFactor(situation, name)
-  const acr = proofs.some(identifies) ? authenticationBy(authenticating(proofs)).acr : undefined
+  const first = proofs.find(identifies)
   // Who signs in with the only address there is has no second factor in it.
-  const isSecond = (name: SecondFactor) =>
-    bindsFactor(situation, name) || acr === undefined || isAtLeast(acr, multiFactor)
+  const isSecond = (name: SecondFactor) => bindsFactor(situation, name) || !first || isSecondTo(first.kind, name)
   const counting = countingFactors(situation)
   if (!counting.some((name) => holds(name) && isSecond(name))) {
     const offered = counting.filter((name) => !holds(name))
@@ -107,7 +118,8 @@ export const enrol: Question = (situation) => {
       ? step('enrol', ['suggested'], { factors: offered, isSkippable: true })
       : undefined
   }
-  return policy === 'Mandatory' && factors.includes('BackupCode') && !holds('BackupCode')
+  const lacksCodes = policy === 'Mandatory' && factors.includes('BackupCode') && !holds('BackupCode')
+  return lacksCodes && !hasUnshownFactor(situation)
     ? step('enrol', ['backup_codes'], { factors: ['BackupCode'], isSkippable: false })
     : undefined
 }
@@ -123,10 +135,12 @@ const promptsAt: Readonly<Record<InteractionEventName, readonly SignInSettings['
  * A passkey instead of the password next time: one question at a time, only where it can be answered, and never in the
  * middle of a session.
  */
-export const passkey: Question = ({ settings, session, person, state, proofs }) => {
+export const passkey: Question = (situation) => {
+  const { settings, session, person, state, proofs } = situation
   const isPossible = settings.passkeySignIn.enabled && state.makesPasskeys === true
   if (!isPossible || !person || !proofs.some(identifies)) return undefined
   if (person.passkeys > 0 || person.hasSkippedPasskey || session?.userId === person.id) return undefined
+  if (hasUnshownFactor(situation)) return undefined
   if (state.skipsPasskey || state.skipsMfa || proofs.some(({ purpose }) => purpose === 'bind')) return undefined
   // A password manager makes one for the password that it has just filled in. Where there are second factors, which
   // that would take the place of, people decide it themselves.

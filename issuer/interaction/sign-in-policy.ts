@@ -7,7 +7,10 @@ import { problem } from '../base/errors/problems.ts'
 
 export type SignInQuestion = Omit<SignInInput, 'version'>
 
-/** Who may sign in and with what, asked before the first proof, before the second factor and at the end. */
+/**
+ * Who may sign in and with what, asked before the first proof, before the second factor and at the end, and where a
+ * session answers instead.
+ */
 export interface SignInPolicy {
   /**
    * Synchronous, some tenths of a millisecond. Throws 503 when the rules give no decision: that is never an allow.
@@ -16,6 +19,8 @@ export interface SignInPolicy {
   decideSignIn(question: SignInQuestion, options?: { shipped?: boolean }): SignInDecision
   /** The rules that are asked now. */
   rules(): { revision: string; isShipped: boolean }
+  /** The operator's rules are asked, in force or in the shadow: unlike the shipped ones they are told everything. */
+  asksOwnRules(): boolean
 }
 
 /**
@@ -66,5 +71,6 @@ export const createSignInPolicy = async ({
       const set = setFor(false)
       return { revision: set.revision, isShipped: set === shipped }
     },
+    asksOwnRules: () => shadow !== undefined || setFor(false) !== shipped,
   }
 }

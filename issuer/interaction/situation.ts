@@ -22,7 +22,7 @@ export interface Situation {
   staged: Staged
   /** Whom the proofs name, when they name somebody. */
   person: PersonFacts | undefined
-  /** What the rules say of that person. */
+  /** What the rules say of that person; of nobody's proofs, of the session. */
   decision: SignInDecision | undefined
   /** Of the person whom `whoIsIt` names; only third-party applications need it. */
   consent: Consent | undefined

@@ -1,7 +1,7 @@
 import type { Query } from '../../platform/database/database.ts'
 import { findConsent } from '../tokens/consents/consent-store.ts'
-import { findSession } from '../tokens/sessions/session-store.ts'
-import type { DecideSignIn } from './decide-sign-in.ts'
+import { type FoundSession, findSession } from '../tokens/sessions/session-store.ts'
+import type { DecideSession, DecideSignIn } from './decide-sign-in.ts'
 import type { Interaction } from './interaction-store.ts'
 import { nextStep } from './next-step.ts'
 import type { PersonFacts } from './person-facts.ts'
@@ -10,13 +10,16 @@ import { identifies, type Proof, purposesOf } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 import { isEnabled, isPasswordExpired, type SignInSettings } from './settings.ts'
 import { type Situation, whoIsIt } from './situation.ts'
-import type { Step } from './step.ts'
+import type { Step, StepName } from './step.ts'
 import type { Visitor } from './visitor.ts'
 
 export interface Standing {
-  situation: Situation
+  situation: Situation & { session: FoundSession | undefined }
   step: Step
 }
+
+/** What an interaction is about, also one that has no row yet. */
+export type Asked = Pick<Interaction, 'event' | 'client' | 'request' | 'state' | 'staged' | 'person' | 'proofs'>
 
 /**
  * Where an interaction stands, of everything that `nextStep` asks for. In a transaction that holds the interaction's
@@ -25,7 +28,7 @@ export interface Standing {
  */
 export type StandingOf = (
   query: Query,
-  interaction: Interaction,
+  interaction: Asked,
   visitor: Visitor,
   options?: { hold?: boolean },
 ) => Promise<Standing>
@@ -34,10 +37,12 @@ export const createStandingOf =
   ({
     settings: settingsOf,
     decide,
+    decideSession,
     now,
   }: {
     settings: () => SignInSettings
     decide: DecideSignIn
+    decideSession: DecideSession
     now: () => Date
   }): StandingOf =>
   async (query, interaction, visitor, { hold = false } = {}) => {
@@ -60,16 +65,25 @@ export const createStandingOf =
         : undefined
     const situation = { ...known, decision: await ask('mfa') }
     const step = nextStep(situation)
-    if (step.step !== 'done' || !person) return { situation, step }
+    if (!person) {
+      if (!session || event !== 'SignIn' || !bySession.has(step.step)) return { situation, step }
+      return decidedBy(situation, await decideSession(query, { client, settings, session, visitor }))
+    }
     // Rules may look at the whole of it only now.
-    const decision = await ask('finish')
-    const finished = { ...situation, decision }
-    return { situation: finished, step: nextStep(finished) }
+    return step.step === 'done' ? decidedBy(situation, await ask('finish')) : { situation, step }
   }
+
+/** What a session leads to without a proof. */
+const bySession: ReadonlySet<StepName> = new Set(['done', 'consent'])
+
+const decidedBy = (known: Standing['situation'], decision: Situation['decision']): Standing => {
+  const situation = { ...known, decision }
+  return { situation, step: nextStep(situation) }
+}
 
 /** Whom something was proven of, here. Somebody new has what was proven, and nothing else. */
 const personOf = (
-  { event, person, staged }: Pick<Interaction, 'event' | 'person' | 'staged'>,
+  { event, person, staged }: Pick<Asked, 'event' | 'person' | 'staged'>,
   proofs: readonly Proof[],
   settings: SignInSettings,
   now: Date,

@@ -41,7 +41,7 @@ export interface SignInPage {
   /** Until they may try again. */
   minutes?: number | undefined
   /** Why somebody who is signed in, or has proven something, is asked again. */
-  reasons?: 'login' | 'max_age' | 'acr' | 'another_factor' | undefined
+  reasons?: 'login' | 'max_age' | 'acr' | 'required' | 'another_factor' | undefined
   /** Only this person may go on: their identifier. */
   account?: string | undefined
   canCancel: boolean
@@ -154,7 +154,7 @@ const introduction = (say: Say, client: PageClient, reason: SignInPage['reasons'
   const application = foreignName(client.name)
   if (reason === 'login') return say('reasonLogin', { application })
   if (reason === 'max_age') return say('reasonMaxAge', { application })
-  if (reason === 'acr') return say('reasonAcr', { application })
+  if (reason === 'acr' || reason === 'required') return say('reasonAcr', { application })
   if (reason === 'another_factor') return say('reasonAnotherFactor')
   return say('signInTo', { application })
 }

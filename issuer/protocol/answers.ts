@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
+import { AppError } from '../../platform/problem.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 
@@ -49,10 +50,10 @@ const errorBody = ({ error, message, reason }: OAuthError) => {
 }
 
 /**
- * What we did not throw on purpose is the database out of reach, or our fault: logged with its cause, told without it.
+ * What is no error of OAuth is something out of reach, or our fault: logged with its cause, told without it.
  */
 const unforeseen = (cause: unknown, requestId: string): OAuthError =>
-  isDatabaseUnavailable(cause)
+  isDatabaseUnavailable(cause) || (cause instanceof AppError && cause.status === 503)
     ? new OAuthError('temporarily_unavailable', 'This cannot be done at this moment.', {
         headers: { 'Retry-After': '5' },
         cause,

@@ -2,11 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
-import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { AppError } from '../../platform/problem.ts'
-import type { WithPermit } from '../../platform/semaphore.ts'
+import type { WithPermitOf } from '../../platform/semaphore.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
@@ -32,7 +30,8 @@ import {
 } from '../pages/index.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
-import { type Form, FormError, onlyValue, readForm } from './forms/read-form.ts'
+import { type Form, onlyValue, readForm } from './forms/read-form.ts'
+import { Refusal, refusalOf } from './refusal.ts'
 import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
@@ -44,7 +43,7 @@ export interface SignInEndpointDependencies {
   hmac: Hmac
   operations: InteractionOperations
   /** For forms with a password. */
-  inTurn: WithPermit
+  inTurn: WithPermitOf
   visitorOf: VisitorOf
   settings: () => SignInExperience
   brandings: Brandings
@@ -57,25 +56,6 @@ export interface SignInEndpointDependencies {
   issuer: string
   logger: Logger
   metrics: Metrics
-}
-
-/** What a request is answered with instead of going on. */
-class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly problem: PageProblem
-  readonly status: number
-  readonly headers: Record<string, string>
-
-  constructor(
-    problem: PageProblem,
-    status: number,
-    { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {},
-  ) {
-    super(problem, { cause })
-    this.problem = problem
-    this.status = status
-    this.headers = headers
-  }
 }
 
 /** A request for the pages of one interaction, by the browser that it belongs to. */
@@ -215,7 +195,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     if (!isFromOwnPage(request, ownOrigin)) throw new Refusal('invalid_form', 403)
     const form = await readForm(request)
     const take = () => takeForm(request, response, requestId, form)
-    await (form.has('password') ? inTurn(take) : take())
+    const hashes = (onlyValue(form, 'password') ?? '') !== ''
+    await (hashes ? inTurn(idOf(request.url) ?? '', take) : take())
   }
 
   const takeForm = async (request: IncomingMessage, response: ServerResponse, requestId: string, form: Form) => {
@@ -287,19 +268,3 @@ const eventRequestOf = (
   params: { id },
   status: 303,
 })
-
-const refusalOf = (error: unknown): Refusal => {
-  if (error instanceof Refusal) return error
-  if (error instanceof FormError) {
-    // What is left of the body is not worth reading.
-    const headers: Record<string, string> = error.status === 413 ? { Connection: 'close' } : {}
-    return new Refusal('invalid_form', error.status, { headers })
-  }
-  if (isDatabaseUnavailable(error)) {
-    return new Refusal('temporarily_unavailable', 503, { headers: { 'Retry-After': '5' }, cause: error })
-  }
-  if (error instanceof AppError && error.status === 503) {
-    return new Refusal('temporarily_unavailable', 503, { headers: error.headers })
-  }
-  return new Refusal('server_error', 500, { cause: error })
-}

@@ -38,7 +38,8 @@ export interface Database {
   query: Query
   /**
    * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. Statements that do not
-   * wait for each other are sent together, and done in order.
+   * wait for each other are sent together, and done in order. When it is over, `query` rejects: of several things done
+   * at once, one may go on after another has failed.
    */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
@@ -75,9 +76,11 @@ const parametersOf = (statement: Statement, values: readonly unknown[]): readonl
   isShared(statement) ? [sharedParameter([values])] : values
 
 const clientQuery =
-  (client: pg.PoolClient): Query =>
+  (client: pg.PoolClient, isOver: () => boolean): Query =>
   <Row extends object>(statement: Statement, values: readonly unknown[]) =>
-    runStatement<Row>(client, statement, parametersOf(statement, values))
+    isOver()
+      ? Promise.reject(new Error('The transaction is over.'))
+      : runStatement<Row>(client, statement, parametersOf(statement, values))
 
 /** `$n` of a statement as knex's own placeholders, and which value each of them takes. */
 const translate = ({ text }: Statement): { sql: string; order: number[] } => {
@@ -181,13 +184,16 @@ export const createDatabase = ({
     async transaction(work) {
       const client = await pool.connect()
       let broken: Error | undefined
+      let isOver = false
       try {
         // Waited for: a statement that went with it would stand alone where it is refused.
         await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
-        const result = await work(clientQuery(client))
+        const result = await work(clientQuery(client, () => isOver))
+        isOver = true
         await client.query('COMMIT')
         return result
       } catch (error) {
+        isOver = true
         await client.query('ROLLBACK').catch((failure: Error) => {
           broken = failure
         })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse as parseYaml } from 'yaml'
 import { z } from 'zod'
 import { type Decision, decide, defaultEntrypoint, type PolicyInput, principalInput } from '../decide.ts'
-import { PolicyError } from '../engine/index.ts'
+import { defaultUnits, PolicyError, UnitsUsedUp } from '../engine/index.ts'
 import { foldedPath, pathEqualitySchema } from '../path-equality.ts'
 import type { PolicySet } from '../policy-set.ts'
 
@@ -11,6 +11,7 @@ import type { PolicySet } from '../policy-set.ts'
  * Policy tests in the words of HTTP: a request, the claims of its token, the route it meets, the answer expected. YAML
  * lists in a folder, run by `surrogate policy test`. `resolve` is the seam to a gateway's own routes; without it every
  * case describes its route.
+ * @param options.set remembers no answers, and lets evaluations spend as many units as any case may.
  */
 export const runCases = (options: {
   cases: readonly PolicyCase[]
@@ -19,13 +20,14 @@ export const runCases = (options: {
 }): CaseResult[] =>
   options.cases.map((testCase) => {
     const start = performance.now()
-    const actual = outcome(options.set, options.resolve ?? resolveByOwnRoute, testCase)
+    const { units, ...actual } = outcome(options.set, options.resolve ?? resolveByOwnRoute, testCase)
     const mismatches = Object.entries(testCase.expect).flatMap(([name, expected]) => {
       const found = actual[name as keyof Outcome]
       return same(expected, found) ? [] : [`${name}: expected ${show(expected)}, got ${show(found)}`]
     })
     if (mismatches.length > 0 && actual.error !== undefined) mismatches.push(actual.error)
-    return { name: testCase.name, file: testCase.file, mismatches, milliseconds: performance.now() - start }
+    const milliseconds = performance.now() - start
+    return { name: testCase.name, file: testCase.file, mismatches, milliseconds, ...(units && { units }) }
   })
 
 export interface CaseResult {
@@ -34,6 +36,8 @@ export interface CaseResult {
   /** Empty when the case passed. */
   mismatches: string[]
   milliseconds: number
+  /** Of work, of the evaluation: absent where no rule was asked. */
+  units?: { taken: number; given: number }
 }
 
 /** What the gateway would do before it asks the policy: an input for it, or an answer already. */
@@ -44,6 +48,8 @@ export interface CaseQuestion {
   entrypoint: string
   /** Of a missing scope. Default 401. */
   insufficientScopeStatus?: 401 | 403
+  /** What the evaluation may spend. Default 5 000 000. */
+  units?: number
 }
 
 export interface Outcome {
@@ -128,11 +134,14 @@ const parseFile = (file: string, text: string): unknown => {
   }
 }
 
-const outcome = (set: PolicySet, resolve: ResolveCase, testCase: PolicyCase): Outcome => {
+const outcome = (set: PolicySet, resolve: ResolveCase, testCase: PolicyCase): Outcome & Pick<CaseResult, 'units'> => {
   const resolved = resolve(testCase)
   if ('answer' in resolved) return resolved.answer
-  const { entrypoint, input, insufficientScopeStatus = 401 } = resolved
-  return answerTo(decide(set, entrypoint, input), insufficientScopeStatus)
+  const { entrypoint, input, insufficientScopeStatus = 401, units: given = defaultUnits } = resolved
+  const answer = answerTo(decide(set, entrypoint, input), insufficientScopeStatus)
+  const taken = set.unitsTaken?.() ?? 0
+  const error = new UnitsUsedUp(given).message
+  return { ...(taken > given ? { status: 403, reason: 'policy_error', error } : answer), units: { taken, given } }
 }
 
 const answerTo = (decision: Decision, insufficientScopeStatus: number): Outcome => {

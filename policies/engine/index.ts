@@ -13,10 +13,11 @@ export {
   issueLine,
   PolicyBusy,
   PolicyError,
+  type PolicyErrorCode,
   UnitsUsedUp,
 } from './base/policy-error.ts'
 export { type Bundle, type Compiled, publishBundle, readBundle } from './bundle/bundle.ts'
-export { type SignatureAlgorithm, signatureAlgorithms, type Verification } from './bundle/signatures.ts'
+export { type BundleKey, type SignatureAlgorithm, signatureAlgorithms, type Verification } from './bundle/signatures.ts'
 export { suppliedCapabilities } from './compile/capabilities.ts'
 export {
   allDone,
@@ -29,6 +30,6 @@ export {
 export { findOpa, runOpa } from './compile/opa.ts'
 export { firstDifference, hashSources, isTest, listSources, readSources, type Sources } from './compile/sources.ts'
 export { createWasmEngine, loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'
-export { prepareEngine } from './instance/runner.ts'
-export { type Isolation, type IsolationOptions, startIsolation } from './threads/isolation.ts'
+export { defaultUnits, type EngineLimits, prepareEngine } from './instance/runner.ts'
+export { type Isolation, type IsolationOptions, startIsolation, unitsOfDeadline } from './threads/isolation.ts'
 export { compileBundle, openBundle, reuseCompiled } from './threads/open-bundle.ts'

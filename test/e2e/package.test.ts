@@ -246,6 +246,56 @@ test('the Express receiver of the webhooks page takes what is signed with one of
   }
 })
 
+describe('the policy engine in a program', () => {
+  const page = () => readFile(join(folder, 'dist', 'docs', 'policy-engine.md'), 'utf8')
+  const example = async (language: string) =>
+    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(await page())![1]!
+  const needed = ['graphql', 're2js', 'yaml', 'zod']
+
+  test('the ten lines of its page decide by rules that the command line built, without a compiler', {
+    timeout: 60_000,
+  }, async () => {
+    const { packages } = importGraph(join(folder, 'dist'), ['policies/policy-engine.js'])
+    expect([...packages].sort()).toEqual(needed)
+    const builder = await createApplication(all())
+    const { path } = await createApplication(needed)
+    await mkdir(join(builder.path, 'rules'))
+    await writeFile(join(builder.path, 'rules', 'allow.rego'), await example('rego'))
+    await writeFile(join(builder.path, 'rules', 'data.json'), '{ "staff": ["alice"] }')
+    const [node, cli] = builder.surrogate
+    const build = [cli, 'policy', 'build', '--path', 'rules', '--output', join(path, 'bundle.tar.gz')]
+    const built = await runProcess(node, build, { cwd: builder.path, env: { OPA_BIN: await findOpa() } })
+    expect(built).toMatchObject({ code: 0 })
+
+    const program = await example('js')
+    expect(program.trimEnd().split('\n').length).toBeLessThanOrEqual(10)
+    await writeFile(join(path, 'program.js'), program)
+    await writeFile(join(path, 'costly.js'), program.replace(/units: [\d_]+/, 'units: 10'))
+    const run = (file: string) => runProcess(node, [file], { cwd: path, env: { PATH: '' } })
+    expect(await run('program.js')).toMatchObject({ code: 0, output: expect.stringMatching(/^allowed \d+ units\n$/) })
+    expect(await run('costly.js')).toMatchObject({ code: 0, output: 'denied: units_used_up\n' })
+  })
+
+  test('a TypeScript program gets its types', { timeout: 60_000 }, async () => {
+    const { path, modules } = await createApplication(needed)
+    await link(modules, '@types/node')
+    await writeFile(join(path, 'right.ts'), await example('js'))
+    const wrong = `import { loadPolicy } from 'surrogate/policy-engine'
+const policy = await loadPolicy('bundle.tar.gz', { unit: 1 })
+policy.evaluate('example/allow').allow
+`
+    await writeFile(join(path, 'wrong.ts'), wrong)
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    const { output } = await runProcess(process.execPath, [compiler, ...options, 'right.ts', 'wrong.ts'], { cwd: path })
+    const errors = output.split('\n').filter((line) => /^\S.*error TS/.test(line))
+    expect(errors.map((line) => line.replace(/,\d+\).*?(TS\d+).*/, ' $1'))).toEqual([
+      'wrong.ts(2 TS2561',
+      'wrong.ts(3 TS2571',
+    ])
+  })
+})
+
 describe('custom claims', () => {
   test('scripts run in threads of the published JavaScript', { timeout: 60_000 }, async () => {
     const { path, modules } = await createApplication(all())

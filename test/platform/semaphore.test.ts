@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSemaphore } from '../../platform/semaphore.ts'
+import { createSemaphore, createSemaphores } from '../../platform/semaphore.ts'
 import { until } from '../support/until.ts'
 
 /** Work that ends when it is told to. */
@@ -53,4 +53,20 @@ test('who comes when too many wait is turned away, and takes nothing', async () 
   await until(() => expect(started).toEqual(['a', 'b', 'd']))
   end('d')
   expect(await third).toBe('d')
+})
+
+test('what waits for others of its key waits for nobody else, and keeps nobody else waiting', async () => {
+  const { started, work, end, fail } = controlled()
+  const withPermit = createSemaphores({ permits: 1 })
+  const results = ['a1', 'a2', 'b1'].map((name) =>
+    withPermit(name[0]!, work(name)).catch((error: Error) => `${error.message}!`),
+  )
+  await Promise.resolve()
+  expect(started).toEqual(['a1', 'b1'])
+  fail('a1')
+  expect(await results[0]).toBe('a1!')
+  await until(() => expect(started).toEqual(['a1', 'b1', 'a2']))
+  end('a2')
+  end('b1')
+  expect(await Promise.all(results)).toEqual(['a1!', 'a2', 'b1'])
 })

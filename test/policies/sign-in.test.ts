@@ -39,6 +39,7 @@ const rules = (decision: string) =>
 describe('the shipped rules', async () => {
   const set = await loadPolicies({ path: shippedPolicies, logger: silentLogger })
   const mandatory = { ...customer.settings, mfa: { ...customer.settings.mfa, policy: 'Mandatory' as const } }
+  const ofSession = { stage: 'session' as const, factors: { available: ['totp'], used: [] } }
   const ofAcme = {
     mfa: { ...customer.settings.mfa, organizationPolicy: 'Mandatory' as const, organizations: ['acme'] },
   }
@@ -53,6 +54,7 @@ describe('the shipped rules', async () => {
     ['ask nobody for it before they are known', { ...nobody, settings: mandatory }, allowed()],
     ['make people enrol where the settings do', { ...customer, settings: mandatory }, allowed('mfa', 'enrol')],
     ['make members of some organizations enrol', { ...customer, settings: ofAcme }, allowed('mfa', 'enrol')],
+    ['ask nothing of a session', { ...customer, ...ofSession, settings: mandatory }, allowed()],
     ['say the same at the end', { ...customer, stage: 'finish', settings: mandatory }, allowed('mfa', 'enrol')],
   ])('%s', (_, input, decision) => {
     expect(signInInputSchema.parse(input)).toEqual(input)
@@ -136,6 +138,7 @@ describe('the samples', () => {
       [backOffice, allowed()],
       [{ ...backOffice, now: saturday }, denied('outside_office_hours')],
       [{ ...customer, now: saturday }, allowed()],
+      [{ ...backOffice, stage: 'session', now: saturday }, denied('outside_office_hours')],
     ],
     network: [
       [customer, allowed()],
@@ -150,6 +153,7 @@ describe('the samples', () => {
     passkey_for_admins: [
       [customer, allowed()],
       [withRoles('admin'), allowed('phr')],
+      [{ ...withRoles('admin'), stage: 'session' }, allowed('phr')],
     ],
     countries: [
       [{ ...nobody, country: 'kp' }, denied('country_not_allowed')],

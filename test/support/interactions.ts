@@ -181,6 +181,7 @@ export const startTestInteractions = async ({
   ])
   const interactions = createInteractions({
     ...{ database, cookies, interactionsPerAddress: 0 },
+    ...running[0]!.operations,
     settings: () => experience,
     signInPagesOf: async () => null,
   })

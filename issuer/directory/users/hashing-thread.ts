@@ -13,7 +13,8 @@ export interface HashingThread {
   end(): Promise<unknown>
 }
 
-export const startHashingThread = (): HashingThread => {
+/** `onEnd` is called when there is no thread any more, whatever ended it. */
+export const startHashingThread = (onEnd: () => void): HashingThread => {
   const worker: Worker = startWorkerThread(moduleUrl('./hashing-worker', import.meta.url), {
     // Digests have no business with the environment.
     env: {},
@@ -23,7 +24,10 @@ export const startHashingThread = (): HashingThread => {
   const fail = (error: Error) => running?.reject(error)
   worker.on('message', (result: string | boolean) => running?.resolve(result))
   worker.on('error', fail)
-  worker.on('exit', () => fail(new Error('a thread that hashes passwords has ended')))
+  worker.on('exit', () => {
+    onEnd()
+    fail(new Error('a thread that hashes passwords has ended'))
+  })
   worker.unref()
 
   return {

@@ -154,7 +154,7 @@ export const userOperations = ({
      * time for that, at its next use.
      */
     verifyPassword: (context: OperationContext, userId: string, password: string): Promise<void> =>
-      passwords.inTurn(async () => {
+      passwords.inTurn(userId, async () => {
         const row = requireFound(await findUser(knex, userId), userId, notFound)
         const stored = storedDigest(row)
         await attempt(context, userId, async () => stored !== undefined && (await passwords.verify(password, stored)))

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { createSemaphore, type WithPermit } from '../../../platform/semaphore.ts'
+import { createSemaphore, createSemaphores, type WithPermitOf } from '../../../platform/semaphore.ts'
 import { overloaded } from '../../base/errors/problems.ts'
 import { type HashingTask, type HashingThread, startHashingThread } from './hashing-thread.ts'
 import { argon2Parameters, type PasswordDigest } from './password-digests.ts'
@@ -14,9 +14,10 @@ export interface PasswordHasher {
   verify(password: string, digest: PasswordDigest): Promise<boolean>
   /**
    * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
-   * burst, who waits has taken nothing else either. Throws as `hash`.
+   * burst, who waits has taken nothing else either. `key` is what the work is about: of the same, which can only wait
+   * for each other, one has a turn, and the others keep nobody else from theirs. Throws as `hash`.
    */
-  inTurn: WithPermit
+  inTurn: WithPermitOf
 }
 
 const { memoryCost, timeCost, parallelism } = argon2Parameters
@@ -53,30 +54,32 @@ export const createPasswordHasher = ({
   threads?: number
   maxWaiting?: number
 } = {}): PasswordHasher & {
-  /** Ends what is under way. */
+  /** Ends what is under way; nothing is hashed after that. */
   close(): Promise<void>
 } => {
   const withPermit = createSemaphore({ permits: threads, maxWaiting, full: overloaded })
-  const inTurn = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const turns = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const oneOfEach = createSemaphores({ permits: 1 })
   const started = new Set<HashingThread>()
-  const idle: HashingThread[] = []
+  const idle = new Set<HashingThread>()
+  let isClosed = false
 
   const start = () => {
-    const thread = startHashingThread()
+    const thread = startHashingThread(() => {
+      started.delete(thread)
+      idle.delete(thread)
+    })
     started.add(thread)
     return thread
   }
   const run = (task: HashingTask) =>
     withPermit(async () => {
-      const thread = idle.pop() ?? start()
-      try {
-        const result = await thread.run(task)
-        idle.push(thread)
-        return result
-      } catch (error) {
-        started.delete(thread)
-        throw error
-      }
+      if (isClosed) throw overloaded()
+      const [thread = start()] = idle
+      idle.delete(thread)
+      const result = await thread.run(task)
+      idle.add(thread)
+      return result
     })
   const matches = async (password: string, digest: PasswordDigest) => (await run({ password, digest })) === true
 
@@ -93,8 +96,9 @@ export const createPasswordHasher = ({
       const isNormalized = await matches(normalized, digest)
       return isAsTyped || isNormalized
     },
-    inTurn,
+    inTurn: (key, work) => oneOfEach(key, () => turns(work)),
     async close() {
+      isClosed = true
       await Promise.all([...started].map((thread) => thread.end()))
     },
   }

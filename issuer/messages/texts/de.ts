@@ -43,7 +43,7 @@ export const de = translation({
   ImpersonationStarted: '{actor} handelt jetzt in Ihrem Namen. Angegebener Grund: {reason}',
   ImpersonationEndedSubject: 'Niemand handelt mehr in Ihrem Namen',
   ImpersonationEnded: '{actor} handelt nicht mehr in Ihrem Namen.',
-  unknownDevice: 'ein anderes Gerät',
+  unknownDevice: 'ein unbekanntes Gerät',
   factorTotp: 'eine Authentifizierungs-App',
   factorWebAuthn: 'ein Passkey',
   factorBackupCode: 'Ersatzcodes',

@@ -44,7 +44,7 @@ export const en = {
   ImpersonationStarted: '{actor} has begun to act in your name. The reason given: {reason}',
   ImpersonationEndedSubject: 'Nobody acts in your name any more',
   ImpersonationEnded: '{actor} has ceased to act in your name.',
-  unknownDevice: 'another device',
+  unknownDevice: 'an unknown device',
   factorTotp: 'an authenticator app',
   factorWebAuthn: 'a passkey',
   factorBackupCode: 'backup codes',

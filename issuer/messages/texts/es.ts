@@ -42,7 +42,7 @@ export const es = translation({
   ImpersonationStarted: '{actor} ha empezado a actuar en su nombre. Motivo indicado: {reason}',
   ImpersonationEndedSubject: 'Ya nadie actúa en su nombre',
   ImpersonationEnded: '{actor} ha dejado de actuar en su nombre.',
-  unknownDevice: 'otro dispositivo',
+  unknownDevice: 'un dispositivo desconocido',
   factorTotp: 'una aplicación de autenticación',
   factorWebAuthn: 'una clave de acceso',
   factorBackupCode: 'códigos de respaldo',

@@ -42,7 +42,7 @@ export const fr = translation({
   ImpersonationStarted: '{actor} a commencé à agir en votre nom. Raison indiquée : {reason}',
   ImpersonationEndedSubject: 'Plus personne n’agit en votre nom',
   ImpersonationEnded: '{actor} a cessé d’agir en votre nom.',
-  unknownDevice: 'un autre appareil',
+  unknownDevice: 'un appareil inconnu',
   factorTotp: 'une application d’authentification',
   factorWebAuthn: 'une clé d’accès',
   factorBackupCode: 'des codes de secours',

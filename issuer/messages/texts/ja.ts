@@ -42,7 +42,7 @@ export const ja = translation({
   ImpersonationStarted: '{actor} があなたに代わって操作を始めました。理由: {reason}',
   ImpersonationEndedSubject: 'あなたに代わる操作は終わりました',
   ImpersonationEnded: '{actor} はあなたに代わる操作を終えました。',
-  unknownDevice: '別のデバイス',
+  unknownDevice: '不明なデバイス',
   factorTotp: '認証アプリ',
   factorWebAuthn: 'パスキー',
   factorBackupCode: 'バックアップコード',

@@ -18,6 +18,7 @@ export const step = z.object({
     proofs: z.array(z.enum(proofKindNames)).optional().describe('The kinds of proof that lead on.'),
     factors: z.array(z.string()).optional().describe('The factors that may be added.'),
     isSkippable: z.boolean().optional(),
+    isConditional: z.boolean().optional().describe('`passkey`: the browser may make it by itself.'),
     missing: z.array(z.string()).optional().describe('What is missing in the profile.'),
     error: z.string().optional(),
     description: z.string().optional(),
@@ -35,7 +36,7 @@ export const interactionAnswer = z.object({
     primaryPhone: z.string().optional(),
     hasPassword: z.boolean(),
   }),
-  mfa: z.object({ added: z.array(recordType), mfaSkipped: z.boolean() }),
+  mfa: z.object({ added: z.array(recordType), mfaSkipped: z.boolean(), passkeySkipped: z.boolean() }),
   verificationRecords: z.array(
     z.object({
       id: z.string(),

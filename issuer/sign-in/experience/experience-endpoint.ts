@@ -4,7 +4,7 @@ import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
 import type { Logger } from '../../../platform/logger.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
-import type { WithPermit } from '../../../platform/semaphore.ts'
+import type { WithPermitOf } from '../../../platform/semaphore.ts'
 import { errorAnswer } from '../../base/errors/error-answer.ts'
 import { problem } from '../../base/errors/problems.ts'
 import { parseInput } from '../../base/parse-input.ts'
@@ -24,7 +24,7 @@ export interface ExperienceDependencies {
   query: Query
   operations: InteractionOperations
   /** For calls that hash. */
-  inTurn: WithPermit
+  inTurn: WithPermitOf
   visitorOf: VisitorOf
   settings: () => SignInExperience
   localeOf: LocaleOf
@@ -121,7 +121,7 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
       count: (proof, outcome) => counter.inc({ proof, outcome }),
     }
     const handle = async () => route.handle(call)
-    const result = await (route.hashes ? inTurn(handle) : handle())
+    const result = await (route.hashes ? inTurn(interaction.id, handle) : handle())
     send(response, route, result ?? {})
   }
 

@@ -3,8 +3,10 @@ import type { MfaFactor } from '../../directory/sign-in-experience/sign-in-exper
 import type { InteractionEventName } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { StoredPersonFacts } from '../../interaction/person-facts-store.ts'
+import { hasUnshownFactor } from '../../interaction/second-factor-questions.ts'
 import { allows } from '../../interaction/settings.ts'
 import { newPerson } from '../../interaction/situation.ts'
+import type { Standing } from '../../interaction/standing.ts'
 import type { Step, StepName } from '../../interaction/step.ts'
 import type { Call } from './route.ts'
 import { problemOfStep, stepProblems } from './step-problems.ts'
@@ -49,14 +51,15 @@ export const requirePerson = ({ interaction }: Call): StoredPersonFacts => {
 /** Steps before which nobody may change anything of an account: it may not be theirs. */
 const unproven: ReadonlySet<StepName> = new Set(['sign_in', 'mfa', 'captcha', 'blocked', 'denied', 'select_account'])
 
-/** Whoever signs in has proven everything that is asked for, the second factor too. Answers what is due now. */
-export const requireProven = async (call: Call): Promise<Step> => {
+/** Whoever signs in has proven everything that is asked for, the second factor too. Answers how they stand now. */
+export const requireProven = async (call: Call): Promise<Standing> => {
   requirePerson(call)
-  const { step } = await call.standing()
+  const standing = await call.standing()
+  const { step } = standing
   if (unproven.has(step.step)) {
-    throw (await problemOfStep(call, step)) ?? problem('session.identifier_not_found')
+    throw (await problemOfStep(call, standing)) ?? problem('session.identifier_not_found')
   }
-  return step
+  return standing
 }
 
 /**
@@ -64,7 +67,11 @@ export const requireProven = async (call: Call): Promise<Step> => {
  * what is due of the latter.
  */
 export const requireEnrolment = async (call: Call): Promise<Step | undefined> => {
-  if (call.interaction.event !== 'Register') return requireProven(call)
+  if (call.interaction.event !== 'Register') {
+    const { situation, step } = await requireProven(call)
+    if (hasUnshownFactor(situation)) throw problem('session.mfa.require_mfa_verification')
+    return step
+  }
   if (!isIdentified(call.interaction)) throw problem('session.identifier_not_found')
   return undefined
 }

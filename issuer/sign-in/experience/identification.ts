@@ -72,11 +72,12 @@ const register = async (call: Call<{ verificationId?: string | undefined }>): Pr
     if (!isWanted) throw problem('user.sign_in_method_not_enabled')
   }
   await requireFree(call)
-  const { step } = await call.standing()
+  const standing = await call.standing()
+  const { step } = standing
   if (step.step === 'register') {
     throw problem('user.missing_profile', { data: { missingProfile: step.options.missing ?? [] } })
   }
-  if (step.step === 'blocked') throw (await problemOfStep(call, step))!
+  if (step.step === 'blocked') throw (await problemOfStep(call, standing))!
   return newPerson
 }
 

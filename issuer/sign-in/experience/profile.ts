@@ -37,7 +37,7 @@ const requireTurn = async (call: Call): Promise<{ isPasswordDue: boolean }> => {
   if (call.interaction.event === 'ForgotPassword') throw problem('session.not_supported_for_forgot_password')
   requireAllowed(call)
   if (call.interaction.event === 'Register') return { isPasswordDue: true }
-  return { isPasswordDue: (await requireProven(call)).step === 'new_password' }
+  return { isPasswordDue: (await requireProven(call)).step.step === 'new_password' }
 }
 
 const addPassword = async ({ operations, interaction }: Call, value: string) => {
@@ -94,6 +94,7 @@ export const profileRoutes = [
       'user.username_exists_in_profile',
       'user.password_exists_in_profile',
     ],
+    hashes: true,
     async handle(call) {
       const turn = await requireTurn(call)
       await adding[call.body.type](call as never, turn)

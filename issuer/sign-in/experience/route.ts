@@ -57,7 +57,7 @@ export interface ExperienceRoute<Body extends z.ZodType = z.ZodType> {
   problems?: readonly ProblemCode[]
   /** It answers for some seconds after the interaction is finished. */
   takesFinished?: true
-  /** It hashes a password. */
+  /** It may hash a password. */
   hashes?: true
   handle(call: Call<z.output<Body>>): Promise<CallResult> | Promise<CallResult | undefined> | Promise<void>
 }

@@ -3,6 +3,7 @@ import type { AppError } from '../../../platform/problem.ts'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import { personAddress } from '../../interaction/person-store.ts'
+import type { Standing } from '../../interaction/standing.ts'
 import type { Step, StepName } from '../../interaction/step.ts'
 import { factorsOf, masked } from './factor-names.ts'
 import type { Call } from './route.ts'
@@ -84,10 +85,11 @@ export const experienceStatuses: Readonly<Partial<Record<ProblemCode, number>>> 
  */
 export const problemOfStep = async (
   { query, operations, visitor, requestId, ...call }: Call,
-  step: Step,
+  standing: Standing,
   interaction = call.interaction,
 ): Promise<AppError | undefined> => {
-  if (step.step === 'blocked') operations.noteBlocked(interaction, visitor, step, requestId)
+  const { step } = standing
+  if (step.step === 'blocked') operations.noteBlocked(interaction, visitor, standing, requestId)
   return answers[step.step]?.({ query, interaction, step })
 }
 

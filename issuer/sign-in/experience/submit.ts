@@ -38,11 +38,11 @@ const submit = async (call: Call, decision: InteractionState): Promise<CallResul
     case 'page': {
       const now = await findInteraction(query, interaction.id)
       if (!now) throw problem('session.not_found')
-      const { step } = await operations.standingOf(query, now, visitor)
-      const due = await problemOfStep(call, step, now)
+      const standing = await operations.standingOf(query, now, visitor)
+      const due = await problemOfStep(call, standing, now)
       if (due) throw due
       // What is left is asked by pages of ours.
-      return step.step === 'done' ? undefined : { body: { redirectTo } }
+      return standing.step.step === 'done' ? undefined : { body: { redirectTo } }
     }
   }
 }

@@ -25,7 +25,7 @@ export const blocked: SignInStep<never> = {
   status: 403,
 
   async show(view) {
-    view.operations.noteBlocked(view.interaction, view.visitor, view.step, view.requestId)
+    view.operations.noteBlocked(view.interaction, view.visitor, view, view.requestId)
     return blockedPage({
       ...pageOf(view),
       ...{ reason: blockOf(view.step.reasons), requestId: view.requestId, wayOn: wayOnOf(view) },

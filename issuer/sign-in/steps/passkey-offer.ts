@@ -11,7 +11,8 @@ export const passkeyOffer: SignInStep<{ isFailed: true }> = {
     const { operations, interaction, situation, step, locale, action, csrf } = view
     const { person, settings } = situation
     if (!person) return undefined
-    const { isConditional = false } = step.options
+    // What was refused once would be again: by itself the browser would make one after the other.
+    const isConditional = step.options.isConditional === true && entered === undefined
     const begun = await operations.passkeys.registration(interaction, { ...(await ownerOf(view)), isConditional })
     return (
       begun &&

@@ -43,7 +43,7 @@ export const signIn: SignInStep<Entered> = {
       const waiting = await waitingCode(view, 'sign_in')
       if (waiting && (!entered || isCode(entered))) return showCode(view, 'sign_in', waiting, entered)
     }
-    const again = (['login', 'max_age', 'acr', 'another_factor'] as const).find((reason) =>
+    const again = (['login', 'max_age', 'acr', 'required', 'another_factor'] as const).find((reason) =>
       view.step.reasons.includes(reason),
     )
     const isSamePerson =

@@ -4,7 +4,7 @@ import type { SignInExperience } from '../../directory/sign-in-experience/sign-i
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
-import type { Situation } from '../../interaction/situation.ts'
+import type { Standing } from '../../interaction/standing.ts'
 import type { Step } from '../../interaction/step.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { Locale, Page, PageProblem } from '../../pages/index.ts'
@@ -17,7 +17,7 @@ interface StepDue {
   operations: InteractionOperations
   interaction: Interaction
   visitor: Visitor & { browser: string }
-  situation: Situation
+  situation: Standing['situation']
   step: Step
   settings: SignInExperience
   locale: Locale

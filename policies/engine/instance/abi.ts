@@ -56,7 +56,7 @@ export const link = (
   const textAt = (address: number, most = longestText): string => {
     const text = bytes().subarray(address, address + most + 1)
     const length = text.indexOf(0)
-    if (length === -1) throw new PolicyError(`a text of the policy is larger than ${most} bytes`)
+    if (length === -1) throw new PolicyError(`a text of the policy is larger than ${most} bytes`, { code: 'failed' })
     return text.toString('utf8', 0, length)
   }
   const { callBuiltin } = host
@@ -64,7 +64,8 @@ export const link = (
     env: {
       memory,
       opa_abort: (message: number) => {
-        throw new PolicyError(textAt(message))
+        const text = textAt(message)
+        throw new PolicyError(text, { code: text.startsWith(noMemory) ? 'memory_used_up' : 'failed' })
       },
       opa_println: (line: number) => host.print(textAt(line)),
       opa_builtin0: callBuiltin,
@@ -83,11 +84,14 @@ export const link = (
       const address = exports.opa_malloc(encoded.length)
       bytes().set(encoded, address)
       const parsed = parse(address, encoded.length)
-      if (parsed === 0) throw new PolicyError('a value is not valid for the policy')
+      if (parsed === 0) throw new PolicyError('a value is not valid for the policy', { code: 'failed' })
       return parsed
     },
   }
 }
+
+/** How the module begins its last words when the memory cannot grow any more. */
+const noMemory = 'opa_malloc'
 
 /** Bytes. What a text costs is paid when its end is found. */
 const longestText = 16_777_216

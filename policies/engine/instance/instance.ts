@@ -100,7 +100,9 @@ export const instantiate = ({
   /** 0 where there is no answer: the expression that asked is undefined. */
   const callBuiltin = (id: number, _reserved: number, ...operands: number[]): number => {
     const builtin = supplied[id]
-    if (!builtin) throw new PolicyError(`the policy calls the built-in function ${id}, which it does not name`)
+    if (!builtin) {
+      throw new PolicyError(`the policy calls the built-in function ${id}, which it does not name`, { code: 'failed' })
+    }
     const texts = operands.map((operand) => textAt(exports.opa_value_dump(operand)))
     context.spend(texts.reduce((sum, { length }) => sum + length, unitsOfCall))
     const result = answerOf(builtin, texts.map(parseValue), context)

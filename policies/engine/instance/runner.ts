@@ -40,12 +40,15 @@ export interface EngineLimits {
   units: number
 }
 
+/** What an evaluation on the thread of its caller may spend, unless told otherwise. */
+export const defaultUnits = 5_000_000
+
 const defaultLimits: EngineLimits = {
   input: 65_536,
   result: 65_536,
   room: 33_554_432,
   memory: 268_435_456,
-  units: 5_000_000,
+  units: defaultUnits,
 }
 
 /**
@@ -101,7 +104,9 @@ export const createRunner = ({ module, image, sharedMemory }: PreparedEngine, op
 }
 
 const failure = (cause: unknown): PolicyError =>
-  cause instanceof PolicyError ? cause : new PolicyError('the policy failed while it was evaluated', { cause })
+  cause instanceof PolicyError
+    ? cause
+    : new PolicyError('the policy failed while it was evaluated', { code: 'failed', cause })
 
 type Started = MemoryWithDocuments & { instance: WasmInstance }
 

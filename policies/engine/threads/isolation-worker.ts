@@ -6,7 +6,7 @@ import type { Answer, FromThread, Question, ThreadStart } from './policy-thread.
 
 /** The thread side of `policy-thread.ts`: one policy, asked for one batch after another. */
 
-const { port, prepared, nice } = workerData as ThreadStart
+const { port, prepared, limits, nice } = workerData as ThreadStart
 /** Of memory, for one evaluation: as much as there may be. Its growth is spent units. */
 const room = Number.POSITIVE_INFINITY
 const say = (message: FromThread): void => port.postMessage(message)
@@ -18,7 +18,7 @@ const start = async (): Promise<Run | undefined> => {
     const { createRunner } = await import('../instance/runner.ts')
     const needed = prepared.image.builtins
     const builtins = needed.length > 0 ? await (await import('../builtins/index.ts')).loadBuiltins(needed) : {}
-    return createRunner(prepared, { builtins, limits: { room }, print: (line) => say({ print: line }) })
+    return createRunner(prepared, { builtins, limits: { ...limits, room }, print: (line) => say({ print: line }) })
   } catch (error) {
     say({ failed: (error as Error).message })
     return undefined
@@ -44,8 +44,9 @@ const answerTo = (ask: Run, { entrypoint, input, units }: Question): Answer => {
   } catch (error) {
     if (error instanceof UnitsUsedUp) return { usedUp: units }
     const cause = error instanceof PolicyError ? error.cause : undefined
-    const message = error instanceof PolicyError ? error.message : 'the policy could not be evaluated'
-    return { error: cause instanceof Error ? `${message}: ${cause.message}` : message }
+    const { message, code } =
+      error instanceof PolicyError ? error : new PolicyError('the policy could not be evaluated', { code: 'failed' })
+    return { error: cause instanceof Error ? `${message}: ${cause.message}` : message, code }
   }
 }
 

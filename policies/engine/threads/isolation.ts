@@ -6,7 +6,7 @@ import {
   inputText,
   resultOf,
 } from '../evaluate/entrypoints.ts'
-import type { PreparedEngine } from '../instance/runner.ts'
+import type { EngineLimits, PreparedEngine } from '../instance/runner.ts'
 import { mostUnits } from '../wasm/meter.ts'
 import { type Answer, type PolicyThread, patience, type Question, startThread } from './policy-thread.ts'
 
@@ -76,7 +76,6 @@ interface Suspect {
   until: number
 }
 
-const unitsOfMillisecond = 400_000
 const suspectFor = 10_000
 /** The part of all units that are few. */
 const few = 1 / 20
@@ -87,24 +86,30 @@ const slowestRestart = 5_000
 const threadPatience = 2
 const waitingPatience = 6
 
+/** What an evaluation in a thread may spend unless told otherwise. @param deadline ms */
+export const unitsOfDeadline = (deadline: number): number => Math.min(mostUnits, Math.round(deadline * 400_000))
+
 /** Resolves when every thread is ready; rejects with `PolicyError` when the policy cannot be started. */
 export const startIsolation = async (
   options: IsolationOptions &
     EntrypointOptions & {
       prepared: PreparedEngine
+      /** Of input and result. */
+      limits?: Partial<EngineLimits> | undefined
       print?: (line: string) => void
       /** Called for each evaluation that used up its units, or whose thread had to be ended. */
       onRunaway?: ((entrypoint: string) => void) | undefined
     },
 ): Promise<Isolation> => {
-  const { prepared, workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print, onRunaway } = options
+  const { prepared, limits = {}, workers = 2, deadline = 50, queue = 1_000, batch = 1, nice = 5, print } = options
+  const { onRunaway } = options
   const named = entrypointTable(prepared.image.entrypoints, options)
 
   const places = new Set<Place>()
   const idle: Place[] = []
   const waiting: Task[] = []
   const suspects = new Map<string, Suspect>()
-  const { units: all = Math.min(mostUnits, Math.round(deadline * unitsOfMillisecond)) } = options
+  const { units: all = unitsOfDeadline(deadline) } = options
   let closed = false
   let failedStarts = 0
   let timer: NodeJS.Timeout | undefined
@@ -115,6 +120,7 @@ export const startIsolation = async (
       const running: Task[] = []
       const thread = startThread({
         prepared,
+        limits,
         nice,
         deadline: threadPatience * deadline,
         print,
@@ -243,7 +249,7 @@ export const startIsolation = async (
     for (const task of waiting.splice(0)) task.reject(new PolicyBusy('the policies were replaced'))
     await Promise.all(
       [...places].map((place) => {
-        leave(place, new PolicyError('the policies were replaced'))
+        leave(place, new PolicyError('the policies were replaced', { code: 'deadline_missed' }))
         return place.thread.end()
       }),
     )
@@ -281,7 +287,7 @@ export const startIsolation = async (
 
 const settle = ({ input, asked, resolve, reject }: Task, reply: Exclude<Answer, { usedUp: number }>): void => {
   if ('error' in reply) {
-    reject(new PolicyError(reply.error))
+    reject(new PolicyError(reply.error, { code: reply.code }))
     return
   }
   if (reply.repeatable && input !== undefined) asked.known?.set(input, reply.text)

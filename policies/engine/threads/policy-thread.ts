@@ -1,8 +1,8 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../../platform/module-url.ts'
 import { startWorkerThread } from '../../../platform/worker-thread.ts'
-import { PolicyError } from '../base/policy-error.ts'
-import type { PreparedEngine } from '../instance/runner.ts'
+import { PolicyError, type PolicyErrorCode } from '../base/policy-error.ts'
+import type { EngineLimits, PreparedEngine } from '../instance/runner.ts'
 
 /**
  * One thread of `isolation.ts`: a policy that is asked one batch after another, and ended when it misses a deadline.
@@ -27,7 +27,10 @@ export interface Question {
  * `text` as `resultOf` reads it. `repeatable`: the same input would be answered the same at any time. `usedUp`: so many
  * units were not enough.
  */
-export type Answer = { text: string; repeatable: boolean } | { usedUp: number } | { error: string }
+export type Answer =
+  | { text: string; repeatable: boolean }
+  | { usedUp: number }
+  | { error: string; code: PolicyErrorCode }
 
 /**
  * What a thread is given to begin with. Image and module are shared: starting another thread costs no parsing, however
@@ -36,6 +39,8 @@ export type Answer = { text: string; repeatable: boolean } | { usedUp: number } 
 export interface ThreadStart {
   port: MessagePort
   prepared: PreparedEngine
+  /** Of input and result. */
+  limits: Partial<EngineLimits>
   nice: number
 }
 
@@ -46,7 +51,8 @@ export type FromThread =
   | { print: string }
   | { answers: Answer[]; cpu: number }
 
-export const missed = (deadline: number) => new PolicyError(`the policy gave no answer within ${deadline} ms`)
+export const missed = (deadline: number) =>
+  new PolicyError(`the policy gave no answer within ${deadline} ms`, { code: 'deadline_missed' })
 
 /** How many deadlines may pass by the clock. */
 export const patience = 2
@@ -55,6 +61,7 @@ const startWithin = 30_000
 
 export const startThread = ({
   prepared,
+  limits,
   nice,
   deadline,
   print,
@@ -63,6 +70,7 @@ export const startThread = ({
   onEnd,
 }: {
   prepared: PreparedEngine
+  limits: Partial<EngineLimits>
   /** How far it steps back, 0 to 19. */
   nice: number
   /** Of a batch, in ms: processor time of the thread; by the clock `patience` times that. */
@@ -76,7 +84,7 @@ export const startThread = ({
   const { port1: port, port2 } = new MessageChannel()
   const { module, image } = prepared
   // Without `sharedMemory`, which is for one runner.
-  const started: ThreadStart = { port: port2, prepared: { module, image }, nice }
+  const started: ThreadStart = { port: port2, prepared: { module, image }, limits, nice }
   const worker = startWorkerThread(moduleUrl('./isolation-worker', import.meta.url), {
     workerData: started,
     transferList: [port2],
@@ -101,7 +109,7 @@ export const startThread = ({
   const stop = (reason: string): void => {
     if (ended) return
     void end()
-    onEnd(new PolicyError(`the policy's thread stopped: ${reason}`), false)
+    onEnd(new PolicyError(`the policy's thread stopped: ${reason}`, { code: 'failed' }), false)
   }
 
   const receive = (message: FromThread): void => {

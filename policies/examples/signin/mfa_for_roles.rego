@@ -1,4 +1,5 @@
-# People with these roles need two factors, and get a second one before they are let in if they have none.
+# People with these roles need two factors, and get a second one before they are let in if they have none. A session that they began with one
+# is not enough.
 package surrogate.signin
 
 roles_with_mfa := {"admin", "support"}

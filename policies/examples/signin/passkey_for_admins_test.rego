@@ -11,4 +11,6 @@ test_administrators_need_a_passkey if {
 	passkey_needed("finish", ["customer", "admin"])
 }
 
+test_a_session_without_one_is_not_enough if passkey_needed("session", ["admin"])
+
 test_others_do_not if not passkey_needed("mfa", ["administration"])

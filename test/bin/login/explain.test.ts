@@ -119,6 +119,29 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     expect((await at('2026-01-07T22:00:00+01:00')).output).toContain('decision  denied: outside_office_hours')
   })
 
+  test('a session that exists is asked about by what it began with', async () => {
+    const path = await folderWith('mfa_for_roles', 'network')
+    await setting({ mfa: { factors: ['Totp'], policy: 'Mandatory' } })
+    const asked = (...args: string[]) => explain('--stage', 'session', '--ip', '192.0.2.7', ...args)
+    // What the settings want is wanted of who signs in.
+    expect((await asked('--amr', 'pwd')).output).toContain(
+      'stage     session\ndecision  allowed\nrequires  none\nnext      done\n',
+    )
+    const weak = await asked('--path', path, '--amr', 'pwd', '--json')
+    expect(JSON.parse(weak.output).answers).toEqual([
+      expect.objectContaining({
+        ...{ stage: 'session', next: { step: 'sign_in', reasons: ['required'], options: { proofs: ['password'] } } },
+        input: expect.objectContaining({
+          ...{ amr: ['pwd'], acr: 'urn:surrogate:acr:basic', factors: { available: [], used: [] } },
+        }),
+      }),
+    ])
+    expect((await asked('--path', path, '--amr', 'pwd,otp')).output).toContain('requires  mfa, enrol\nnext      done\n')
+    const elsewhere = await asked('--path', path, '--amr', 'pwd,otp', '--ip', '198.51.100.7')
+    expect(elsewhere.output).toContain('decision  denied: network_not_allowed\nnext      blocked (denied_by_rules)\n')
+    await setting({ mfa: { factors: [], policy: 'NoPrompt' } })
+  })
+
   test('before the first proof the rules know nobody; as data the input can be asked again', async () => {
     const path = await folderWith('new_device')
     const { code, output } = await explain('--path', path, '--json')

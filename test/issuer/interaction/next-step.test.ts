@@ -11,6 +11,7 @@ import {
   satisfiesAcr,
 } from '../../../issuer/interaction/proofs.ts'
 import { newPerson, type Situation } from '../../../issuer/interaction/situation.ts'
+import { acrs } from '../../../issuer/tokens/sessions/session.ts'
 
 const request: AuthorizationRequest = {
   clientId: 'client',
@@ -271,6 +272,44 @@ describe('a second factor', () => {
   })
 })
 
+describe('a session that the rules are asked about', () => {
+  const step = (acr: string, rules: object, rest: object = {}) =>
+    next({ session: { ...session, acr: acr as typeof session.acr }, ...rules, ...rest })
+  const again = { step: 'sign_in', reasons: ['required'] }
+
+  test.each([
+    [basic, 'mfa', again],
+    [multiFactor, 'mfa', { step: 'done' }],
+    [strongest, 'mfa', { step: 'done' }],
+    [multiFactor, 'phr', again],
+    [strongest, 'phr', { step: 'done' }],
+    // These are for who signs in.
+    [basic, 'captcha', { step: 'done' }],
+    [basic, 'enrol', { step: 'done' }],
+  ] as const)('%s, of which they require %s', (acr, wanted, expected) => {
+    expect(step(acr, require(wanted))).toMatchObject(expected)
+  })
+
+  test('goes nowhere that they refuse, and no consent is asked for there', () => {
+    const refused = { decision: { allow: false, reason: 'no', require: [], session: {} } }
+    for (const client of [{ type: 'SPA' as const, isThirdParty: false }, thirdParty]) {
+      expect(step(strongest, refused, { client })).toEqual({
+        ...{ step: 'blocked', reasons: ['denied_by_rules'], options: { description: 'no' } },
+      })
+    }
+    expect(step(basic, require('mfa'), { client: thirdParty })).toMatchObject(again)
+  })
+
+  test('is asked for what settings and client want besides, all at once', () => {
+    const asked = { request: { acrValues: [multiFactor], maxAge: 1 }, settings: withMfa(['Totp']) }
+    expect(step(basic, require('mfa'), asked).reasons).toEqual(['max_age', 'acr', 'required'])
+    const closed = { settings: signInExperience.schema.parse({ signInMode: 'Register' }) }
+    expect(step(basic, require('mfa'), closed)).toMatchObject({
+      ...{ step: 'blocked', reasons: ['required', 'out_of_reach'] },
+    })
+  })
+})
+
 describe('adding a factor', () => {
   const at = (policy: string, rest: object = {}) =>
     next({ settings: withMfa(['Totp', 'BackupCode'], policy), proofs: [password], person, ...rest })
@@ -344,6 +383,10 @@ describe('a passkey for next time', () => {
     ['it is not wanted now', { state: { makesPasskeys: true, skipsPasskey: true } }],
     ['it was not wanted lately', holding({ hasSkippedPasskey: true })],
     ['a second factor was put off a moment ago', { state: { makesPasskeys: true, skipsMfa: true } }],
+    [
+      'there is a second factor that was not asked for',
+      { settings: withFactors('Totp'), ...holding({ hasTotp: true }) },
+    ],
     ['the person has a session and proves it again', { session, request: { prompts: ['login'] } }],
   ])('is not offered where %s', (_why, situation) => {
     expect(offered(situation).step).toBe('done')
@@ -572,6 +615,7 @@ test('nothing is done before everything is there that settings, rules and client
           : undefined
     const demands = some(['mfa', 'phr', 'enrol', 'captcha'] as const, 0.25)
     const client = { type: 'SPA' as const, isThirdParty: maybe(0.3) }
+    const known = maybe() ? { ...session, userId: pick(['ada', 'bob']), acr: pick(acrs) } : undefined
     const situation: Situation = {
       ...{ event, settings, client, proofs, person: someone },
       request: {
@@ -581,13 +625,15 @@ test('nothing is done before everything is there that settings, rules and client
         ...(maybe(0.2) && { maxAge: pick([0, 50, 200]) }),
         ...(maybe(0.1) && { expectedUserId: pick(['ada', 'bob']) }),
       },
-      session: maybe() ? { ...session, userId: pick(['ada', 'bob']) } : undefined,
+      session: known,
       staged: {
         ...(maybe() && { username: 'ada' }),
         ...(maybe() && { password: { digest: 'x', algorithm: 'Argon2id' as const } }),
       },
       decision:
-        someone && event !== 'ForgotPassword' ? { allow: maybe(0.9), require: demands, session: {} } : undefined,
+        (someone && event !== 'ForgotPassword') || (known && event === 'SignIn')
+          ? { allow: maybe(0.9), require: demands, session: {} }
+          : undefined,
       consent: maybe() ? { scopes: ['openid'], resources: {}, organizations: [] } : undefined,
       state: {
         ...(maybe(0.05) && { isCancelled: true }),
@@ -651,7 +697,12 @@ test('nothing is done before everything is there that settings, rules and client
           )
         if (wants > 0)
           must(strength(shown) >= wants || counts.some((name) => has(kindOf[name], 'bind')), 'or a new one')
-        if (isDemanded && policy === 'Mandatory' && factors.includes('BackupCode'))
+        // Who has a second factor, and was not asked for it, adds none.
+        const holdsBack =
+          proven !== undefined &&
+          strength(shown) < 1 &&
+          factors.some((name) => name !== 'BackupCode' && holds[name] && strength([proven.kind, kindOf[name]]) >= 1)
+        if (isDemanded && policy === 'Mandatory' && factors.includes('BackupCode') && !holdsBack)
           must(holds.BackupCode || has('backup_code', 'bind'), 'backup codes')
         must(isNew || !someone!.isSuspended, 'not suspended')
         must(
@@ -673,10 +724,14 @@ test('nothing is done before everything is there that settings, rules and client
         const putOff = state.skipsPasskey || state.skipsMfa || someone!.hasSkippedPasskey || someone!.passkeys > 0
         const isInTheMiddle = situation.session?.userId === 'ada'
         const isAdding = proofs.some(({ purpose }) => purpose === 'bind')
-        must(!proven || !state.makesPasskeys || isInTheMiddle || isAdding || putOff === true, 'a passkey offered')
+        const isOffered = proven && state.makesPasskeys && !isInTheMiddle && !isAdding && !putOff && !holdsBack
+        must(!isOffered, 'a passkey offered')
         must(!asksTerms || termsOfUseUrl === null || state.terms === true, 'terms')
       } else {
-        const age = situation.session!.age
+        const { age, acr } = situation.session!
+        must(decision?.allow !== false, 'a session that is allowed')
+        must(!demands.includes('mfa') || acr !== basic, 'a session with two factors')
+        must(!demands.includes('phr') || acr === strongest, 'a session by passkey')
         must(!asked.prompts.includes('login') && (asked.maxAge === undefined || age < asked.maxAge), 'fresh')
         must(state.account !== false, 'another account')
         const chosen = typeof state.account === 'object' && state.account.sessionId === 'session'

@@ -59,6 +59,7 @@ test('without rules of the operator the shipped ones decide', async () => {
   const policy = await createSignInPolicy({ logger, metrics: createMetrics() })
   expect(policy.decideSignIn(question)).toEqual(enrolled)
   expect(policy.rules()).toEqual({ revision: expect.any(String), isShipped: true })
+  expect(policy.asksOwnRules()).toBe(false)
 })
 
 test('a folder from before there were sign-in rules goes on working, with the shipped ones', async () => {
@@ -69,6 +70,7 @@ test('a folder from before there were sign-in rules goes on working, with the sh
   await change({ 'signin.rego': signIn, 'own.rego': own('deny contains "not_today"') })
   await until(() => expect(policy.decideSignIn(question)).toMatchObject({ allow: false, reason: 'not_today' }))
   expect(policy.rules().isShipped).toBe(false)
+  expect(policy.asksOwnRules()).toBe(true)
 })
 
 test('a reload that fails keeps the last good rules', async () => {
@@ -128,6 +130,8 @@ test('shadow rules are compared and counted, told in the log, and never obeyed',
   const service = { logger, lifecycle, health: createHealth(), metrics, fail() {} }
   const shadow = await openSignInShadow(service, folder, undefined)
   const policy = await createSignInPolicy({ shadow, logger, metrics })
+  // They are told what the shipped ones need not know.
+  expect([policy.rules().isShipped, policy.asksOwnRules()]).toEqual([true, true])
   const counted = async (stage: string, outcome: string) =>
     expect((await metrics.render()).text).toContain(
       `surrogate_sign_in_shadow_decisions_total{stage="${stage}",outcome="${outcome}"} 1`,

@@ -88,6 +88,14 @@ test('settings that demand no second factor ask nobody for one that cannot be ha
   expect(await acrOf(person)).toEqual(['urn:surrogate:acr:basic'])
 })
 
+test('and do not let the code stand for both where there is a password', async () => {
+  withMethods('NoPrompt')
+  const { person, page } = await byMail()
+  expect(lead(page)).toMatch(/two different steps/)
+  expect(page.text).toContain('name="password"')
+  expect(await acrOf(person)).toEqual([])
+})
+
 test('a password alone is still followed by the code', async () => {
   withMethods('NoPrompt')
   const person = await signIn.createPerson()

@@ -95,6 +95,17 @@ test('one that a password manager made by itself is taken, and signs in only who
   expect(answerOf(await next.submit(refused, { credential: verified }, { with: 'credential' }))).toEqual(code)
 })
 
+test('after one that is refused nothing is made by itself, so that nobody is held up by one refusal after the other', async () => {
+  const person = await signIn.createPerson()
+  const { browser, page } = await enter(person)
+  expect(isConditional(page)).toBe(true)
+  const refused = await make(browser, page, createAuthenticator({ origin: 'http://localhost.example' }), unseen)
+  expect([refused.status, isConditional(refused)]).toEqual([400, false])
+  expect((await make(browser, refused, undefined, unseen)).status).toBe(400)
+  expect(answerOf(await browser.submit(await browser.get(page.url), { choice: 'skip' }))).toEqual(code)
+  expect(await passkeysOf(person)).toEqual([])
+})
+
 test('nothing is made by itself where it would change what the password opens', async () => {
   withPasskeys({ mfa: { factors: ['WebAuthn'], policy: 'NoPrompt' } })
   const person = await signIn.createPerson()

@@ -68,6 +68,26 @@ test('statements of a transaction that are sent together stand or fall together,
   expect(counted!.number).toBe(before[0]!.number + 1)
 })
 
+test('what goes on after a transaction is over writes nothing, by itself or into the transaction of somebody else', async () => {
+  const database = await open()
+  const insert = statement(
+    'test-insert-late',
+    `INSERT INTO resources (id, name, indicator) VALUES ($1, $2::text, $2::text || '?')`,
+  )
+  for (const end of ['fails', 'stands']) {
+    const over = Promise.withResolvers<void>()
+    let late: Promise<unknown> | undefined
+    const transaction = database.transaction(async (query) => {
+      late = over.promise.then(() => query(insert, [end, `https://${end}.test`]))
+      await query(divide, [end === 'fails' ? 0 : 1])
+    })
+    expect([end, (await Promise.allSettled([transaction]))[0]!.status === 'rejected']).toEqual([end, end === 'fails'])
+    over.resolve()
+    await expect(late, end).rejects.toThrow('The transaction is over.')
+  }
+  expect(await database.knex('resources').select('id')).toEqual([])
+})
+
 test('a transaction stands whole or not at all, by either interface', async () => {
   const database = await open()
   const insert = statement(

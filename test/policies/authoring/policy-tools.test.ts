@@ -52,6 +52,7 @@ describe('explain', () => {
     expect(code).toBe(0)
     expect(out.split('\n')).toEqual([
       'surrogate/gateway/decision: {"allow":false,"reason":"office_hours"}',
+      expect.stringMatching(/^[1-9]\d* units of work$/),
       '',
       '- decision  gateway/decision.rego:17  stopped at line 18: scope_missing',
       '  - scope_missing  gateway/decision.rego:26  stopped at line 28: not granted(scope)  (scope = "refund")',
@@ -246,13 +247,77 @@ test('bench measures a decision with and without the memory of answers', async (
   const path = join(folder, 'rules')
   const { code, out } = await run('bench', '--path', path, '--cases', join(folder, 'cases'), '--decisions', '2000')
   expect(code).toBe(0)
-  const figures = 'p50 [\\d.]+ µs  p99 [\\d.]+ µs  p99\\.9 [\\d.]+ µs  memory [+-][\\d.]+ MB'
+  const figures = 'p50 [\\d.]+ µs  p99 [\\d.]+ µs  p99\\.9 [\\d.]+ µs  memory [+-][\\d.]+ MB  '
   expect(out).toMatch(
-    new RegExp(`the case "refunds wait .*\nevaluated {13}${figures}\nanswered from memory {2}${figures}$`),
+    new RegExp(
+      `the case "refunds wait .*\nevaluated {13}${figures}[1-9]\\d* units\nanswered from memory {2}${figures}0 units$`,
+    ),
   )
   expect((await run('bench', '--path', path, join(folder, 'input.json'), '--decisions', '10')).out).toContain(
     'the input in',
   )
+})
+
+describe('units of work', () => {
+  const costly = `package surrogate.gateway
+
+deny contains {"reason": "costly"} if sum(numbers.range(1, input.route.context.size)) == -1
+`
+  const caseOf = (name: string, size: number) => `- name: ${name}
+  route: { auth: none, context: { size: ${size} } }
+  request: { path: / }
+  expect: { status: 200 }
+`
+  const start = async () => {
+    const cases = caseOf('few', 10) + caseOf('many', 10_000) + caseOf('too many', 100_000)
+    const folder = await folderOf({ 'rules/gateway/costly.rego': costly, 'costly/a.yaml': cases })
+    return [folder, '--path', join(folder, 'rules'), '--cases', join(folder, 'costly')] as const
+  }
+
+  test('test warns of a case that takes more than a tenth, and one that takes too many fails', async () => {
+    const [, ...args] = await start()
+    const { code, out } = await run('test', ...args)
+    expect(code).toBe(1)
+    expect(out).toMatch(/^warning: a\.yaml: many: takes \d+ of 5000000 units of work$/m)
+    expect(out.match(/^warning/gm)).toHaveLength(1)
+    expect(out).toContain('a.yaml: too many: FAIL')
+    expect(out).toContain('the policy used up its 5000000 units of work')
+    expect(out).toMatch(/^HTTP cases: 2\/3 passed, \d+ units of work at most$/m)
+  })
+
+  test('explain says what a decision took', async () => {
+    const [, ...args] = await start()
+    expect((await run('explain', ...args, '--case', 'few')).out).toMatch(/^\d+ units of work$/m)
+    expect((await run('explain', ...args, '--case', 'few', '--json')).out).toMatch(/"units": [1-9]/)
+  })
+
+  test('with a configuration a case has what its route has there', async () => {
+    const config = `version: 1
+issuers: [{ issuer: https://issuer.example.test }]
+policies: { path: ./rules, units: 600000, isolation: { deadline: 100ms } }
+upstreams: { app: { url: "http://127.0.0.1:3002" } }
+routes:
+  - { id: main, path: /main, auth: none, upstream: app, context: { size: 10000 } }
+  - { id: isolated, path: /isolated, auth: none, isolation: worker, upstream: app, context: { size: 10000 } }
+`
+    const cases = ['main', 'isolated'].map(
+      (name) => `- name: ${name}\n  request: { path: /${name} }\n  expect: { status: 200 }\n`,
+    )
+    const folder = await folderOf({
+      'rules/gateway/costly.rego': costly,
+      'costly/a.yaml': cases.join(''),
+      'gateway.yaml': config,
+    })
+    const args = ['--path', join(folder, 'rules'), '--cases', join(folder, 'costly')]
+    const { out } = await run('test', ...args, '--config', join(folder, 'gateway.yaml'))
+    expect(out).toMatch(
+      /main: FAIL\n {2}status: expected 200, got 403\n {2}the policy used up its 600000 units of work/,
+    )
+    expect(out).toContain('HTTP cases: 1/2 passed')
+    expect(out).not.toMatch(/a\.yaml: isolated/)
+    const explained = await run('explain', ...args, '--config', join(folder, 'gateway.yaml'), '--case', 'main')
+    expect(explained.out).toContain('the policy used up its 600000 units of work')
+  })
 })
 
 describe('build', () => {

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
+import type { Worker } from 'node:worker_threads'
 import { verify } from '@node-rs/argon2'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createPasswordHasher } from '../../../../issuer/directory/users/password.ts'
 
 test('a digest verifies its password and no other, and no two are alike', async () => {
@@ -26,7 +28,7 @@ test('who waits for a turn has begun nothing, and too many are refused before th
   const begun: number[] = []
   const results = Promise.allSettled(
     Array.from({ length: 8 }, (_, n) =>
-      inTurn(() => {
+      inTurn(String(n), () => {
         begun.push(n)
         return gate.promise
       }),
@@ -41,4 +43,43 @@ test('who waits for a turn has begun nothing, and too many are refused before th
     ...Array(2).fill('rejected'),
   ])
   expect(begun).toEqual([0, 1, 2, 3, 4, 5])
+})
+
+/** The threads that are started from now on. */
+const watchThreads = (): Worker[] => {
+  const threads: Worker[] = []
+  const note = (worker: Worker) => void threads.push(worker)
+  process.on('worker', note)
+  onTestFinished(() => void process.off('worker', note))
+  return threads
+}
+
+test('a thread that ends costs whom it worked for, and nobody after that, whether it worked or waited', async () => {
+  const threads = watchThreads()
+  const { hash, close } = createPasswordHasher({ threads: 1 })
+  onTestFinished(close)
+  await hash('correct horse')
+  await threads[0]!.terminate()
+  expect((await hash('after one that waited')).algorithm).toBe('Argon2id')
+
+  const working = hash('correct horse')
+  const failed = expect(working).rejects.toThrow('has ended')
+  await setImmediate()
+  await threads[1]!.terminate()
+  await failed
+  expect((await hash('after one that worked')).algorithm).toBe('Argon2id')
+  expect(threads).toHaveLength(3)
+})
+
+test('who waits when it closes is told so, and no thread is started for them', async () => {
+  const threads = watchThreads()
+  const { hash, close } = createPasswordHasher({ threads: 1 })
+  const all = Promise.allSettled(Array.from({ length: 4 }, () => hash('correct horse')))
+  await setImmediate()
+  const ended = once(threads[0]!, 'exit')
+  await close()
+  await ended
+  expect((await all).slice(1)).toMatchObject(Array(3).fill({ reason: { code: 'server.unavailable' } }))
+  await expect(hash('too late')).rejects.toMatchObject({ code: 'server.unavailable' })
+  expect(threads).toHaveLength(1)
 })

@@ -16,6 +16,7 @@ import type { Value } from '../../../../policies/engine/values/value.ts'
 import { unmetered } from '../unmetered.ts'
 import type { Bindings, ComplianceCase } from './cases.ts'
 import { lenientAnswer } from './lenient-answer.ts'
+import { peerAnswer } from './peer-answer.ts'
 
 /**
  * `refused`: OPA compiles it to WebAssembly, and our compiler does not take it: it uses a function that is not
@@ -25,7 +26,8 @@ export type Outcome = { kind: 'passed' } | { kind: 'failed' | 'refused' | 'beyon
 
 const entrypoint = 'surrogate_compliance/answers'
 
-export const createCaseRunner = ({ opa, cache }: { opa: string; cache: string }) => {
+/** @param options.peer evaluates with OPA's own package for JavaScript instead, and refuses no function at once. */
+export const createCaseRunner = ({ opa, cache, peer = false }: { opa: string; cache: string; peer?: boolean }) => {
   /** The bytes that were made of the same things before. Compiling is nearly all of the time. */
   const cached = async (key: readonly unknown[], make: () => Promise<Uint8Array>): Promise<Uint8Array> => {
     const file = join(
@@ -72,11 +74,13 @@ export const createCaseRunner = ({ opa, cache }: { opa: string; cache: string })
   return async (one: ComplianceCase): Promise<Outcome> => {
     const wanted = await wantedOf(one)
     const modules = [...one.modules, queryModule(one, Object.keys(wanted.result[0] ?? {}))]
-    const bundle = await compiled(modules).catch((error: unknown) => {
-      if (error instanceof PolicyError) return whyNotCompiled(modules, error)
-      throw error
+    const bundle = await compiled(modules).catch(async (error: unknown) => {
+      if (!(error instanceof PolicyError)) throw error
+      const why = await whyNotCompiled(modules, error)
+      return peer && why.kind === 'refused' ? compiled(modules, null) : why
     })
-    return 'kind' in bundle ? bundle : evaluated(one, wanted, bundle)
+    if ('kind' in bundle) return bundle
+    return peer ? evaluatedByPeer(one, wanted, bundle) : evaluated(one, wanted, bundle)
   }
 }
 
@@ -93,7 +97,7 @@ const evaluated = async (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array
     const engine = await createWasmEngine({ wasm, data: one.data ?? {} })
     const answer = engine.evaluateExactly(entrypoint, inputOf(one))
     if (wanted.error) return { kind: 'failed', why: `no ${wanted.error}, but ${describe(answer)}` }
-    return compare(one, wanted.result, answer)
+    return compare(one, wanted.result, answer === undefined ? [] : (JSON.parse(goJson(answer)) as Bindings[]))
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error
     if (wanted.error === 'eval_conflict_error' && /\bconflict$/.test(error.message)) return { kind: 'passed' }
@@ -114,6 +118,33 @@ const textOf = async (one: ComplianceCase, module: WebAssembly.Module): Promise<
     return (error as Error).message
   }
 }
+
+const evaluatedByPeer = async (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array): Promise<Outcome> => {
+  try {
+    const answer = await peerAnswer({
+      wasm: readBundle(bundle).wasm,
+      data: one.data ?? {},
+      input: inputOf(one),
+      entrypoint,
+    })
+    if (wanted.error) return { kind: 'failed', why: `no ${wanted.error}, but ${JSON.stringify(answer)}` }
+    return compare(one, withoutOrder(wanted.result), withoutOrder((answer ?? []) as Bindings[]))
+  } catch (error) {
+    const message = messageOf(error)
+    if (wanted.error === 'eval_conflict_error' && /\bconflict$/.test(message)) return { kind: 'passed' }
+    return { kind: 'failed', why: message }
+  }
+}
+
+/** Its answers are JSON, in which sets are lists in an order of their own: no list has to have the right one. */
+const withoutOrder = <Json>(value: Json): Json =>
+  JSON.parse(JSON.stringify(value), (_name, item: unknown) =>
+    Array.isArray(item) ? item.sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1)) : item,
+  ) as Json
+
+/** It throws texts and plain objects, too. */
+const messageOf = (error: unknown): string =>
+  typeof error === 'string' ? error : String((error as { message?: unknown } | undefined)?.message)
 
 /** The query as a rule that gives all bindings of its variables. */
 const queryModule = ({ query, input_term: term, modules }: ComplianceCase, variables: readonly string[]): string => {
@@ -157,8 +188,10 @@ const inOrder = (list: Bindings[], sorted = false): string[] =>
 const canonical = (json: unknown): string => goJson(parseValue(JSON.stringify(json)))
 
 /** Sets are compared as sorted lists, which is how the suite writes them. */
-const compare = ({ sort_bindings: sorted }: ComplianceCase, wanted: Bindings[], answer: Value | undefined): Outcome => {
-  const found = answer === undefined ? [] : (JSON.parse(goJson(answer)) as Bindings[])
+const compare = ({ sort_bindings: sorted }: ComplianceCase, wanted: Bindings[], found: Bindings[]): Outcome => {
   if (isDeepStrictEqual(inOrder(found, sorted), inOrder(wanted, sorted))) return { kind: 'passed' }
-  return { kind: 'failed', why: `wanted ${JSON.stringify(wanted).slice(0, 400)}, got ${describe(answer)}` }
+  return {
+    kind: 'failed',
+    why: `wanted ${JSON.stringify(wanted).slice(0, 400)}, got ${JSON.stringify(found).slice(0, 400)}`,
+  }
 }
