@@ -34,16 +34,22 @@ const read = (text: string, meter: Meter): Value => {
   return readNode(document as Document<Node>, meter)
 }
 
-/** Of a lexeme, of which a text has at most as many as characters, and of a value that an alias may stand for. */
+/**
+ * Of a lexeme, of which a text has at most as many as characters, of one that begins or ends a flow collection, and of
+ * a value that an alias may stand for.
+ */
 const unitsForLexeme = 400
+const unitsForBracket = 1_000
 const unitsForCharacter = 4
 const unitsForValue = 30
+
+const brackets: ReadonlySet<string> = new Set('[]{}')
 
 const firstDocument = (text: string, { spend }: Meter): Document | undefined => {
   const parser = new Parser()
   function* tokens() {
     for (const lexeme of new Lexer().lex(text)) {
-      spend(unitsForLexeme + unitsForCharacter * lexeme.length)
+      spend((brackets.has(lexeme) ? unitsForBracket : unitsForLexeme) + unitsForCharacter * lexeme.length)
       yield* parser.next(lexeme)
     }
     yield* parser.end()

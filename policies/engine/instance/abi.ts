@@ -33,7 +33,7 @@ export interface LinkedModule {
   exports: Exports
   /** The memory as it is now: growing it detaches the bytes that were there before. */
   bytes(): Buffer
-  /** Up to a NUL. Throws `PolicyError` for a longer one than `most` bytes (default 16 MB), and for one without an end. */
+  /** Up to a NUL. Throws `PolicyError` for a longer one than `most` bytes (default 16 MB), or one without an end. */
   textAt(address: number, most?: number): string
   /** What `parse` makes of the bytes. Throws `PolicyError` when it cannot. */
   write(encoded: Uint8Array, parse: (address: number, length: number) => number): number
@@ -93,7 +93,7 @@ export const link = (
 /** How the module begins its last words when the memory cannot grow any more. */
 const noMemory = 'opa_malloc'
 
-/** Bytes; units are paid for what was read only after that. */
+/** Bytes. What a text costs is paid when its end is found. */
 const longestText = 16_777_216
 
 const requireAbi = (exports: Exports): void => {

@@ -3,12 +3,17 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { PolicyError } from '../../../../policies/engine/base/policy-error.ts'
+import { loadBuiltins } from '../../../../policies/engine/builtins/index.ts'
 import { readBundle } from '../../../../policies/engine/bundle/bundle.ts'
 import { capabilitiesFile, compilePolicies } from '../../../../policies/engine/compile/compile.ts'
 import { createWasmEngine } from '../../../../policies/engine/evaluate/engine.ts'
 import { goJson } from '../../../../policies/engine/go/json.ts'
+import { loadImage } from '../../../../policies/engine/instance/image.ts'
+import { compileModule } from '../../../../policies/engine/instance/module.ts'
+import { createRunner } from '../../../../policies/engine/instance/runner.ts'
 import { parseValue } from '../../../../policies/engine/values/text.ts'
 import type { Value } from '../../../../policies/engine/values/value.ts'
+import { unmetered } from '../unmetered.ts'
 import type { Bindings, ComplianceCase } from './cases.ts'
 import { lenientAnswer } from './lenient-answer.ts'
 import { peerAnswer } from './peer-answer.ts'
@@ -86,7 +91,10 @@ interface Wanted {
 
 const evaluated = async (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array): Promise<Outcome> => {
   try {
-    const engine = await createWasmEngine({ wasm: readBundle(bundle).wasm, data: one.data ?? {} })
+    const { wasm } = readBundle(bundle)
+    const [metered, plain] = [await textOf(one, compileModule(wasm)), await textOf(one, unmetered(wasm))]
+    if (metered !== plain) return { kind: 'failed', why: `metered, ${metered}; and without, ${plain}` }
+    const engine = await createWasmEngine({ wasm, data: one.data ?? {} })
     const answer = engine.evaluateExactly(entrypoint, inputOf(one))
     if (wanted.error) return { kind: 'failed', why: `no ${wanted.error}, but ${describe(answer)}` }
     return compare(one, wanted.result, answer === undefined ? [] : (JSON.parse(goJson(answer)) as Bindings[]))
@@ -95,6 +103,19 @@ const evaluated = async (one: ComplianceCase, wanted: Wanted, bundle: Uint8Array
     if (wanted.error === 'eval_conflict_error' && /\bconflict$/.test(error.message)) return { kind: 'passed' }
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
     return { kind: 'failed', why: `${error.message}${cause}` }
+  }
+}
+
+/** What the module itself answers, or why not: the same, byte for byte, with and without the meter. */
+const textOf = async (one: ComplianceCase, module: WebAssembly.Module): Promise<string> => {
+  const documents = new TextEncoder().encode(JSON.stringify(one.data ?? {}))
+  try {
+    const image = loadImage(module, documents, { room: 33_554_432, memory: 268_435_456 })
+    const builtins = await loadBuiltins(image.builtins)
+    const run = createRunner({ module, image }, { builtins, now: () => 1_700_000_000_000 })
+    return run(({ evaluate }) => evaluate(image.entrypoints[entrypoint]!, inputOf(one), { form: 'value' }))
+  } catch (error) {
+    return (error as Error).message
   }
 }
 

@@ -13,6 +13,7 @@ const yamlTexts: readonly [string, string][] = [
   ['a map in one line', `{${repeated('a: 1,')}}`],
   ['lists in lists', repeated('[')],
   ['lists in lists that end', `${repeated('[', 2_000)}${repeated(']', 2_000)}`],
+  ['braces in braces, over and over', repeated('{{a}}')],
   ['dashes', repeated('- ')],
   ['lines of dashes', repeated('-\n')],
   ['lines of keys', repeated('a:\n')],
