@@ -68,6 +68,7 @@ test('a case that does not come out as expected says what came', () => {
     file: first!.file,
     mismatches: ['status: expected 418, got 200', 'reason: expected "teapot", got none'],
     milliseconds: expect.any(Number),
+    units: { taken: expect.any(Number), given: 5_000_000 },
   })
 })
 
