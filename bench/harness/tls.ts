@@ -1,0 +1,1 @@
+export type ServerCertificate = { cert: string; key: string }
