@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { nginxCommand, startInstalled } from '../harness/installed.ts'
 import { runServer } from '../harness/server.ts'
-import type { ServerCertificate } from '../harness/tls.ts'
 
 /**
  * nginx as a plain proxy, for orientation: one process, kept-alive connections to both sides, no log. It routes,
@@ -9,15 +8,14 @@ import type { ServerCertificate } from '../harness/tls.ts'
  */
 export type NginxSettings = {
   upstream: string
-  /** Serves HTTP/1.1 and HTTP/2 over TLS. */
-  certificate?: ServerCertificate
+  /** Files; it then serves HTTP/1.1 and HTTP/2 over TLS. */
+  certificate?: { cert: string; key: string }
 }
 
 runServer(({ upstream, certificate }: NginxSettings) =>
   startInstalled({
     files: ({ folder, port }) => ({
-      'nginx.conf': configuration({ folder, port, upstream: new URL(upstream).host, tls: certificate !== undefined }),
-      ...(certificate && { 'cert.pem': certificate.cert, 'key.pem': certificate.key }),
+      'nginx.conf': configuration({ folder, port, upstream: new URL(upstream).host, certificate }),
     }),
     command: ({ folder }) => ({
       name: nginxCommand,
@@ -26,9 +24,9 @@ runServer(({ upstream, certificate }: NginxSettings) =>
   }),
 )
 
-type Configuration = { folder: string; port: number; upstream: string; tls: boolean }
+type Configuration = { folder: string; port: number; upstream: string; certificate: NginxSettings['certificate'] }
 
-const configuration = ({ folder, port, upstream, tls }: Configuration) => `
+const configuration = ({ folder, port, upstream, certificate }: Configuration) => `
 daemon off;
 master_process off;
 worker_processes 1;
@@ -40,8 +38,8 @@ http {
   keepalive_requests 1000000000;
   upstream api { server ${upstream}; keepalive 64; keepalive_requests 1000000000; }
   server {
-    listen 127.0.0.1:${port}${tls ? ' ssl http2' : ''};
-    ${tls ? `ssl_certificate ${folder}/cert.pem; ssl_certificate_key ${folder}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;` : ''}
+    listen 127.0.0.1:${port}${certificate ? ' ssl http2' : ''};
+    ${certificate ? `ssl_certificate ${certificate.cert}; ssl_certificate_key ${certificate.key}; ssl_protocols TLSv1.2 TLSv1.3;` : ''}
     location / {
       proxy_pass http://api;
       proxy_http_version 1.1;

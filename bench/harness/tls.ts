@@ -1,1 +1,0 @@
-export type ServerCertificate = { cert: string; key: string }
