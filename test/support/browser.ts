@@ -22,6 +22,9 @@ export interface Visit {
   forms: Form[]
 }
 
+/** What a page is about. */
+export const headingOf = ({ text }: Visit): string | undefined => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
+
 export interface Form {
   id: string | undefined
   action: string
