@@ -108,7 +108,10 @@ const stepsOf = (noted: readonly Noted[]): Step[] => {
   })
 }
 
-/** The pause that is usually the longest is the hashing: how many transactions are open in it at least. */
+/**
+ * The pause that is usually the longest is the hashing: how many transactions are open in it at least, since jobs in the
+ * background have some of their own.
+ */
 const openWhileHashing = (counted: readonly Counted[]): number => {
   const all = counted.flatMap(({ steps }) => steps)
   const names = [...new Set(all.map(({ roundTrip }) => roundTrip))]

@@ -8,6 +8,6 @@ const entities: Readonly<Record<string, string>> = {
   '\0': '\ufffd',
 }
 
-/** Text as it stands in HTML, also between the quotes of an attribute. */
+/** As it stands in text or between the quotes of an attribute; nowhere else is it safe. */
 export const escapeHtml = (text: string): string =>
   text.toWellFormed().replace(/[&<>"'\0]/g, (character) => entities[character]!)
