@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clock, systemClock } from '../platform/clock.ts'
+import type { HealthResult } from '../platform/health.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
@@ -9,6 +10,7 @@ import type { GatewayConfig } from './config/load.ts'
 import { protectedResourceDocuments } from './config/resource-metadata.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
 import { asksForDecision, sendRefusal } from './forward-auth.ts'
+import { type GatewayInspection, inspectGateway, targetChecks } from './inspect.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
@@ -58,7 +60,9 @@ export interface Gateway {
   recordUnparsed: (unparsed: UnparsedRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
-  checks: Record<string, () => { ok: boolean; detail?: string }>
+  checks: Record<string, () => HealthResult>
+  /** What answers for the upstreams, and how it is. */
+  inspect(): GatewayInspection
   /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
   drain(): void
   /** Resolves when no request and no WebSocket is under way. */
@@ -102,7 +106,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     })
 
   const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
-  const { issuers, revocations } = opened
+  const { issuers, revocations, upstreams } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
   lifecycle.onStop(
@@ -156,9 +160,11 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       logs.writeUnparsed(unparsed)
     },
     start,
-    ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
-      () => {},
-    ),
+    ready: Promise.all([
+      ...issuers.map(({ keys }) => keys.ready),
+      ...revocations.map(({ ready }) => ready),
+      ...[...upstreams.values()].map(({ targets }) => targets.ready),
+    ]).then(() => {}),
     checks: {
       ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
       ...Object.fromEntries(revocations.map(({ issuer, status }) => [`revocations ${issuer}`, status])),
@@ -172,7 +178,9 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
           return { ok: true, detail: lastError ?? `revision ${revision}` }
         },
       }),
+      ...targetChecks(upstreams),
     },
+    inspect: () => inspectGateway(config, upstreams),
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
     reopenLogs: logs.reopen,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
+import type { Inspection } from '../platform/inspection.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig, GatewaySource } from './config/load.ts'
@@ -40,6 +41,8 @@ export const startGateway = async (
   options: GatewayOptions & {
     metrics: Metrics
     health: Health
+    /** Gets a member `gateway`. */
+    inspection?: Inspection | undefined
     /** What moves the listener, named when its port is taken. Default `listen.port`. */
     portSetting?: string | undefined
     /** Where the configuration came from, to follow it. */
@@ -72,6 +75,7 @@ export const startGateway = async (
       logger,
       metrics,
     })
+  options.inspection?.add('gateway', () => gateways.current.inspect())
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   logger.info({ url: listener.url, revision: config.revision }, 'the gateway listens')
 

@@ -71,7 +71,7 @@ export const openParts = (options: {
   const upstreams = (): Map<string, Upstream> =>
     new Map(
       Object.entries(config.upstreams).map(([name, settings]) => {
-        const open = () => counted(createUpstream(name, settings), metrics)
+        const open = () => counted(createUpstream(name, settings, { logger, metrics, use: shared.use }), metrics)
         return [name, use('upstream', { name, ...settings }, open, closing).upstream]
       }),
     )

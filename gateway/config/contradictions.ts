@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { didYouMean } from '../../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../../policies/origin.ts'
 import { parsePattern } from '../routing/path-pattern.ts'
@@ -29,10 +30,11 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   if (file.forwardAuth && file.forwardedBy === 'forwarded') {
     report(['forwardedBy'], 'forward-auth reads X-Forwarded-*: all of its dialects write these')
   }
-  for (const [name, { identityAudience }] of Object.entries(file.upstreams)) {
-    if (identityAudience !== undefined && !file.identity) {
+  for (const [name, settings] of Object.entries(file.upstreams)) {
+    if (settings.identityAudience !== undefined && !file.identity) {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
     }
+    for (const { path, message } of targetContradictions(settings)) report(['upstreams', name, ...path], message)
   }
   for (const [index, { issuer, client, revocations }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
@@ -46,6 +48,26 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
   }
   return [...found, ...ties(file)]
+}
+
+const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstreams'][string]): Contradiction[] => {
+  if (url !== undefined && targets) return [{ path: ['targets'], message: 'name url or targets, not both' }]
+  const written = targets?.map((target) => target.url) ?? (url === undefined ? [] : [url])
+  if (written.length === 0) return [{ path: [], message: 'url or targets is needed' }]
+  const found: Contradiction[] = []
+  const seen = new Set<string>()
+  for (const [index, text] of (targets ? written : []).entries()) {
+    const { href } = new URL(text)
+    if (seen.has(href)) found.push({ path: ['targets', index, 'url'], message: 'this target is listed twice' })
+    seen.add(href)
+  }
+  if (dns && written.every((text) => isIP(new URL(text).hostname.replace(/^\[|\]$/g, '')) > 0)) {
+    found.push({ path: ['dns'], message: 'needs a target with a name: these are addresses' })
+  }
+  if (health && health.timeout > health.interval) {
+    found.push({ path: ['health', 'timeout'], message: 'is longer than the interval between two checks' })
+  }
+  return found
 }
 
 /** A port that the system chooses is never the same. */

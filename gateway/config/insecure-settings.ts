@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { isPlainHttp } from '../../platform/http/plain-http.ts'
 import { type GatewayFile, insecureNames } from './settings/file.ts'
+import { addressesOf } from './settings/targets.ts'
 
 /**
  * Settings that weaken what the gateway promises. Each is refused unless `allowInsecure` names it, so that nobody gets
@@ -34,7 +35,9 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   'http-upstream': {
     because: 'tokens and identities would travel in clear text',
     find: ({ upstreams }) =>
-      Object.entries(upstreams).flatMap(([name, { url }]) => (isPlainHttp(url) ? [['upstreams', name, 'url']] : [])),
+      Object.entries(upstreams).flatMap(([name, settings]) =>
+        addressesOf(settings).flatMap(({ url, path }) => (isPlainHttp(url) ? [['upstreams', name, ...path]] : [])),
+      ),
   },
   'http-log': {
     because: 'who did what would travel in clear text',

@@ -1,12 +1,14 @@
 import { createRouter, findConflicts } from '../routing/router.ts'
 import type { GatewayConfig } from './load.ts'
 import type { Route } from './route.ts'
+import { targetsOf } from './settings/targets.ts'
 
 /** What is valid and probably a mistake, one sentence each; for `surrogate gateway check`. */
 export const configWarnings = (config: GatewayConfig): string[] => [
   ...spellings(config.routes),
   ...headRequests(config.routes),
   ...oneServer(config.upstreams),
+  ...targetsAlone(config.upstreams),
   ...issuersBehind(config),
 ]
 
@@ -42,12 +44,28 @@ const headRequests = (routes: readonly Route[]): string[] => {
   })
 }
 
+const originsOf = (settings: GatewayConfig['upstreams'][string]): string[] => [
+  ...new Set(targetsOf(settings).map(({ url }) => new URL(url).origin)),
+]
+
+/** What can have no effect. */
+const targetsAlone = (upstreams: GatewayConfig['upstreams']): string[] =>
+  Object.entries(upstreams).flatMap(([name, settings]) =>
+    settings.ejection && !settings.dns && targetsOf(settings).length === 1
+      ? [`the upstream ${name} has one target, which is used whatever upstreams.${name}.ejection says`]
+      : [],
+  )
+
 const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
-  [...Map.groupBy(Object.entries(upstreams), ([, { url }]) => new URL(url).origin).values()].flatMap((group) => {
-    const [first, ...others] = group.map(([name, { pathEquality }]) => ({
-      name,
-      equality: JSON.stringify(pathEquality),
-    }))
+  [
+    ...Map.groupBy(
+      Object.entries(upstreams).flatMap(([name, settings]) =>
+        originsOf(settings).map((origin) => ({ name, origin, equality: JSON.stringify(settings.pathEquality) })),
+      ),
+      ({ origin }) => origin,
+    ).values(),
+  ].flatMap((group) => {
+    const [first, ...others] = group
     return others.flatMap(({ name, equality }) =>
       first === undefined || equality === first.equality
         ? []
@@ -62,8 +80,8 @@ const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {
       url === undefined ? [] : [new URL(url).origin],
     ),
   )
-  return Object.entries(upstreams).flatMap(([name, { url, issuer }]) =>
-    issuer === undefined && addresses.includes(new URL(url).origin)
+  return Object.entries(upstreams).flatMap(([name, settings]) =>
+    settings.issuer === undefined && originsOf(settings).some((origin) => addresses.includes(origin))
       ? [
           `the upstream ${name} is at the address of an issuer: its cookies pass with upstreams.${name}.issuer: true only`,
         ]

@@ -1,11 +1,16 @@
 import { Pool } from 'undici'
+import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
 import type { UpstreamSettings } from '../config/settings/upstream.ts'
 import { type ActiveRequests, createActiveRequests } from './active-requests.ts'
 import { connectForHttp1 } from './status-line.ts'
+import type { Use } from './targets/shared.ts'
+import { createTargets, type Targets } from './targets/targets.ts'
 
 /** An API behind the gateway: its connections, and the requests that are with it now. */
 export interface Upstream {
   readonly name: string
+  readonly targets: Targets
   readonly pool: Pool
   readonly origin: string
   /** Put before every path; without a final slash. */
@@ -44,24 +49,38 @@ const watch = (upstream: Upstream): NodeJS.Timeout =>
 
 const defaultClientTimeout = 60_000
 
-export const createUpstream = (name: string, settings: UpstreamSettings): Upstream => {
-  const { origin, pathname } = new URL(settings.url)
+/** Connects to `address`, if given, under the name of the origin. */
+const openPool =
+  (settings: UpstreamSettings) =>
+  (origin: string, address?: string): Pool => {
+    const connect = connectForHttp1(settings.connectTimeout)
+    return new Pool(origin, {
+      // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
+      pipelining: 1,
+      allowH2: false,
+      connect:
+        address === undefined ? connect : (options, callback) => connect({ ...options, hostname: address }, callback),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: 65_536,
+    })
+  }
+
+export const createUpstream = (
+  name: string,
+  settings: UpstreamSettings,
+  parts: { logger: Logger; metrics: Metrics; use?: Use },
+): Upstream => {
   const clientTimeout = settings.idleTimeout || defaultClientTimeout
   const shortest = Math.min(settings.headersTimeout, clientTimeout)
-  const pool = new Pool(origin, {
-    // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
-    pipelining: 1,
-    allowH2: false,
-    connect: connectForHttp1(settings.connectTimeout),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: 65_536,
-  })
+  const targets = createTargets({ name, settings, openPool: openPool(settings), ...parts })
+  const { pool, origin, basePath } = targets.pick()!
   const upstream: Upstream = {
     name,
+    targets,
     pool,
     origin,
-    basePath: pathname.replace(/\/$/, ''),
+    basePath,
     maxRequests: settings.maxRequests,
     maxWebSockets: settings.maxWebSockets,
     webSocketIdleTimeout: settings.webSocketIdleTimeout,
@@ -75,7 +94,7 @@ export const createUpstream = (name: string, settings: UpstreamSettings): Upstre
     now: performance.now(),
     async close() {
       clearInterval(timer)
-      await pool.destroy()
+      await targets.close()
     },
   }
   const timer = watch(upstream)

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { duration, httpUrl, pathEquality } from './values.ts'
+import { targetRows } from './targets.ts'
+import { duration, pathEquality } from './values.ts'
 
 /** An entry of `upstreams:`. One row is one setting: what may stand there, its default, and what it means. */
 export const upstream = z
   .strictObject({
-    url: httpUrl.describe('`http` or `https`, with an optional base path.'),
+    ...targetRows,
     connectTimeout: duration(1, 60_000).prefault('2s').describe('Until a connection is there: 504.'),
     headersTimeout: duration(1, 3_600_000)
       .prefault('30s')

@@ -46,6 +46,17 @@ export const bytes = (min: number, max: number) => {
     })
 }
 
+/** From 0 to 1. A default is written as in the file: `.prefault('50%')`. */
+export const share = z
+  .string('must be a share from 0% to 100%')
+  .meta({ pattern: '^\\d{1,3}%$' })
+  .transform((text, context) => {
+    const [, percent] = /^(\d{1,3})%$/.exec(text) ?? []
+    if (percent !== undefined && Number(percent) <= 100) return Number(percent) / 100
+    context.addIssue('must be a share from 0% to 100%')
+    return z.NEVER
+  })
+
 export const secret = z
   .string()
   .min(1)

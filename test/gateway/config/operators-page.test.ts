@@ -42,6 +42,10 @@ describe('the examples of the page for operators', () => {
     })
     const { upstreams } = configOf({ ...block('upstreams:'), routes: [] })
     expect(upstreams['app']!.pathEquality).toEqual({ case: 'insensitive', trailingSlash: 'ignore' })
+    expect(configOf(block('# One in ten')).upstreams['orders']).toMatchObject({
+      targets: [{ weight: 9 }, { weight: 1, labels: { track: 'canary' } }],
+      ejection: { for: 30_000, maxShare: 0.5 },
+    })
     expect(configOf(block('identity:'))).toMatchObject({
       identity: { keyFile: '/etc/surrogate/identity-key.json' },
       upstreams: { orders: { identityAudience: 'https://orders.internal' } },

@@ -6,6 +6,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { upstream as upstreamSettings } from '../../../gateway/config/settings/upstream.ts'
 import { ClientRate } from '../../../gateway/upstream/client-rate.ts'
 import { createUpstream } from '../../../gateway/upstream/upstream.ts'
+import { silentLogger } from '../../../platform/logger.ts'
+import { createMetrics } from '../../../platform/metrics.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 
@@ -215,7 +217,7 @@ describe('the rate of a client', () => {
 
   test('with idleTimeout: 0s is that of a minute', async () => {
     const settings = upstreamSettings.parse({ url: 'http://localhost', idleTimeout: '0s' })
-    const upstream = createUpstream('a', settings)
+    const upstream = createUpstream('a', settings, { logger: silentLogger, metrics: createMetrics() })
     expect([upstream.clientTimeout, upstream.idleTimeout]).toEqual([60_000, 0])
     await upstream.close()
   })
