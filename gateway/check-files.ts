@@ -9,6 +9,7 @@ import { requireLogs } from './logs/request-logs.ts'
 import { openPolicies, readVerification, requireEntrypoints } from './open-policies.ts'
 import { createSharedParts } from './shared-parts.ts'
 import { readIdentityKeys } from './upstream/identity-assertion.ts'
+import { readUpstreamsTls } from './upstream/upstream-tls.ts'
 
 /**
  * Everything that is wrong with the files that a configuration names: policies and shadow policies that do not compile,
@@ -21,6 +22,7 @@ export const checkFiles = async (config: GatewayConfig, opaBin: string | undefin
   const found = await Promise.all([
     refusalOf(() => requireLogs(config)),
     identity && refusalOf(() => readIdentityKeys(identity.keyFile)),
+    refusalOf(() => readUpstreamsTls(config.upstreams)),
     verify && refusalOf(() => readVerification(verify)),
     isAddress(path) ? undefined : refusalOf(async () => requireEntrypoints(config, await load(config, path, opaBin))),
     // A shadow may lack entrypoints: their routes are not compared.

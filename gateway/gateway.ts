@@ -30,6 +30,7 @@ import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import { createIdentityAssertions, readIdentityKeys } from './upstream/identity-assertion.ts'
 import { createOpenWebSockets } from './upstream/open-websockets.ts'
 import { upgradeContext } from './upstream/upgrade.ts'
+import { readUpstreamsTls } from './upstream/upstream-tls.ts'
 
 export interface GatewayOptions {
   config: GatewayConfig
@@ -105,7 +106,8 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       now,
     })
 
-  const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const upstreamsTls = await readUpstreamsTls(config.upstreams)
+  const { count, refusals, ...opened } = openParts({ config, upstreamsTls, shared, lifecycle, logger, metrics, now })
   const { issuers, revocations, upstreams } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')

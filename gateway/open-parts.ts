@@ -15,6 +15,7 @@ import type { RateLimitSettings } from './config/settings/route.ts'
 import { createRequestMetrics } from './logs/request-metrics.ts'
 import type { SharedParts } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
+import { digestOf, type UpstreamTls } from './upstream/upstream-tls.ts'
 
 /**
  * The parts of a gateway that hold connections, memory or timers. A part whose settings did not change is taken over
@@ -22,13 +23,14 @@ import { createUpstream, type Upstream } from './upstream/upstream.ts'
  */
 export const openParts = (options: {
   config: GatewayConfig
+  upstreamsTls: ReadonlyMap<string, UpstreamTls>
   shared: SharedParts
   lifecycle: Lifecycle
   logger: Logger
   metrics: Metrics
   now: Clock
 }) => {
-  const { config, shared, lifecycle, logger, metrics, now } = options
+  const { config, upstreamsTls, shared, lifecycle, logger, metrics, now } = options
 
   const use = <Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => unknown): Part => {
     const { part, release } = shared.use(kind, settings, open, close)
@@ -71,8 +73,9 @@ export const openParts = (options: {
   const upstreams = (): Map<string, Upstream> =>
     new Map(
       Object.entries(config.upstreams).map(([name, settings]) => {
-        const open = () => counted(createUpstream(name, settings, { logger, metrics, use: shared.use }), metrics)
-        return [name, use('upstream', { name, ...settings }, open, closing).upstream]
+        const tls = upstreamsTls.get(name)
+        const open = () => counted(createUpstream({ name, settings, tls, logger, metrics, use: shared.use }), metrics)
+        return [name, use('upstream', { name, ...settings, files: digestOf(tls) }, open, closing).upstream]
       }),
     )
 

@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
+import { tlsFiles } from './upstream/upstream-tls.ts'
 
-/** A configuration that follows its file and the key file that it names. */
+/** A configuration that follows its file and the files with keys that it names. */
 export interface Reloads {
   /** Reads the file now, changed or not. Resolves when its content is in force or refused. */
   reload(): Promise<void>
@@ -122,7 +123,10 @@ export const createReloads = (options: {
 }
 
 /** Files that the configuration names and that are read with it. */
-const filesBeside = ({ identity }: GatewayConfig): string[] => (identity ? [identity.keyFile] : [])
+const filesBeside = ({ identity, upstreams }: GatewayConfig): string[] => [
+  ...(identity ? [identity.keyFile] : []),
+  ...tlsFiles(upstreams),
+]
 
 /** By the name of the file. */
 type FileStates = ReadonlyMap<string, string>

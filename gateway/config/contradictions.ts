@@ -3,10 +3,12 @@ import { didYouMean } from '../../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../../policies/origin.ts'
 import { parsePattern } from '../routing/path-pattern.ts'
 import { findConflicts } from '../routing/router.ts'
+import { forwardingContradictions } from './forwarding-contradictions.ts'
 import { insecureSettings } from './insecure-settings.ts'
-import { issuersOf, pathEqualityOf, strippedSegments } from './route.ts'
+import { issuersOf, pathEqualityOf } from './route.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RouteEntry } from './settings/route.ts'
+import { addressesOf } from './settings/targets.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -35,6 +37,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
     }
     for (const { path, message } of targetContradictions(settings)) report(['upstreams', name, ...path], message)
+    for (const { path, message } of tlsContradictions(settings)) report(['upstreams', name, 'tls', ...path], message)
   }
   for (const [index, { issuer, client, revocations }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
@@ -68,6 +71,18 @@ const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstre
     found.push({ path: ['health', 'timeout'], message: 'is longer than the interval between two checks' })
   }
   return found
+}
+
+const tlsContradictions = (settings: GatewayFile['upstreams'][string]): Contradiction[] => {
+  const { tls } = settings
+  if (!tls) return []
+  if (tls.cert !== undefined && tls.key === undefined)
+    return [{ path: ['cert'], message: 'needs key, its private key' }]
+  if (tls.key !== undefined && tls.cert === undefined)
+    return [{ path: ['key'], message: 'needs cert, its certificate' }]
+  return addressesOf(settings).some(({ url }) => /^https:/i.test(url))
+    ? []
+    : [{ path: [], message: 'needs a target with https' }]
 }
 
 /** A port that the system chooses is never the same. */
@@ -194,9 +209,7 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
     if (odd !== undefined) found.push({ path: ['path'], message })
   }
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
-  else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
-    found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
-  }
+  else found.push(...forwardingContradictions(entry, file, pattern))
   return found
 }
 

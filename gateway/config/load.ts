@@ -11,6 +11,7 @@ import { readablePart } from './readable-part.ts'
 import { type Route, routeOf } from './route.ts'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
 import type { LogSettings } from './settings/logs.ts'
+import type { UpstreamSettings } from './settings/upstream.ts'
 import { isUrl } from './settings/values.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
@@ -83,6 +84,9 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
     ...(rest.accessLog && { accessLog: besideFile(rest.accessLog, file) }),
+    upstreams: Object.fromEntries(
+      Object.entries(rest.upstreams).map(([name, settings]) => [name, withTlsFiles(settings, file)]),
+    ),
     routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
   }
 }
@@ -106,6 +110,15 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
 /** A log file is relative to the configuration, like every path in it. */
 const besideFile = <Log extends LogSettings>(log: Log, file: string): Log =>
   log.to === 'stdout' || isUrl(log.to) ? log : { ...log, to: resolve(dirname(file), log.to) }
+
+const withTlsFiles = (settings: UpstreamSettings, file: string): UpstreamSettings => {
+  const { tls } = settings
+  if (!tls) return settings
+  const files = (['ca', 'cert', 'key'] as const).flatMap((member) =>
+    tls[member] === undefined ? [] : [[member, resolve(dirname(file), tls[member])]],
+  )
+  return { ...settings, tls: { ...tls, ...Object.fromEntries(files) } }
+}
 
 const invalid = (file: string, problems: readonly YamlProblem[]) => {
   const lines = problems

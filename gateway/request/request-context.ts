@@ -38,9 +38,18 @@ export interface RequestContext {
   /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
   answerFields: Record<string, string> | undefined
   /** forward, upgrade: the request upstream, which ends when the client goes away */
-  upstreamRequest: { cancel(): void } | undefined
+  upstreamRequest: UpstreamRequest | undefined
   /** why it was refused or failed */
   error: AppError | undefined
+}
+
+/** What the pipeline and the logs see of it. */
+export interface UpstreamRequest {
+  /** The name of the target that has it, or had it last. */
+  readonly target?: string | undefined
+  /** How often it was sent once more. */
+  readonly retries?: number
+  cancel(): void
 }
 
 /** After the first stage. */
