@@ -54,10 +54,12 @@ export const startGateway = async (
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
-  const listener = await openListener({ config, gateway, portSetting }).catch(async (error: unknown) => {
-    await gateways.close()
-    throw error
-  })
+  const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
+    async (error: unknown) => {
+      await gateways.close()
+      throw error
+    },
+  )
 
   const reloads =
     source &&
@@ -76,6 +78,7 @@ export const startGateway = async (
       metrics,
     })
   options.inspection?.add('gateway', () => gateways.current.inspect())
+  if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   logger.info({ url: listener.url, revision: config.revision }, 'the gateway listens')
 
