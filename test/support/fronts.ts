@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { WebSocket } from 'ws'
 import { parse } from 'yaml'
 import { startCaddyfile } from './caddy.ts'
 import { createAuthority } from './certificates.ts'
@@ -94,7 +95,6 @@ interface Question {
 /** An API that notes what it gets, a gateway with the shipped file, and the front before or beside it, by TLS. */
 export const startFront = async (front: Front, mode: Mode) => {
   const seen: SeenRequest[] = []
-  const events: (() => void)[] = []
   let early = false
   const api = await startWebSocketApi(async (request, response) => {
     let body = ''
@@ -103,8 +103,8 @@ export const startFront = async (front: Front, mode: Mode) => {
     const { method = '', url = '', headers, rawHeaders } = request
     seen.push({ method, url, headers: headers as Record<string, string>, rawHeaders, body })
     if (url.endsWith('/events')) {
+      // Stays open.
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')
-      events.push(() => response.end('data: last\n\n'))
     } else response.writeHead(200, { 'content-type': 'text/plain' }).end('of the API')
   })
   const folder = await mkdtemp(join(tmpdir(), 'front-'))
@@ -154,13 +154,27 @@ export const startFront = async (front: Front, mode: Mode) => {
     api,
     gateway,
     port,
-    /** By TLS, for HTTP/1.1. */
-    connect: () => connectTls({ ...tls, ALPNProtocols: ['http/1.1'] }),
+    /** Opens a WebSocket, and answers what comes back of a message; or `answered <status>`. */
+    echo: (path: string, headers: Record<string, string> = {}) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = new WebSocket(`wss://127.0.0.1:${port}${path}`, [], {
+          createConnection: () => connectTls({ ...tls, ALPNProtocols: ['http/1.1'] }),
+          headers: { host, ...headers },
+        })
+        socket.on('open', () => socket.send('there and back'))
+        socket.on('message', (data) => {
+          resolve(String(data))
+          socket.close()
+        })
+        socket.on('unexpected-response', (_request, answer) => {
+          resolve(`answered ${answer.statusCode}`)
+          socket.terminate()
+        })
+        socket.on('error', reject)
+      }),
     /** Of `u1`, for whom `agent` acts; may read orders. */
     token,
     output: program.output,
-    /** Lets the event streams that are open send their last event. */
-    endEvents: () => events.splice(0).forEach((end) => void end()),
     /** Whether the API answers when it has the beginning of a body. */
     answerEarly(set: boolean) {
       early = set

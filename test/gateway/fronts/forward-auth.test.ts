@@ -262,12 +262,20 @@ describe.each(programs)('%s', (name, program) => {
       expect(front.seen).toEqual([])
     })
 
-    test('events arrive one by one', async () => {
+    test('WebSockets open with a token, and not without', async () => {
+      const forged = { 'x-auth-sub': 'root', x_auth_sub: 'root' }
+      expect(await front.echo('/live/x', { ...bearer(), ...forged })).toBe('there and back')
+      expect(front.api.handshakes.map(({ headers }) => [headers['x-auth-sub'], headers['x-auth-act']])).toEqual([
+        ['u1', 'agent'],
+      ])
+      expect(JSON.stringify(front.api.handshakes[0]!.rawHeaders)).not.toContain('root')
+      expect(await front.echo('/live/x', forged)).toBe('answered 401')
+      expect(front.api.handshakes).toHaveLength(1)
+    })
+
+    test('an event arrives while the stream is open', async () => {
       const request = `GET /public/events HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`
-      const answer = front.send(request, /data: first[\s\S]*data: last/)
-      await front.send(request, /data: first/)
-      front.endEvents()
-      expect(await answer).toMatch(/data: first[\s\S]*data: last/)
+      expect(await front.send(request, /data: first/)).toMatch(/content-type: text\/event-stream[\s\S]*data: first/i)
     })
   })
 
