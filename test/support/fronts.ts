@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -34,6 +34,8 @@ interface Places {
   cert: string
   key: string
   both: string
+  /** Of HAProxy. */
+  script: string
 }
 
 /** Each text must stand there, so that a file cannot change without its test. */
@@ -72,9 +74,7 @@ const programs: Record<Front, (mode: Mode, places: Places) => Promise<{ close():
       replaced(await shippedFile(`haproxy/${mode}.cfg`), [
         ...upstreams(mode, places),
         ['bind :443 ssl crt /etc/ssl/api.example.test.pem', `bind 127.0.0.1:${places.port} ssl crt ${places.both}`],
-        ...(mode === 'forward-auth'
-          ? [['/etc/haproxy/forward-auth.lua', join(files, 'haproxy/forward-auth.lua')] as const]
-          : []),
+        ...(mode === 'forward-auth' ? [['/etc/haproxy/forward-auth.lua', places.script] as const] : []),
       ]),
       places.port,
     ),
@@ -93,7 +93,12 @@ interface Question {
 }
 
 /** An API that notes what it gets, a gateway with the shipped file, and the front before or beside it, by TLS. */
-export const startFront = async (front: Front, mode: Mode) => {
+export const startFront = async (
+  front: Front,
+  mode: Mode,
+  /** `rules`: Rego that decides, in package `front`. */
+  { rules, editScript = (text) => text }: { rules?: string; editScript?: (text: string) => string } = {},
+) => {
   const seen: SeenRequest[] = []
   let early = false
   const api = await startWebSocketApi(async (request, response) => {
@@ -110,12 +115,16 @@ export const startFront = async (front: Front, mode: Mode) => {
   const folder = await mkdtemp(join(tmpdir(), 'front-'))
   const file = parse(await shippedFile(mode === 'proxy' ? 'gateway.yaml' : `${front}/gateway-forward-auth.yaml`))
   const accessLog = join(folder, 'access.jsonl')
+  const policies = join(folder, 'policies')
+  await mkdir(policies)
+  if (rules !== undefined) await writeFile(join(policies, 'front.rego'), rules)
   const gateway = await startTestGateway({
     config: ({ issuer }) => ({
       ...file,
       listen: { ...file.listen, port: 0 },
       issuers: [{ ...file.issuers[0], issuer: issuer.issuer }],
       upstreams: mode === 'proxy' ? { orders: { ...file.upstreams.orders, url: api.url } } : {},
+      ...(rules !== undefined && { policies: { path: policies, entrypoint: 'front/decision' } }),
       accessLog: { to: accessLog },
     }),
   })
@@ -129,10 +138,12 @@ export const startFront = async (front: Front, mode: Mode) => {
     cert: join(folder, 'host.pem'),
     key: join(folder, 'host.key'),
     both: join(folder, 'both.pem'),
+    script: join(folder, 'forward-auth.lua'),
   }
   await writeFile(places.cert, issued.cert)
   await writeFile(places.key, issued.key)
   await writeFile(places.both, issued.cert + issued.key)
+  await writeFile(places.script, editScript(await shippedFile('haproxy/forward-auth.lua')))
   const releases = [() => rm(folder, { recursive: true }), async () => authority.remove(), api.close, gateway.close]
   const close = async () => {
     for (const release of releases.splice(0).reverse()) await release()

@@ -294,3 +294,38 @@ describe.each(programs)('%s', (name, program) => {
     }
   })
 })
+
+describe.skipIf(haproxy === undefined)('the script for HAProxy', () => {
+  test('that fails lets nothing pass', async () => {
+    const failing = (text: string) => text.replace('local answer =', 'error("broken") local answer =')
+    const front = await startFront('haproxy', 'forward-auth', { editScript: failing })
+    try {
+      const headers = { authorization: `Bearer ${front.token}` }
+      expect((await front.ask('/orders/1', { headers })).status).toBe(503)
+      expect((await front.ask('/public/x')).status).toBe(503)
+      expect(front.output()).toContain('broken')
+      expect(front.seen).toEqual([])
+    } finally {
+      await front.close()
+    }
+  })
+
+  test('takes every header of a policy, in the place of all spellings of the client', async () => {
+    const rules = `package front
+
+# METADATA
+# entrypoint: true
+decision := {"allow": true, "headers": {"x-plan": "gold", "x-seats": "12"}}
+`
+    const front = await startFront('haproxy', 'forward-auth', { rules })
+    try {
+      const forged = { 'x-plan': 'platinum', X_Plan: 'platinum', 'x.plan': 'platinum' }
+      const headers = { authorization: `Bearer ${front.token}`, ...forged }
+      expect((await front.ask('/orders/1', { headers })).status).toBe(200)
+      expect(front.seen[0]!.headers).toMatchObject({ 'x-plan': 'gold', 'x-seats': '12' })
+      expect(JSON.stringify(front.seen[0]!.rawHeaders)).not.toContain('platinum')
+    } finally {
+      await front.close()
+    }
+  })
+})
