@@ -65,7 +65,7 @@ const programs: Record<Front, (mode: Mode, places: Places) => Promise<{ close():
     startCaddyfile(
       replaced(await shippedFile(`caddy/${mode}.caddyfile`), [
         ...upstreams(mode, places),
-        ['{\n\tservers {', '{\n\tadmin off\n\tauto_https disable_redirects\n\tservers {'],
+        ['\tgrace_period 10s\n', '\tgrace_period 1s\n\tadmin off\n\tauto_https disable_redirects\n'],
         [`\n${host} {\n`, `\nhttps://${host}:${places.port} {\n\tbind 127.0.0.1\n\ttls ${places.cert} ${places.key}\n`],
       ]),
     ),

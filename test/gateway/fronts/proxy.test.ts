@@ -88,6 +88,20 @@ describe.each(programs)('%s', (name, program) => {
       expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*early/)
     })
 
+    // Caddy passes the answer on when the client goes on sending.
+    if (name !== 'caddy') {
+      test('a body that is too large is refused before it has come', async () => {
+        const token = await front.gateway.issuer.sign({ aud: audience, scope: 'write:orders' })
+        const lines = ['PUT /orders/1 HTTP/1.1', `host: ${host}`, `authorization: Bearer ${token}`]
+        const answer = await front.send(
+          [...lines, `content-length: ${100 * 1024 ** 2 + 1}`, '', 'x'].join('\r\n'),
+          /413/,
+        )
+        expect(answer).toMatch(/^HTTP\/1\.1 413 /)
+        expect(front.seen).toEqual([])
+      })
+    }
+
     test('no spelling of a target reaches what it may not', async () => {
       const targets = [
         '/public/../orders/1',
