@@ -5,6 +5,7 @@ import { StartupError } from '../platform/startup-error.ts'
 import type { PolicySet } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import type { GatewayConfig } from './config/load.ts'
+import { readAuthorities, readCertificate, requireUnexpired } from './listener/certificates.ts'
 import { requireLogs } from './logs/request-logs.ts'
 import { openPolicies, readVerification, requireEntrypoints } from './open-policies.ts'
 import { createSharedParts } from './shared-parts.ts'
@@ -12,14 +13,18 @@ import { readIdentityKeys } from './upstream/identity-assertion.ts'
 
 /**
  * Everything that is wrong with the files that a configuration names: policies and shadow policies that do not compile,
- * missing entrypoints, keys that cannot be used, logs that cannot be opened. Asks nothing across the network, so
- * bundles behind an address are left out. Creates no files.
+ * missing entrypoints, keys and certificates that cannot be used, logs that cannot be opened. Asks nothing across the
+ * network, so bundles behind an address are left out. Creates no files.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<StartupError[]> => {
-  const { identity, policies } = config
+  const { identity, listen, policies } = config
   const { path, shadow, verify } = policies
   const found = await Promise.all([
     refusalOf(() => requireLogs(config)),
+    ...(listen.tls?.certificates ?? []).map((files) =>
+      refusalOf(async () => requireUnexpired(await readCertificate(files), Date.now())),
+    ),
+    listen.tls?.clientCa === undefined ? undefined : refusalOf(() => readAuthorities(listen.tls!.clientCa!)),
     identity && refusalOf(() => readIdentityKeys(identity.keyFile)),
     verify && refusalOf(() => readVerification(verify)),
     isAddress(path) ? undefined : refusalOf(async () => requireEntrypoints(config, await load(config, path, opaBin))),

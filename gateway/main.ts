@@ -51,10 +51,12 @@ export const startGateway = async (
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
-  const listener = await openListener({ config, gateway, portSetting }).catch(async (error: unknown) => {
-    await gateways.close()
-    throw error
-  })
+  const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
+    async (error: unknown) => {
+      await gateways.close()
+      throw error
+    },
+  )
 
   const reloads =
     source &&
@@ -72,6 +74,7 @@ export const startGateway = async (
       logger,
       metrics,
     })
+  if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   logger.info({ url: listener.url, revision: config.revision }, 'the gateway listens')
 

@@ -23,6 +23,10 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
   if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
+  if (file.listen.http2 && !file.listen.tls) report(['listen', 'http2'], 'needs tls: clients choose HTTP/2 there')
+  if (file.listen.tls?.clientCertificate !== undefined && file.listen.tls.clientCa === undefined) {
+    report(['listen', 'tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
+  }
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }

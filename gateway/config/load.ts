@@ -79,6 +79,7 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
   return {
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
+    listen: listenBeside(rest.listen, file),
     policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
@@ -100,6 +101,17 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
     remote: { poll, ...(token && { token }), ...(cache !== undefined && { cache: besideFile(cache) }) },
     ...(verify && { verify: { ...verify, keys: verify.keys.map((key) => ({ ...key, file: besideFile(key.file) })) } }),
     ...(shadow !== undefined && { shadow: place(shadow) }),
+  }
+}
+
+const listenBeside = (listen: GatewayFile['listen'], file: string): GatewayFile['listen'] => {
+  const { tls } = listen
+  if (!tls) return listen
+  const besideFile = (name: string) => resolve(dirname(file), name)
+  const certificates = tls.certificates.map(({ cert, key }) => ({ cert: besideFile(cert), key: besideFile(key) }))
+  return {
+    ...listen,
+    tls: { ...tls, certificates, ...(tls.clientCa !== undefined && { clientCa: besideFile(tls.clientCa) }) },
   }
 }
 
