@@ -19,7 +19,7 @@ export const flags = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8, p
 /** RFC 9113 §6.5.2. */
 export const settingIds = { headerTableSize: 1, enablePush: 2, initialWindowSize: 4, enableConnectProtocol: 8 } as const
 /** RFC 9113 §7. */
-export const errorCodes = { noError: 0, protocolError: 1, cancel: 8, enhanceYourCalm: 11 } as const
+export const errorCodes = { noError: 0, protocolError: 1, internalError: 2, cancel: 8, enhanceYourCalm: 11 } as const
 
 export interface ReadFrame {
   type: number

@@ -1,15 +1,18 @@
-import { orders, startTestGateway } from '../../support/gateway.ts'
+import { orders, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { createTlsFiles } from '../../support/tls-listener.ts'
 
-export interface CorpusGateway {
-  port: number
-  close(): Promise<void>
-}
-
-/** A gateway with routes of every kind that hostile requests look for. */
-export const startCorpusGateway = async ({ upstream }: { upstream: string; tls: boolean }): Promise<CorpusGateway> => {
+/** A gateway with routes of every kind that hostile requests look for. With `tls` it speaks HTTP/2 as well. */
+export const startCorpusGateway = async (options: {
+  upstream: string
+  tls: boolean
+  limits?: Record<string, unknown>
+}): Promise<TestGateway> => {
+  const { upstream, tls, limits } = options
+  const files = createTlsFiles()
   const api = { upstream: 'api', methods: [] }
-  return startTestGateway({
+  const gateway = await startTestGateway({
     config: () => ({
+      listen: { port: 0, ...(tls && { tls: { certificates: [files.pair('api.test')] } }) },
       upstreams: { api: { url: `${upstream}/base` } },
       routes: [
         { ...api, id: 'public', path: '/public/**', auth: 'none', policyHeaders: ['x-tenant'] },
@@ -18,7 +21,14 @@ export const startCorpusGateway = async ({ upstream }: { upstream: string; tls: 
         { ...api, id: 'health', path: '/health', auth: 'none' },
         { ...api, id: 'small', path: '/small', auth: 'none', bodySize: 10 },
       ],
-      limits: { headerCount: 40, targetLength: 300, headerSize: 8192 },
+      limits: { headerCount: 40, targetLength: 300, headerSize: 8192, ...limits },
     }),
   })
+  return {
+    ...gateway,
+    async close() {
+      await gateway.close()
+      files.remove()
+    },
+  }
 }

@@ -31,8 +31,8 @@ export interface Forwarded {
 }
 
 /**
- * `statuses`: of every answer on the connection, in order. Over HTTP/2 a 400 may be a stream that is reset with
- * PROTOCOL_ERROR (RFC 9113 §8.1.1), and the connection may be gone with it.
+ * `statuses`: of every answer on the connection, in order. Over HTTP/2 a 400 may be a stream that is reset (RFC 9113
+ * §8.1.1: with PROTOCOL_ERROR; Node says INTERNAL_ERROR of a body longer than its length), or the whole connection.
  */
 export interface Expectation {
   statuses: readonly number[]
