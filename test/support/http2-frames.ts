@@ -19,7 +19,14 @@ export const flags = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8, p
 /** RFC 9113 §6.5.2. */
 export const settingIds = { headerTableSize: 1, enablePush: 2, initialWindowSize: 4, enableConnectProtocol: 8 } as const
 /** RFC 9113 §7. */
-export const errorCodes = { noError: 0, protocolError: 1, internalError: 2, cancel: 8, enhanceYourCalm: 11 } as const
+export const errorCodes = {
+  noError: 0,
+  protocolError: 1,
+  internalError: 2,
+  flowControlError: 3,
+  cancel: 8,
+  enhanceYourCalm: 11,
+} as const
 
 export interface ReadFrame {
   type: number
@@ -248,10 +255,15 @@ export const openHttp2Frames = async (options: Http2FramesOptions) => {
       return stream
     },
     /** Sends these fields, which may be anything, and the body in one frame. Answers the number of the stream. */
-    request(fields: readonly Field[], { body, end = true }: { body?: string; end?: boolean } = {}): number {
+    request(
+      fields: readonly Field[],
+      { body, trailers, end = true }: { body?: string; trailers?: readonly Field[]; end?: boolean } = {},
+    ): number {
       const stream = this.newStream()
-      send(frames.headers(stream, hpack.block(fields), { end: end && body === undefined }))
-      if (body !== undefined) send(frames.data(stream, body, { end }))
+      const last = end && trailers === undefined
+      send(frames.headers(stream, hpack.block(fields), { end: last && body === undefined }))
+      if (body !== undefined) send(frames.data(stream, body, { end: last }))
+      if (trailers !== undefined) send(frames.headers(stream, hpack.block(trailers), { end }))
       return stream
     },
     soFar,

@@ -3,17 +3,22 @@ import { createTlsFiles } from '../../support/tls-listener.ts'
 
 /** A gateway with routes of every kind that hostile requests look for. With `tls` it speaks HTTP/2 as well. */
 export const startCorpusGateway = async (options: {
-  upstream: string
+  /** Default: the upstream of the test gateway. */
+  upstream?: string
   tls: boolean
+  /** Of the upstream. */
+  idleTimeout?: string
   limits?: Record<string, unknown>
 }): Promise<TestGateway> => {
-  const { upstream, tls, limits } = options
+  const { tls, limits, idleTimeout } = options
   const files = createTlsFiles()
   const api = { upstream: 'api', methods: [] }
   const gateway = await startTestGateway({
-    config: () => ({
+    config: ({ upstream }) => ({
       listen: { port: 0, ...(tls && { tls: { certificates: [files.pair('api.test')] } }) },
-      upstreams: { api: { url: `${upstream}/base` } },
+      upstreams: {
+        api: { url: `${options.upstream ?? upstream.url}/base`, ...(idleTimeout !== undefined && { idleTimeout }) },
+      },
       routes: [
         { ...api, id: 'public', path: '/public/**', auth: 'none', policyHeaders: ['x-tenant'] },
         { ...api, id: 'stripped', path: '/api/v1/**', auth: 'none', stripPrefix: '/api/v1' },

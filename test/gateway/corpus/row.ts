@@ -44,10 +44,10 @@ export interface Expectation {
 /** A hostile request and what must become of it. */
 export interface Row {
   name: string
-  /** `request`: every protocol has it. `http1`: bytes of HTTP/1.1. `http2`: fields and body of one stream. */
+  /** `request`: every protocol has it. `http1`: bytes of HTTP/1.1. `http2`: fields, body, trailers of one stream. */
   request?: AnyRequest
   http1?: string
-  http2?: { fields: readonly Field[]; body?: string }
+  http2?: { fields: readonly Field[]; body?: string; trailers?: readonly Field[] }
   expect: Expectation
 }
 

@@ -66,7 +66,7 @@ const overHttp1 = (bytes: string, { scheme }: Way, port: number): Promise<Answer
     })
   })
 
-const overHttp2 = async (request: { fields: readonly Field[]; body?: string }, port: number): Promise<Answers> => {
+const overHttp2 = async (request: NonNullable<Row['http2']>, port: number): Promise<Answers> => {
   const client = await openHttp2Frames({ port })
   try {
     const stream = client.request(request.fields, request)

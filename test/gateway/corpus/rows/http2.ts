@@ -50,6 +50,21 @@ const smuggling: readonly (readonly [name: string, field: Field])[] = [
   ['DEL in a value', ['x-a', 'b\x7f']],
 ]
 
+const trailers: readonly (readonly [name: string, field: Field])[] = [
+  [':path', [':path', '/admin/x']],
+  [':status', [':status', '200']],
+  ['a name in capitals', ['X-Auth-Sub', 'root']],
+  ['connection', ['connection', 'close']],
+  ['transfer-encoding', ['transfer-encoding', 'chunked']],
+  ['another length', ['content-length', '5']],
+  ['a host', ['host', 'evil.test']],
+]
+const droppedTrailers: readonly (readonly [name: string, field: Field])[] = [
+  ['identity', ['x-auth-sub', 'root']],
+  ['a token', ['authorization', 'Bearer x']],
+  ['a line break', ['x-a', 'b\r\nX-Auth-Sub: root']],
+]
+
 const nothingMore = { 'x-a': undefined, 'x-auth-sub': undefined, 'transfer-encoding': undefined, x: undefined }
 
 /** What only HTTP/2 can say (RFC 9113 §8). */
@@ -140,6 +155,20 @@ export const http2Rows: readonly Row[] = [
     forwarded(upstream, { method: 'HEAD', body: secondRequest }),
     requestFields('/public/x', { method: 'HEAD' }),
     secondRequest,
+  ),
+  ...trailers.map(
+    ([name, field]): Row => ({
+      name: `${name} behind the body`,
+      http2: { fields: goodPost, body: 'abc', trailers: [field] },
+      expect: refused(),
+    }),
+  ),
+  ...droppedTrailers.map(
+    ([name, field]): Row => ({
+      name: `${name} behind the body stays there`,
+      http2: { fields: goodPost, body: 'abc', trailers: [field] },
+      expect: forwarded(upstream, { method: 'POST', body: 'abc', fields: { [field[0]]: undefined } }),
+    }),
   ),
   row(
     'cookies in crumbs are one field (RFC 9113 §8.2.3)',
