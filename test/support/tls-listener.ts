@@ -60,7 +60,12 @@ export const openHttp2 = async (url: string, options: SecureClientSessionOptions
       stream.on('error', reject)
       stream.on('close', () => {
         if (answer[':status'] === undefined) return reject(new Error(`no answer (${stream.rstCode})`))
-        resolve({ status: Number(answer[':status']), headers: answer, body: Buffer.concat(chunks).toString(), trailers })
+        resolve({
+          status: Number(answer[':status']),
+          headers: answer,
+          body: Buffer.concat(chunks).toString(),
+          trailers,
+        })
       })
       if (body !== undefined) stream.end(body)
     })
