@@ -1,6 +1,5 @@
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { until } from './until.ts'
 
 /** RFC 9113 §6. */
 export const frameTypes = {
@@ -173,6 +172,10 @@ export const openHttp2Frames = async (options: Http2FramesOptions) => {
     : connectTls({ ...address, servername, ALPNProtocols: ['h2'], rejectUnauthorized: false })
   const received: ReadFrame[] = []
   let closed = false
+  const waiting = new Set<() => void>()
+  const wake = () => {
+    for (const look of waiting) look()
+  }
   let nextStream = 1
   let bytes: Buffer = Buffer.alloc(0)
   const send = (...buffers: Buffer[]) => {
@@ -189,13 +192,14 @@ export const openHttp2Frames = async (options: Http2FramesOptions) => {
   socket.on('error', () => {})
   socket.on('close', () => {
     closed = true
+    wake()
   })
   socket.on('data', (chunk) => {
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk])
     for (;;) {
-      if (bytes.length < 9) return
+      if (bytes.length < 9) return wake()
       const length = bytes.readUIntBE(0, 3)
-      if (bytes.length < 9 + length) return
+      if (bytes.length < 9 + length) return wake()
       const read: ReadFrame = {
         type: bytes[3]!,
         flags: bytes[4]!,
@@ -269,10 +273,15 @@ export const openHttp2Frames = async (options: Http2FramesOptions) => {
     soFar,
     /** Waits until the stream was answered to its end, or reset, or the connection is gone. */
     outcome: (stream: number): Promise<StreamOutcome> =>
-      until(() => {
-        const outcome = soFar(stream)
-        if (!outcome.ended && outcome.reset === undefined) throw new Error(`stream ${stream} is still open`)
-        return outcome
+      new Promise((resolve) => {
+        const look = () => {
+          const outcome = soFar(stream)
+          if (!outcome.ended && outcome.reset === undefined) return
+          waiting.delete(look)
+          resolve(outcome)
+        }
+        waiting.add(look)
+        look()
       }),
     /** Stops reading from the socket; the window of TCP fills. */
     pause: () => void socket.pause(),

@@ -51,7 +51,7 @@ export interface Row {
   expect: Expectation
 }
 
-export const refused = (status = 400, code?: string): Expectation => ({
+export const refused = (status = 400, code = status === 400 ? 'invalid_request' : undefined): Expectation => ({
   statuses: [status],
   forwarded: [],
   ...(code !== undefined && { code }),

@@ -1,6 +1,6 @@
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type Field, openHttp2Frames, requestFields } from '../../support/http2-frames.ts'
+import { type Field, type Http2Frames, openHttp2Frames, requestFields } from '../../support/http2-frames.ts'
 import type { AnyRequest, Row, Way } from './row.ts'
 
 /** What came back for a row. */
@@ -66,15 +66,16 @@ const overHttp1 = (bytes: string, { scheme }: Way, port: number): Promise<Answer
     })
   })
 
+const askHttp2 = async (client: Http2Frames, request: NonNullable<Row['http2']>): Promise<Answers> => {
+  const { status, body, reset } = await client.outcome(client.request(request.fields, request))
+  return { statuses: status === undefined ? [] : [status], text: body, reset }
+}
+
 const overHttp2 = async (request: NonNullable<Row['http2']>, port: number): Promise<Answers> => {
   const client = await openHttp2Frames({ port })
-  try {
-    const stream = client.request(request.fields, request)
-    const { status, body, reset } = await client.outcome(stream)
-    return { statuses: status === undefined ? [] : [status], text: body, reset }
-  } finally {
-    await client.close()
-  }
+  const answers = await askHttp2(client, request)
+  await client.close()
+  return answers
 }
 
 /** Whether a row exists in the protocol of this way. */
@@ -86,3 +87,14 @@ export const sendRow = (way: Way, row: Row, port: number): Promise<Answers> =>
   way.protocol === 'http1'
     ? overHttp1(row.http1 ?? http1Bytes(row.request!), way, port)
     : overHttp2(row.http2 ?? http2Fields(row.request!), port)
+
+const good: AnyRequest = { target: '/public/good' }
+
+/** A client that sends good requests the same way; over HTTP/2 on one connection, which nothing may disturb. */
+export const openGoodClient = async (way: Way, port: number) => {
+  const client = way.protocol === 'http2' ? await openHttp2Frames({ port }) : undefined
+  return {
+    send: () => (client ? askHttp2(client, http2Fields(good)) : overHttp1(http1Bytes(good), way, port)),
+    close: async () => client?.close(),
+  }
+}
