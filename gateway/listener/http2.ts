@@ -112,7 +112,8 @@ export const createHttp2Sessions = (options: {
     connection.resetsAt = now
     if (connection.resets >= 0 || connection.session.destroyed) return
     ended.inc({ reason: 'resets' })
-    connection.session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
+    // Without an error Node would say NO_ERROR, whatever the code.
+    connection.session.destroy(new Error('too many requests were taken back'), NGHTTP2_ENHANCE_YOUR_CALM)
   }
 
   const begin = (

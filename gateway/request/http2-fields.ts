@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import { refuse } from './canonical-target.ts'
 import { eachField, type FieldList } from './field-list.ts'
 
@@ -8,6 +9,9 @@ const pseudoFields: ReadonlySet<string> = new Set([':method', ':scheme', ':autho
 const connectionFields: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ])
+
+/** Of HTTP/1.1 Node's parser takes no others, and none in lower case. */
+const methods: ReadonlySet<string> = new Set(METHODS)
 
 /**
  * The header fields of a request over HTTP/2 as HTTP/1.1 would have them: `host` in place of `:authority`, one
@@ -32,6 +36,7 @@ export const http2Fields = (raw: FieldList): string[] => {
     else fields.push(name, value)
   })
   if (pseudo[':scheme'] !== undefined && pseudo[':scheme'] !== 'https') throw refuse('The :scheme must be https.')
+  if (!methods.has(pseudo[':method'] ?? '')) throw refuse('The :method is not one that is served.')
   const authority = pseudo[':authority']
   if (authority !== undefined) {
     const other = hosts.find((host) => host.toLowerCase() !== authority.toLowerCase())
