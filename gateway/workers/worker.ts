@@ -112,7 +112,11 @@ export const createWorker = (options: {
       discard: async ({ id }) => void (await take(id)?.discard()),
       async listen({ portSetting }) {
         const running = gateways!
-        listener = await openListener({ config: running.config, gateway: () => running.current, portSetting })
+        listener = await openListener({
+          ...{ config: running.config, gateway: () => running.current, portSetting },
+          ...{ logger, metrics },
+        })
+        if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
         return { url: listener.url, port: listener.port }
       },
       metrics: () => metrics.snapshot(),
