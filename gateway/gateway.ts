@@ -22,6 +22,7 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
+import { ownProviders, type Providers } from './providers.ts'
 import { createProxyTrust } from './request/client-address.ts'
 import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
 import type { UnparsedRequest } from './request/unparsed.ts'
@@ -30,6 +31,7 @@ import { createSharedParts, type SharedParts } from './shared-parts.ts'
 import { createIdentityAssertions, readIdentityKeys } from './upstream/identity-assertion.ts'
 import { createOpenWebSockets } from './upstream/open-websockets.ts'
 import { upgradeContext } from './upstream/upgrade.ts'
+import { readUpstreamsTls } from './upstream/upstream-tls.ts'
 
 export interface GatewayOptions {
   config: GatewayConfig
@@ -44,6 +46,8 @@ export interface GatewayOptions {
   stages?: (parts: StageParts) => readonly Stage[]
   /** What is kept when another configuration takes the place of this one. Default: nothing. */
   shared?: SharedParts
+  /** Default: those of a process of its own. */
+  providers?: Providers
 }
 
 export interface Gateway {
@@ -87,8 +91,8 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 
 const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
   const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
-  const { shared = createSharedParts() } = options
-  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin }
+  const { shared = createSharedParts(), providers = ownProviders } = options
+  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin, watch: providers.watchPolicies }
   const policies = options.policies ?? (await openPolicies(policyParts))
   requireEntrypoints(config, policies.current())
   const shadow = await openShadow(policyParts)
@@ -105,7 +109,11 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       now,
     })
 
-  const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const upstreamsTls = await readUpstreamsTls(config.upstreams)
+  const { count, refusals, ...opened } = openParts({
+    ...{ config, upstreamsTls, shared, lifecycle },
+    ...{ logger, metrics, now, providers },
+  })
   const { issuers, revocations, upstreams } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')

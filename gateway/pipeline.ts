@@ -145,6 +145,7 @@ const refuseWith = (context: RequestContext, error: AppError, send: typeof sendP
     !incoming.complete &&
     (context.request === undefined || length === undefined || length > worthDraining || error.status === 408)
   send(response, error, id, closing, {
+    ...context.route?.responseHeaders?.set,
     ...context.answerFields,
     ...challengeFields(error, context.route?.resourceMetadata),
   })

@@ -1,10 +1,11 @@
-import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { statesOf, textOf } from '../platform/file-states.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
+import { tlsFiles } from './upstream/upstream-tls.ts'
 
-/** A configuration that follows its file and the key file that it names. */
+/** A configuration that follows its file and the files with keys that it names. */
 export interface Reloads {
   /** Reads the file now, changed or not. Resolves when its content is in force or refused. */
   reload(): Promise<void>
@@ -122,22 +123,7 @@ export const createReloads = (options: {
 }
 
 /** Files that the configuration names and that are read with it. */
-const filesBeside = ({ identity }: GatewayConfig): string[] => (identity ? [identity.keyFile] : [])
-
-/** By the name of the file. */
-type FileStates = ReadonlyMap<string, string>
-
-const statesOf = async (files: readonly string[]): Promise<FileStates> =>
-  new Map(await Promise.all(files.map(async (file) => [file, await stateOf(file)] as const)))
-
-const textOf = (states: FileStates): string => JSON.stringify([...states])
-
-/** Follows links. Unreadable is a state too: entering it is reported, leaving it loads again. */
-const stateOf = async (file: string): Promise<string> => {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = await stat(file)
-    return [ino, size, mtimeMs, ctimeMs].join()
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
-  }
-}
+const filesBeside = ({ identity, upstreams }: GatewayConfig): string[] => [
+  ...(identity ? [identity.keyFile] : []),
+  ...tlsFiles(upstreams),
+]

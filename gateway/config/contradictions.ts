@@ -3,10 +3,13 @@ import { didYouMean } from '../../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../../policies/origin.ts'
 import { parsePattern } from '../routing/path-pattern.ts'
 import { findConflicts } from '../routing/router.ts'
+import { forwardingContradictions } from './forwarding-contradictions.ts'
 import { insecureSettings } from './insecure-settings.ts'
-import { issuersOf, pathEqualityOf, strippedSegments } from './route.ts'
+import { issuersOf, pathEqualityOf } from './route.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RouteEntry } from './settings/route.ts'
+import { addressesOf } from './settings/targets.ts'
+import { workersOf } from './worker-count.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -24,6 +27,10 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
   if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
+  if (file.listen.http2 && !file.listen.tls) report(['listen', 'http2'], 'needs tls: clients choose HTTP/2 there')
+  if (file.listen.tls?.clientCertificate !== undefined && file.listen.tls.clientCa === undefined) {
+    report(['listen', 'tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
+  }
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
@@ -35,6 +42,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
     }
     for (const { path, message } of targetContradictions(settings)) report(['upstreams', name, ...path], message)
+    for (const { path, message } of tlsContradictions(settings)) report(['upstreams', name, 'tls', ...path], message)
   }
   for (const [index, { issuer, client, revocations }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
@@ -47,7 +55,21 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const [index, entry] of routes.entries()) {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
   }
-  return [...found, ...ties(file)]
+  return [...found, ...undivided(file), ...ties(file)]
+}
+
+/** Limits of what is here now are divided among the workers: each needs one at least. */
+const undivided = (file: GatewayFile): Contradiction[] => {
+  const count = workersOf(file)
+  const limits = [
+    { path: ['limits', 'refusedTokens'], limit: file.limits.refusedTokens },
+    ...Object.entries(file.upstreams).flatMap(([name, { maxRequests, maxWebSockets }]) => [
+      { path: ['upstreams', name, 'maxRequests'], limit: maxRequests },
+      { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
+    ]),
+  ]
+  const message = `is divided among the workers, of which there are ${count}: it must be as many at least`
+  return limits.flatMap(({ path, limit }) => (limit < count ? [{ path, message }] : []))
 }
 
 const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstreams'][string]): Contradiction[] => {
@@ -68,6 +90,18 @@ const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstre
     found.push({ path: ['health', 'timeout'], message: 'is longer than the interval between two checks' })
   }
   return found
+}
+
+const tlsContradictions = (settings: GatewayFile['upstreams'][string]): Contradiction[] => {
+  const { tls } = settings
+  if (!tls) return []
+  if (tls.cert !== undefined && tls.key === undefined)
+    return [{ path: ['cert'], message: 'needs key, its private key' }]
+  if (tls.key !== undefined && tls.cert === undefined)
+    return [{ path: ['key'], message: 'needs cert, its certificate' }]
+  return addressesOf(settings).some(({ url }) => /^https:/i.test(url))
+    ? []
+    : [{ path: [], message: 'needs a target with https' }]
 }
 
 /** A port that the system chooses is never the same. */
@@ -194,9 +228,7 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
     if (odd !== undefined) found.push({ path: ['path'], message })
   }
   if (typeof pattern === 'string') found.push({ path: ['path'], message: `the path ${pattern}` })
-  else if (strippedSegments(entry.stripPrefix, pattern) === undefined) {
-    found.push({ path: ['stripPrefix'], message: 'must be the literal beginning of the path, in whole segments' })
-  }
+  else found.push(...forwardingContradictions(entry, file, pattern))
   return found
 }
 

@@ -11,6 +11,7 @@ import { readablePart } from './readable-part.ts'
 import { type Route, routeOf } from './route.ts'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
 import type { LogSettings } from './settings/logs.ts'
+import type { UpstreamSettings } from './settings/upstream.ts'
 import { isUrl } from './settings/values.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
@@ -41,15 +42,16 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws
  * `StartupError` with every problem as `file:line:column: message`.
  */
-export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> => {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> =>
+  parseGatewayConfig(await readConfigText(file), { file, env })
+
+const readConfigText = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartupError(`The gateway's configuration cannot be read: ${file}`, {
       hint: 'Name another file with --config or GATEWAY_CONFIG.',
       cause,
     })
   })
-  return parseGatewayConfig(text, { file, env })
-}
 
 /** A configuration that can be read again. */
 export interface GatewaySource {
@@ -58,8 +60,17 @@ export interface GatewaySource {
   load: () => Promise<GatewayConfig>
 }
 
-export const fileSource = (file: string, env: Environment): GatewaySource => ({
+/** A file whose text can be handed to other processes: they parse what was read here. */
+export interface FileSource extends GatewaySource {
+  file: string
+  env: Environment
+  read: () => Promise<string>
+}
+
+export const fileSource = (file: string, env: Environment): FileSource => ({
   file,
+  env,
+  read: () => readConfigText(file),
   load: () => loadGatewayConfig(file, env),
 })
 
@@ -79,10 +90,14 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
   return {
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
+    listen: listenBeside(rest.listen, file),
     policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
     ...(rest.accessLog && { accessLog: besideFile(rest.accessLog, file) }),
+    upstreams: Object.fromEntries(
+      Object.entries(rest.upstreams).map(([name, settings]) => [name, withTlsFiles(settings, file)]),
+    ),
     routes: parsed.data.routes.map((entry) => routeOf(entry, parsed.data)),
   }
 }
@@ -103,9 +118,29 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
   }
 }
 
+const listenBeside = (listen: GatewayFile['listen'], file: string): GatewayFile['listen'] => {
+  const { tls } = listen
+  if (!tls) return listen
+  const besideFile = (name: string) => resolve(dirname(file), name)
+  const certificates = tls.certificates.map(({ cert, key }) => ({ cert: besideFile(cert), key: besideFile(key) }))
+  return {
+    ...listen,
+    tls: { ...tls, certificates, ...(tls.clientCa !== undefined && { clientCa: besideFile(tls.clientCa) }) },
+  }
+}
+
 /** A log file is relative to the configuration, like every path in it. */
 const besideFile = <Log extends LogSettings>(log: Log, file: string): Log =>
   log.to === 'stdout' || isUrl(log.to) ? log : { ...log, to: resolve(dirname(file), log.to) }
+
+const withTlsFiles = (settings: UpstreamSettings, file: string): UpstreamSettings => {
+  const { tls } = settings
+  if (!tls) return settings
+  const files = (['ca', 'cert', 'key'] as const).flatMap((member) =>
+    tls[member] === undefined ? [] : [[member, resolve(dirname(file), tls[member])]],
+  )
+  return { ...settings, tls: { ...tls, ...Object.fromEntries(files) } }
+}
 
 const invalid = (file: string, problems: readonly YamlProblem[]) => {
   const lines = problems

@@ -6,7 +6,23 @@ import type { GatewayFile } from './settings/file.ts'
 import type { RateLimitSettings, RouteEntry } from './settings/route.ts'
 
 /** Settings that depend on other members of the file, or that are prepared before the first request. */
-type Resolved = 'path' | 'issuers' | 'entrypoint' | 'bodySize' | 'stripPrefix' | 'cors' | 'rateLimit'
+type Resolved =
+  | 'path'
+  | 'issuers'
+  | 'entrypoint'
+  | 'bodySize'
+  | 'stripPrefix'
+  | 'rewrite'
+  | 'responseHeaders'
+  | 'cors'
+  | 'rateLimit'
+
+/** Fields of answers that the file changes. */
+export interface ResponseHeaders {
+  /** Of the upstream's answers: those that are removed, and those that are set anew. */
+  readonly removed: ReadonlySet<string>
+  readonly set: Readonly<Record<string, string>>
+}
 
 /** Where a request goes and what is asked of it: an entry of `routes:` as `settings/route.ts` describes it. */
 export interface Route extends Omit<RouteEntry, Resolved> {
@@ -18,6 +34,9 @@ export interface Route extends Omit<RouteEntry, Resolved> {
   readonly bodySize: number
   /** How many leading segments are left out upstream. */
   readonly stripSegments: number
+  /** What stands in their place; without a final slash, empty = nothing. */
+  readonly addPrefix: string
+  readonly responseHeaders: ResponseHeaders | undefined
   readonly cors: CorsRules | undefined
   readonly rateLimits: readonly RateLimitSettings[]
   /** Which spellings of a path the upstream takes for the same. */
@@ -32,9 +51,10 @@ export interface Route extends Omit<RouteEntry, Resolved> {
 export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
   const { policies, limits, resourceMetadata } = file
   const { path, stripPrefix, entrypoint = policies.entrypoint, bodySize = limits.bodySize, ...others } = entry
-  const { cors, rateLimit: rateLimits, ...rest } = others
+  const { cors, rateLimit: rateLimits, rewrite, responseHeaders, ...rest } = others
   const pattern = parsePattern(path)
-  const stripSegments = typeof pattern === 'string' ? undefined : strippedSegments(stripPrefix, pattern)
+  const stripSegments =
+    typeof pattern === 'string' ? undefined : strippedSegments(rewrite?.prefix.from ?? stripPrefix, pattern)
   if (typeof pattern === 'string' || stripSegments === undefined)
     throw new Error(`the route ${entry.id} is not checked`)
   return {
@@ -44,6 +64,11 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
     entrypoint,
     bodySize,
     stripSegments,
+    addPrefix: rewrite?.prefix.to.replace(/\/$/, '') ?? '',
+    responseHeaders: responseHeaders && {
+      removed: new Set([...responseHeaders.remove, ...Object.keys(responseHeaders.set)]),
+      set: responseHeaders.set,
+    },
     cors: cors && createCorsRules(cors, entry.methods),
     rateLimits,
     pathEquality: pathEqualityOf(entry, file),

@@ -28,7 +28,17 @@ export const createAccessLog = (options: { settings: LogSettings; logger: Logger
 /** In characters: clients choose it. */
 const longestUserAgent = 256
 
-const entryOf = ({ id, incoming, request, route, principal, response, error, startedAt }: RequestContext) => ({
+const entryOf = ({
+  id,
+  incoming,
+  request,
+  route,
+  principal,
+  upstreamRequest,
+  response,
+  error,
+  startedAt,
+}: RequestContext) => ({
   time: new Date().toISOString(),
   request_id: id,
   client_ip: request?.clientIp,
@@ -41,6 +51,8 @@ const entryOf = ({ id, incoming, request, route, principal, response, error, sta
   code: error?.code,
   duration_ms: Math.round((performance.now() - startedAt) * 100) / 100,
   route: route?.id,
+  target: upstreamRequest?.target,
+  retries: upstreamRequest?.retries,
   sub: principal?.input.subject?.id,
   act: principal?.input.actor?.id,
   client_id: principal?.input.client?.id,

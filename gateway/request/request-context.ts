@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
+import type { ConnectionTls } from './client-certificate.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
 
@@ -25,6 +26,8 @@ export interface RequestContext {
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
+  /** of a connection whose client has shown a certificate */
+  tls: ConnectionTls | undefined
   /** matchRoute */
   route: Route | undefined
   params: Record<string, string> | undefined
@@ -38,9 +41,18 @@ export interface RequestContext {
   /** matchRoute, limitRate: fields that stand on the answer, whoever gives it; lower-case names */
   answerFields: Record<string, string> | undefined
   /** forward, upgrade: the request upstream, which ends when the client goes away */
-  upstreamRequest: { cancel(): void } | undefined
+  upstreamRequest: UpstreamRequest | undefined
   /** why it was refused or failed */
   error: AppError | undefined
+}
+
+/** What the pipeline and the logs see of it. */
+export interface UpstreamRequest {
+  /** The name of the target that has it, or had it last. */
+  readonly target?: string | undefined
+  /** How often it was sent once more. */
+  readonly retries?: number
+  cancel(): void
 }
 
 /** After the first stage. */
@@ -129,6 +141,7 @@ export const newRequestContext = (
   id: '',
   request: undefined,
   headers: undefined,
+  tls: undefined,
   route: undefined,
   params: undefined,
   principal: undefined,

@@ -1,3 +1,4 @@
+import type { Route } from '../config/route.ts'
 import { problem } from '../refusals/problems.ts'
 import { type FieldList, filterFields, pushFields } from '../request/field-list.ts'
 import { connectionOptions } from '../request/headers.ts'
@@ -19,15 +20,16 @@ const dropped = new Set([
 export const answerHeaders = (
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  { toIssuer }: { toIssuer: boolean },
+  { toIssuer, responseHeaders }: Pick<Route, 'toIssuer' | 'responseHeaders'>,
 ): string[] => {
   const { connection, 'transfer-encoding': coding } = headers
   if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw problem('upstream_protocol_error')
   const options = connectionOptions(connection === undefined ? undefined : String(connection))
+  const removed = responseHeaders?.removed
   const flat: string[] = []
   for (const name in headers) {
     const value = headers[name]
-    if (value === undefined || dropped.has(name) || options?.has(name)) continue
+    if (value === undefined || dropped.has(name) || options?.has(name) || removed?.has(name)) continue
     // RFC 9110 §8.6: such an answer has no content, and so no length of it.
     if (name === 'content-length' && (status === 204 || status < 200)) continue
     if (name === 'set-cookie' && !toIssuer) {
@@ -38,8 +40,12 @@ export const answerHeaders = (
   return flat
 }
 
-/** Adds the fields that earlier stages set. If the route has CORS rules, the upstream's CORS fields are removed. */
+/**
+ * Adds the fields that the route and earlier stages set. If the route has CORS rules, the upstream's CORS fields are
+ * removed.
+ */
 export const addAnswerFields = (flat: string[], { answerFields, route }: RoutedRequest): string[] => {
+  if (route.responseHeaders) pushFields(flat, route.responseHeaders.set)
   if (!answerFields) return flat
   const kept = route.cors ? withoutCors(flat) : flat
   pushFields(kept, answerFields)

@@ -1,19 +1,34 @@
 import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { problem } from '../refusals/problems.ts'
+import type { UpstreamTls } from './upstream-tls.ts'
 
 /**
  * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112
  * §2.3), and does not tell the version. So the beginning of each answer is looked at before it is parsed.
  */
-export const connectForHttp1 = (timeout: number): buildConnector.connector => {
-  const connect = buildConnector({ timeout, allowH2: false })
-  return (options, callback) =>
-    connect(options, (...outcome) => {
+export const connectForHttp1 = (options: {
+  /** ms */
+  timeout: number
+  tls?: UpstreamTls | undefined
+  /** Default: the name of the origin is looked up. */
+  address?: string | undefined
+}): buildConnector.connector => {
+  const { timeout, tls, address } = options
+  const connect = buildConnector({ timeout, allowH2: false, ...tls })
+  return (to, callback) =>
+    connect(address === undefined ? to : atAddress(to, address), (...outcome) => {
       if (outcome[1]) checkStatusLines(outcome[1])
       callback(...outcome)
     })
 }
+
+/** The certificate is still that of the name. */
+const atAddress = (to: buildConnector.Options, address: string): buildConnector.Options => ({
+  ...to,
+  hostname: address,
+  host: to.host ?? to.hostname,
+})
 
 const otherVersion = /^HTTP\/(?:0\.9|2\.0)/
 const versionLength = 'HTTP/1.1'.length

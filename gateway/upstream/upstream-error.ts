@@ -19,3 +19,12 @@ export const upstreamError = (cause: Error): AppError => {
   const otherwise = cause instanceof errors.HTTPParserError ? 'upstream_protocol_error' : 'upstream_unavailable'
   return problem(meanings[code] ?? otherwise, { cause })
 }
+
+const failures = new Set<string>([
+  'upstream_unavailable',
+  'upstream_protocol_error',
+  'upstream_timeout',
+] satisfies ProblemCode[])
+
+/** Whether it is the upstream that failed. */
+export const isUpstreamFailure = ({ code }: AppError): boolean => failures.has(code)

@@ -1,17 +1,18 @@
+import type { Route } from '../config/route.ts'
 import { setFields } from '../request/headers.ts'
 import type { DecidedRequest } from '../request/request-context.ts'
-import type { Upstream } from './upstream.ts'
+import type { Target } from './targets/target.ts'
 
 /** What the request upstream says: the canonical path, and the fields that were let through plus our own. */
 
-export const upstreamPath = ({ request: { path, query }, route }: DecidedRequest, { basePath }: Upstream): string =>
-  basePath + withoutSegments(path, route.stripSegments) + query
+export const upstreamPath = ({ request: { path, query }, route }: DecidedRequest, { basePath }: Target): string =>
+  basePath + withPrefix(path, route) + query
 
-const withoutSegments = (path: string, count: number): string => {
-  if (count === 0) return path
+const withPrefix = (path: string, { stripSegments, addPrefix }: Route): string => {
+  if (stripSegments === 0 && addPrefix === '') return path
   let end = 0
-  for (let left = count; left > 0 && end >= 0; left--) end = path.indexOf('/', end + 1)
-  return end < 0 ? '/' : path.slice(end)
+  for (let left = stripSegments; left > 0 && end >= 0; left--) end = path.indexOf('/', end + 1)
+  return addPrefix + (end < 0 ? '' : path.slice(end)) || '/'
 }
 
 /** As a flat list. Made in the place of `forwardable`, so it is called once for a request. */

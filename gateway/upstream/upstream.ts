@@ -1,20 +1,22 @@
-import { Pool } from 'undici'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { UpstreamSettings } from '../config/settings/upstream.ts'
 import { type ActiveRequests, createActiveRequests } from './active-requests.ts'
-import { connectForHttp1 } from './status-line.ts'
+import { createOpenPool } from './open-pool.ts'
+import { createRetries, type Retries } from './retries.ts'
+import { type ChooseTarget, createChooseTarget } from './target-choice.ts'
 import type { Use } from './targets/shared.ts'
 import { createTargets, type Targets } from './targets/targets.ts'
+import { digestOf, type UpstreamTls } from './upstream-tls.ts'
 
-/** An API behind the gateway: its connections, and the requests that are with it now. */
+/** An API behind the gateway: its targets, and the requests that are with them now. */
 export interface Upstream {
   readonly name: string
   readonly targets: Targets
-  readonly pool: Pool
-  readonly origin: string
-  /** Put before every path; without a final slash. */
-  readonly basePath: string
+  readonly choose: ChooseTarget
+  /** Undefined: no request is sent twice. */
+  readonly retries: Retries | undefined
+  readonly tls: UpstreamTls | undefined
   readonly maxRequests: number
   readonly maxWebSockets: number
   readonly webSocketIdleTimeout: number
@@ -49,38 +51,27 @@ const watch = (upstream: Upstream): NodeJS.Timeout =>
 
 const defaultClientTimeout = 60_000
 
-/** Connects to `address`, if given, under the name of the origin. */
-const openPool =
-  (settings: UpstreamSettings) =>
-  (origin: string, address?: string): Pool => {
-    const connect = connectForHttp1(settings.connectTimeout)
-    return new Pool(origin, {
-      // One request on a connection at a time: a request is never sent twice, and no answer waits behind another.
-      pipelining: 1,
-      allowH2: false,
-      connect:
-        address === undefined ? connect : (options, callback) => connect({ ...options, hostname: address }, callback),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      maxHeaderSize: 65_536,
-    })
-  }
-
-export const createUpstream = (
-  name: string,
-  settings: UpstreamSettings,
-  parts: { logger: Logger; metrics: Metrics; use?: Use },
-): Upstream => {
+export const createUpstream = (options: {
+  name: string
+  settings: UpstreamSettings
+  tls: UpstreamTls | undefined
+  logger: Logger
+  metrics: Metrics
+  use?: Use
+}): Upstream => {
+  const { name, settings, tls, ...parts } = options
   const clientTimeout = settings.idleTimeout || defaultClientTimeout
   const shortest = Math.min(settings.headersTimeout, clientTimeout)
-  const targets = createTargets({ name, settings, openPool: openPool(settings), ...parts })
-  const { pool, origin, basePath } = targets.pick()!
+  const openPool = createOpenPool({ connectTimeout: settings.connectTimeout, tls })
+  // Another certificate takes other connections, wherever it stands.
+  const connection = { connectTimeout: settings.connectTimeout, tls: digestOf(tls) }
+  const targets = createTargets({ name, settings, openPool, connection, ...parts })
   const upstream: Upstream = {
     name,
     targets,
-    pool,
-    origin,
-    basePath,
+    choose: createChooseTarget(settings.balance),
+    retries: settings.retries && createRetries(settings.retries, { upstream: name, metrics: parts.metrics }),
+    tls,
     maxRequests: settings.maxRequests,
     maxWebSockets: settings.maxWebSockets,
     webSocketIdleTimeout: settings.webSocketIdleTimeout,

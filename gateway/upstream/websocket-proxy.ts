@@ -1,7 +1,10 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { problem } from '../refusals/problems.ts'
+import type { Target } from './targets/target.ts'
+import type { UpstreamTls } from './upstream-tls.ts'
 import type { WebSocketBridge } from './websocket-bridge.ts'
 import type { HeaderRecord } from './websocket-handshake.ts'
 
@@ -36,10 +39,12 @@ const attempt = ({ onError }: UpgradeCall, answer: IncomingMessage, take: () => 
  * By http-proxy-middleware, with none of its default plugins: they answer errors with a text of their own. It is given
  * what an upgrade looks like to it, and never the client's own request or socket.
  */
-export const createWebSocketProxy = (origin: string): WebSocketProxy => {
+export const createWebSocketProxy = ({ origin, address }: Target, tls: UpstreamTls | undefined): WebSocketProxy => {
+  const agent = agentFor({ origin, address }, tls)
   const calls = new WeakMap<object, UpgradeCall>()
   const middleware = createProxyMiddleware({
     target: origin,
+    ...(agent && { agent }),
     ejectPlugins: true,
     plugins: [
       (proxy) => {
@@ -70,3 +75,21 @@ export const createWebSocketProxy = (origin: string): WebSocketProxy => {
     middleware.upgrade(incoming as unknown as IncomingMessage, bridge as unknown as Socket, Buffer.alloc(0))
   }
 }
+
+/** Undefined: the library's own connections will do. Certificates are verified in either case. */
+const agentFor = (
+  { origin, address }: Pick<Target, 'origin' | 'address'>,
+  tls: UpstreamTls | undefined,
+): HttpAgent | undefined => {
+  if (tls === undefined && address === undefined) return undefined
+  const where = address === undefined ? {} : { lookup: lookupOf(address) }
+  return origin.startsWith('https:') ? new HttpsAgent({ ...tls, ...where }) : new HttpAgent(where)
+}
+
+const lookupOf =
+  (address: string): LookupFunction =>
+  (_host, options, callback) => {
+    const family = isIP(address)
+    if (options.all) callback(null, [{ address, family }])
+    else callback(null, address, family)
+  }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { responseHeaders, rewrite, routeTargets } from './forwarding.ts'
 import {
   acr,
   duration,
@@ -155,6 +156,18 @@ export const forwarding = {
     .nullable()
     .default(null)
     .describe('The literal beginning of `path` that is left out upstream.'),
+  rewrite: rewrite.optional().describe('Another beginning of the path upstream; more than `stripPrefix` can say.'),
+  timeout: duration(1, 86_400_000)
+    .optional()
+    .describe(
+      'Longest time from the admission of a request to the last byte of its answer: 504, or a broken connection when the answer has begun. Of a WebSocket: until it is open. Default: none.',
+    ),
+  retries: z
+    .literal(false, 'must be false, or left out: how requests are repeated is a setting of the upstream')
+    .optional()
+    .describe('`false`: requests of this route are never repeated, whatever the upstream says.'),
+  targets: routeTargets.optional().describe('Sends some requests to some targets of the upstream only.'),
+  responseHeaders: responseHeaders.optional().describe('Header fields that are removed from answers, and set on them.'),
   bodySize: z.number().int().min(0).optional().describe('Bytes; more is 413. Default: `limits.bodySize`.'),
   websocket: z
     .boolean()

@@ -1,6 +1,41 @@
 import { z } from 'zod'
 import { targetRows } from './targets.ts'
-import { duration, pathEquality } from './values.ts'
+import { duration, pathEquality, share } from './values.ts'
+
+const retries = z.strictObject({
+  attempts: z.number().int().min(2).max(10).default(2).describe('For one request, the first one counted.'),
+  on: z
+    .array(z.union([z.enum(['connect', 'refused-stream']), z.literal([502, 503, 504])]))
+    .min(1)
+    .default(['connect', 'refused-stream', 502, 503, 504])
+    .describe(
+      'After what. `connect`: there is no connection, nothing was sent. `refused-stream`: the connection ended before an answer. `502`, `503`, `504`: this answer, and for 502 an invalid one, for 504 none in time.',
+    ),
+  budget: share
+    .prefault('20%')
+    .describe(
+      'Repeated requests of the last 10 s, of all requests of the upstream in that time; 10 are always allowed.',
+    ),
+})
+
+export type RetrySettings = z.output<typeof retries>
+
+/** Files are relative to the configuration. */
+const tls = z.strictObject({
+  ca: z.string().min(1).optional().describe("PEM of the authorities that are trusted, in the place of the system's."),
+  cert: z.string().min(1).optional().describe('PEM of the certificate that the gateway shows, with its chain.'),
+  key: z.string().min(1).optional().describe('PEM of its private key, without a passphrase.'),
+  serverName: z
+    .string()
+    .regex(
+      /^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$/,
+      'must be a host name',
+    )
+    .optional()
+    .describe("The name in the targets' certificates, and for SNI. Default: that of the URL."),
+})
+
+export type TlsSettings = z.output<typeof tls>
 
 /** An entry of `upstreams:`. One row is one setting: what may stand there, its default, and what it means. */
 export const upstream = z
@@ -31,6 +66,8 @@ export const upstream = z
       .prefault('5m')
       .describe('How long neither side of a WebSocket may send anything; `0s`: for ever.'),
     pathEquality: pathEquality.prefault({}).describe('Which spellings of a path the API takes for the same.'),
+    retries: retries.optional().describe('Repeats requests that failed. Default: none is repeated.'),
+    tls: tls.optional().describe('How `https` targets are verified, and what the gateway shows them.'),
     issuer: z
       .boolean()
       .optional()

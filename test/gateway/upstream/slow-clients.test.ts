@@ -217,7 +217,13 @@ describe('the rate of a client', () => {
 
   test('with idleTimeout: 0s is that of a minute', async () => {
     const settings = upstreamSettings.parse({ url: 'http://localhost', idleTimeout: '0s' })
-    const upstream = createUpstream('a', settings, { logger: silentLogger, metrics: createMetrics() })
+    const upstream = createUpstream({
+      name: 'a',
+      settings,
+      tls: undefined,
+      logger: silentLogger,
+      metrics: createMetrics(),
+    })
     expect([upstream.clientTimeout, upstream.idleTimeout]).toEqual([60_000, 0])
     await upstream.close()
   })
