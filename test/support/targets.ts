@@ -66,8 +66,8 @@ export const startTargetProcess = async (port = 0) => {
   }
 }
 
-const openPool = (connectTimeout: number) => (origin: string, address?: string) => {
-  const connect = buildConnector({ timeout: connectTimeout })
+const openPool = (connectTimeout: number, ca: string | undefined) => (origin: string, address?: string) => {
+  const connect = buildConnector({ timeout: connectTimeout, ...(ca !== undefined && { ca }) })
   return new Pool(origin, {
     pipelining: 1,
     headersTimeout: 0,
@@ -82,17 +82,20 @@ export const openTargets = (
     metrics = createMetrics(),
     log = capturedLogger('info'),
     use,
+    ca,
   }: {
     metrics?: ReturnType<typeof createMetrics>
     log?: ReturnType<typeof capturedLogger>
     use?: Use
+    /** Who is trusted to name servers. */
+    ca?: string
   } = {},
 ) => {
   const settings = upstreamSettings.parse(members)
   const targets = createTargets({
     name: 'api',
     settings,
-    openPool: openPool(settings.connectTimeout),
+    openPool: openPool(settings.connectTimeout, ca),
     logger: log.logger,
     metrics,
     ...(use && { use }),

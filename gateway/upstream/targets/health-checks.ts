@@ -32,11 +32,13 @@ export const startHealthChecks = (options: {
   let state = options.known
   let reason: string | undefined
   let row = { good: true, length: 0 }
-  const stop = new AbortController()
+  let current: AbortController | undefined
+  let closed = false
 
   const check = async () => {
-    reason = await probe(openPool(), settings, stop.signal)
-    if (stop.signal.aborted) return
+    current = new AbortController()
+    reason = await probe(openPool(), settings, current)
+    if (closed) return
     const good = reason === undefined
     onCheck(good)
     row = { good, length: row.good === good ? row.length + 1 : 1 }
@@ -62,7 +64,8 @@ export const startHealthChecks = (options: {
       return reason
     },
     close() {
-      stop.abort()
+      closed = true
+      current?.abort()
       clearTimeout(timer)
     },
   }

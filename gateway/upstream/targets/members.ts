@@ -19,8 +19,8 @@ interface Member extends OpenedTarget {
 }
 
 /**
- * One that leaves is kept for `remember`, ms: a name that changes to and fro finds its targets again, with what is known
- * of them. Then it is released, once its last request has ended.
+ * One that leaves is kept for `remember`, ms: a name that changes to and fro finds its targets again, with what is
+ * known of them. Then it is released, once its last request has ended.
  */
 export const createMembers = (options: { remember: number; onLeave: (target: UsedTarget) => void }): Members => {
   const { remember, onLeave } = options

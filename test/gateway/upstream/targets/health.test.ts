@@ -81,7 +81,7 @@ test('one bad check between good ones takes nobody out', async () => {
   const api = closing(
     openTargets({
       targets: urls(flapping, well),
-      health: { ...health, timeout: '100ms', unhealthyAfter: 2, status: [200, 204] },
+      health: { ...health, interval: '500ms', timeout: '500ms', unhealthyAfter: 2, status: [200, 204] },
     }),
   )
   await until(() => expect(api.stateOf(flapping.url)!.health).toBe('healthy'))

@@ -1,5 +1,8 @@
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createNameResolver } from '../../../../gateway/upstream/targets/names/resolve.ts'
+import { createAuthority } from '../../../support/certificates.ts'
 import { startDnsServer, type Zone } from '../../../support/dns-server.ts'
 import { openTargets, startTarget } from '../../../support/targets.ts'
 import { until } from '../../../support/until.ts'
@@ -178,4 +181,36 @@ test('of IPv6 is reached, written as an address or found by a name', async () =>
   const found = closing(openTargets({ url, dns: { servers: [dns.address] } }))
   await found.targets.ready
   expect(await found.send()).toEqual({ name: `${url} ::1`, outcome: 200 })
+})
+
+test('over TLS an address answers for the name, to requests and checks alike', async () => {
+  const authority = createAuthority()
+  cleanup.push(authority.remove)
+  const asked: string[] = []
+  const server = createServer(authority.issue(name), ({ url, headers, socket }, response) => {
+    asked.push([url, headers.host?.split(':')[0], 'servername' in socket ? socket.servername : ''].join(' '))
+    response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanup.push(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  const dns = closing(await startDnsServer({ [name]: ['127.0.0.1', '127.0.0.9'] }))
+  const health = { path: '/healthz', interval: '200ms', timeout: '200ms' }
+  const settings = { url: `https://${name}:${port}`, dns: { servers: [dns.address] }, health }
+  const api = closing(openTargets(settings, { ca: authority.certificate }))
+  await api.targets.ready
+  await until(() =>
+    expect(api.targets.states()).toMatchObject([
+      { health: 'healthy' },
+      { health: 'unhealthy', reason: 'ECONNREFUSED' },
+    ]),
+  )
+  expect(await api.send()).toEqual({ name: `${settings.url} 127.0.0.1`, outcome: 200 })
+  expect(new Set(asked)).toEqual(new Set([`/healthz ${name} ${name}`, `/ ${name} ${name}`]))
+
+  const distrusting = closing(openTargets({ ...settings, dns: { ...settings.dns, family: 'ipv4' } }))
+  await until(() => expect(distrusting.targets.states()[0]).toMatchObject({ state: 'used', health: 'unhealthy' }))
 })
