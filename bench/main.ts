@@ -7,6 +7,7 @@ import { eventCost } from './comparisons/event-cost.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { gatewayCold } from './comparisons/gateway-cold.ts'
+import { gatewayEdge, gatewayTls } from './comparisons/gateway-edge.ts'
 import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { hostFunctions } from './comparisons/host-functions.ts'
@@ -31,6 +32,8 @@ const comparisons: Comparison[] = [
   gatewayGet,
   gatewayPost,
   gatewayCold,
+  gatewayEdge,
+  gatewayTls,
   gatewayFlood,
   gatewayMemory,
   forwardAuth,

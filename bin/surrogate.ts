@@ -28,8 +28,8 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/issuer.ts')).issuerCommand,
   },
   gateway: {
-    usage: 'gateway [--config <file>] | gateway check <file> | gateway schema',
-    summary: 'the API gateway; the check of its configuration; the JSON Schema of that, for editors',
+    usage: 'gateway [--config <file>] | gateway check <file> | gateway inspect [--json] | gateway schema',
+    summary: 'the API gateway; the check of its configuration; how its targets are; the JSON Schema, for editors',
     load: async () => (await import('./commands/gateway.ts')).gatewayCommand,
   },
   relay: {

@@ -2,9 +2,10 @@ import { createLifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/logger.ts'
 import { createMetrics } from '../platform/metrics.ts'
 import { StartupError } from '../platform/startup-error.ts'
-import type { PolicySet } from '../policies/decide.ts'
+import { type PolicySet, watchPolicies } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import type { GatewayConfig } from './config/load.ts'
+import { readAuthorities, readCertificate, requireUnexpired } from './listener/certificates.ts'
 import { requireLogs } from './logs/request-logs.ts'
 import { openPolicies, readVerification, requireEntrypoints } from './open-policies.ts'
 import { createSharedParts } from './shared-parts.ts'
@@ -13,14 +14,18 @@ import { readUpstreamsTls } from './upstream/upstream-tls.ts'
 
 /**
  * Everything that is wrong with the files that a configuration names: policies and shadow policies that do not compile,
- * missing entrypoints, keys that cannot be used, logs that cannot be opened. Asks nothing across the network, so
- * bundles behind an address are left out. Creates no files.
+ * missing entrypoints, keys and certificates that cannot be used, logs that cannot be opened. Asks nothing across the
+ * network, so bundles behind an address are left out. Creates no files.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<StartupError[]> => {
-  const { identity, policies } = config
+  const { identity, listen, policies } = config
   const { path, shadow, verify } = policies
   const found = await Promise.all([
     refusalOf(() => requireLogs(config)),
+    ...(listen.tls?.certificates ?? []).map((files) =>
+      refusalOf(async () => requireUnexpired(await readCertificate(files), Date.now())),
+    ),
+    listen.tls?.clientCa === undefined ? undefined : refusalOf(() => readAuthorities(listen.tls!.clientCa!)),
     identity && refusalOf(() => readIdentityKeys(identity.keyFile)),
     refusalOf(() => readUpstreamsTls(config.upstreams)),
     verify && refusalOf(() => readVerification(verify)),
@@ -49,7 +54,14 @@ const refusalOf = async (attempt: () => unknown): Promise<StartupError | undefin
 
 const load = async (config: GatewayConfig, path: string, opaBin: string | undefined): Promise<PolicySet> => {
   const lifecycle = createLifecycle({ logger: silentLogger })
-  const parts = { shared: createSharedParts(), lifecycle, logger: silentLogger, metrics: createMetrics(), opaBin }
+  const parts = {
+    shared: createSharedParts(),
+    lifecycle,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    opaBin,
+    watch: watchPolicies,
+  }
   try {
     const policies = await openPolicies({ config: { ...config, policies: { ...config.policies, path } }, ...parts })
     return policies.current()

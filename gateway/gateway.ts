@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clock, systemClock } from '../platform/clock.ts'
+import type { HealthResult } from '../platform/health.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
@@ -9,6 +10,7 @@ import type { GatewayConfig } from './config/load.ts'
 import { protectedResourceDocuments } from './config/resource-metadata.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
 import { asksForDecision, sendRefusal } from './forward-auth.ts'
+import { type GatewayInspection, inspectGateway, targetChecks } from './inspect.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
@@ -20,6 +22,7 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
+import { ownProviders, type Providers } from './providers.ts'
 import { createProxyTrust } from './request/client-address.ts'
 import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
 import type { UnparsedRequest } from './request/unparsed.ts'
@@ -43,6 +46,8 @@ export interface GatewayOptions {
   stages?: (parts: StageParts) => readonly Stage[]
   /** What is kept when another configuration takes the place of this one. Default: nothing. */
   shared?: SharedParts
+  /** Default: those of a process of its own. */
+  providers?: Providers
 }
 
 export interface Gateway {
@@ -59,7 +64,9 @@ export interface Gateway {
   recordUnparsed: (unparsed: UnparsedRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
   ready: Promise<void>
-  checks: Record<string, () => { ok: boolean; detail?: string }>
+  checks: Record<string, () => HealthResult>
+  /** What answers for the upstreams, and how it is. */
+  inspect(): GatewayInspection
   /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
   drain(): void
   /** Resolves when no request and no WebSocket is under way. */
@@ -84,8 +91,8 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 
 const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
   const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
-  const { shared = createSharedParts() } = options
-  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin }
+  const { shared = createSharedParts(), providers = ownProviders } = options
+  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin, watch: providers.watchPolicies }
   const policies = options.policies ?? (await openPolicies(policyParts))
   requireEntrypoints(config, policies.current())
   const shadow = await openShadow(policyParts)
@@ -103,8 +110,11 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     })
 
   const upstreamsTls = await readUpstreamsTls(config.upstreams)
-  const { count, refusals, ...opened } = openParts({ config, upstreamsTls, shared, lifecycle, logger, metrics, now })
-  const { issuers, revocations } = opened
+  const { count, refusals, ...opened } = openParts({
+    ...{ config, upstreamsTls, shared, lifecycle },
+    ...{ logger, metrics, now, providers },
+  })
+  const { issuers, revocations, upstreams } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
   lifecycle.onStop(
@@ -158,9 +168,11 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       logs.writeUnparsed(unparsed)
     },
     start,
-    ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]).then(
-      () => {},
-    ),
+    ready: Promise.all([
+      ...issuers.map(({ keys }) => keys.ready),
+      ...revocations.map(({ ready }) => ready),
+      ...[...upstreams.values()].map(({ targets }) => targets.ready),
+    ]).then(() => {}),
     checks: {
       ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
       ...Object.fromEntries(revocations.map(({ issuer, status }) => [`revocations ${issuer}`, status])),
@@ -174,7 +186,9 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
           return { ok: true, detail: lastError ?? `revision ${revision}` }
         },
       }),
+      ...targetChecks(upstreams),
     },
+    inspect: () => inspectGateway(config, upstreams),
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
     reopenLogs: logs.reopen,

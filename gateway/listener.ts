@@ -1,12 +1,22 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Server } from 'node:tls'
+import type { HealthResult } from '../platform/health.ts'
 import { listen } from '../platform/http/http-server.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
+import { acceptTls } from './listener/accept-tls.ts'
+import { createHttp2Sessions } from './listener/http2.ts'
+import { openTls } from './listener/tls.ts'
 import { isAnswering, refuseConnect, refuseUnparsed, refuseUpgrade, type UnparsedRequest } from './request/unparsed.ts'
 import { opensWebSocket } from './upstream/websocket-handshake.ts'
 
-/** The public listener: the options of Node's HTTP server, and the events that it would otherwise answer itself. */
+/**
+ * The public listener: the options of Node's HTTP server, the events that it would otherwise answer itself, and which
+ * connections speak TLS and HTTP/2.
+ */
 export interface Listener {
   url: string
   port: number
@@ -16,6 +26,8 @@ export interface Listener {
   endKeepAlive(): void
   /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
+  /** For `/readyz`: what is to be said of its certificates. Undefined: it has none. */
+  certificates: (() => HealthResult) | undefined
 }
 
 /**
@@ -24,25 +36,32 @@ export interface Listener {
  */
 const roomForTarget = 65_536
 
-/** Throws `StartupError` when the port is taken. */
+/** Throws `StartupError` when the port is taken or a certificate cannot be used. */
 export const openListener = async (options: {
   config: GatewayConfig
   /** Whoever serves now. */
   gateway: () => Gateway
   /** What moves the listener, named when its port is taken. */
   portSetting: string
+  logger: Logger
+  metrics: Metrics
 }): Promise<Listener> => {
-  const { config, gateway, portSetting } = options
+  const { config, gateway, portSetting, logger, metrics } = options
+  const { headersTimeout, requestTimeout } = config.limits
+  const checkingInterval = Math.min(headersTimeout, requestTimeout, 2_000)
   const handler: RequestListener = (incoming, response) => gateway().handler(incoming, response)
+  const { tls: settings, http2 = true } = config.listen
+  const tls = settings && (await openTls({ settings, http2, handshakeTimeout: headersTimeout, logger, metrics }))
   const running = await listen({
     name: 'the gateway',
     handler,
     host: config.listen.host,
     port: config.listen.port,
     setting: portSetting,
+    tls: tls?.options,
     server: {
       maxHeaderSize: config.limits.headerSize + roomForTarget,
-      connectionsCheckingInterval: Math.min(config.limits.headersTimeout, config.limits.requestTimeout, 2_000),
+      connectionsCheckingInterval: checkingInterval,
       shouldUpgradeCallback: opensWebSocket,
       // Requests without Host must end as our 400, with a problem document.
       requireHostHeader: false,
@@ -56,6 +75,9 @@ export const openListener = async (options: {
     },
   })
   const { server, url, port } = running
+  const sessions = tls && createHttp2Sessions({ config, handler, roomForTarget, checkingInterval, metrics })
+  if (settings && sessions) acceptTls({ server, settings, sessions, logger, metrics })
+  tls?.follow(server as unknown as Server)
   const upgraded = new Set<Socket>()
   let leaving = false
 
@@ -82,18 +104,27 @@ export const openListener = async (options: {
   return {
     url,
     port,
-    adjust: (next) => void Object.assign(server, timeouts(next)),
+    adjust(next) {
+      Object.assign(server, timeouts(next))
+      sessions?.adjust(next)
+    },
+    certificates: tls?.status,
     endKeepAlive() {
       leaving = true
+      sessions?.drain()
     },
     async close(timeoutMs) {
       leaving = true
+      sessions?.drain()
       // The server no longer counts them among its connections.
       const cutOff = setTimeout(() => {
         for (const socket of upgraded) socket.destroy()
+        sessions?.destroy()
       }, timeoutMs)
       await running.close(timeoutMs)
       clearTimeout(cutOff)
+      sessions?.destroy()
+      await tls?.close()
     },
   }
 }

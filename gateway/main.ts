@@ -1,8 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
+import type { Inspection } from '../platform/inspection.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig, GatewaySource } from './config/load.ts'
+import { drain } from './drain.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
@@ -10,6 +11,7 @@ import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 export {
+  type FileSource,
   fileSource,
   type GatewayConfig,
   type GatewaySource,
@@ -40,6 +42,8 @@ export const startGateway = async (
   options: GatewayOptions & {
     metrics: Metrics
     health: Health
+    /** Gets a member `gateway`. */
+    inspection?: Inspection | undefined
     /** What moves the listener, named when its port is taken. Default `listen.port`. */
     portSetting?: string | undefined
     /** Where the configuration came from, to follow it. */
@@ -51,10 +55,12 @@ export const startGateway = async (
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
-  const listener = await openListener({ config, gateway, portSetting }).catch(async (error: unknown) => {
-    await gateways.close()
-    throw error
-  })
+  const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
+    async (error: unknown) => {
+      await gateways.close()
+      throw error
+    },
+  )
 
   const reloads =
     source &&
@@ -72,6 +78,8 @@ export const startGateway = async (
       logger,
       metrics,
     })
+  options.inspection?.add('gateway', () => gateways.current.inspect())
+  if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   logger.info({ url: listener.url, revision: config.revision }, 'the gateway listens')
 
@@ -82,14 +90,7 @@ export const startGateway = async (
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      listener.endKeepAlive()
-      const reloadsEnded = reloads?.close()
-      const { delay: pause, timeout } = gateways.config.drain
-      if (pause > 0) await delay(pause)
-      gateways.drain()
-      await listener.close(timeout)
-      await reloadsEnded
-      await gateways.close()
+      await drain({ listener, gateways, reloadsEnded: reloads?.close() })
     },
   }
 }
@@ -97,11 +98,12 @@ export const startGateway = async (
 /** Settings of open listeners: a change counts from the next start. */
 const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
+  workers: ({ workers }: GatewayConfig) => workers,
   admin: ({ admin }: GatewayConfig) => admin,
   'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
 } as const
 
-const warnOfRestart = (before: GatewayConfig, next: GatewayConfig, logger: Logger): void => {
+export const warnOfRestart = (before: GatewayConfig, next: GatewayConfig, logger: Logger): void => {
   const members = Object.entries(restartMembers)
     .filter(([, read]) => JSON.stringify(read(before)) !== JSON.stringify(read(next)))
     .map(([name]) => name)

@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { statesOf, textOf } from '../platform/file-states.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
@@ -127,21 +127,3 @@ const filesBeside = ({ identity, upstreams }: GatewayConfig): string[] => [
   ...(identity ? [identity.keyFile] : []),
   ...tlsFiles(upstreams),
 ]
-
-/** By the name of the file. */
-type FileStates = ReadonlyMap<string, string>
-
-const statesOf = async (files: readonly string[]): Promise<FileStates> =>
-  new Map(await Promise.all(files.map(async (file) => [file, await stateOf(file)] as const)))
-
-const textOf = (states: FileStates): string => JSON.stringify([...states])
-
-/** Follows links. Unreadable is a state too: entering it is reported, leaving it loads again. */
-const stateOf = async (file: string): Promise<string> => {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = await stat(file)
-    return [ino, size, mtimeMs, ctimeMs].join()
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
-  }
-}

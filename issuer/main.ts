@@ -13,8 +13,8 @@ import { openSandbox } from './claims/sandbox/open-sandbox.ts'
 import type { IssuerConfig } from './config.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
 import type { BootstrapCredentials } from './maintenance/bootstrap.ts'
+import { openEndpoints } from './open-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
-import { wire } from './wire.ts'
 
 export interface IssuerOptions {
   config: IssuerConfig
@@ -68,8 +68,8 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
 
   try {
     const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
-    const wired = await wire({ ...options, baseUrl, sandbox, passwords, onStop: lifecycle.onStop })
-    handler = wired.handler
+    const opened = await openEndpoints({ ...options, baseUrl, sandbox, passwords, onStop: lifecycle.onStop })
+    handler = opened.handler
     health.addCheck('database', async () => {
       await database.ping()
       return { ok: true }
@@ -81,7 +81,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
       url: server.url,
       port: server.port,
       baseUrl,
-      ...(wired.bootstrap ? { bootstrap: wired.bootstrap } : {}),
+      ...(opened.bootstrap ? { bootstrap: opened.bootstrap } : {}),
       close: () => lifecycle.stop(),
     }
   } catch (error) {

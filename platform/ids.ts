@@ -1,4 +1,4 @@
-import { randomBytes, randomFillSync } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz'
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -8,13 +8,21 @@ const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 const pool = Buffer.alloc(4_096)
 let poolUsed = pool.length
 
-const randomByte = (): number => {
-  if (poolUsed === pool.length) {
+/** Where `bytes` fresh ones begin; whoever reads them overwrites them. */
+const draw = (bytes: number): number => {
+  if (poolUsed + bytes > pool.length) {
     randomFillSync(pool)
     poolUsed = 0
   }
-  const byte = pool[poolUsed]!
-  pool[poolUsed++] = 0
+  const start = poolUsed
+  poolUsed += bytes
+  return start
+}
+
+const randomByte = (): number => {
+  const start = draw(1)
+  const byte = pool[start]!
+  pool[start] = 0
   return byte
 }
 
@@ -38,8 +46,13 @@ export const newId = (length = 21): string => randomFrom(alphabet, length)
 /** `length` characters of [0-9A-Za-z], 5.95 bits each: for client secrets (43 → 256 bits), signing keys (32). */
 export const randomAlphanumerics = (length: number): string => randomFrom(alphanumerics, length)
 
-/** `bytes` random bytes in base64url, behind `prefix`. Default 32 bytes = 256 bits. */
-export const randomToken = (prefix = '', bytes = 32): string => prefix + randomBytes(bytes).toString('base64url')
+/** `bytes` random bytes (4 096 at most) in base64url, behind `prefix`. Default 32 bytes = 256 bits. */
+export const randomToken = (prefix = '', bytes = 32): string => {
+  const start = draw(bytes)
+  const token = prefix + pool.toString('base64url', start, start + bytes)
+  pool.fill(0, start, start + bytes)
+  return token
+}
 
 // The last 10 bytes of many ids at once: a call to the generator costs ~3 µs however few bytes it is for.
 const tails = Buffer.alloc(10 * 256)

@@ -58,6 +58,24 @@ export const policyInputSchema = z.strictObject({
     .optional(),
   client: z.strictObject({ id: z.string() }).optional(),
   organization: z.strictObject({ id: z.string() }).optional(),
+  tls: z
+    .strictObject({
+      version: z.string().describe('1.2 or 1.3.'),
+      cipher: z.string().describe("IANA's name of the cipher suite."),
+      serverName: z.string().optional().describe('The name that the client asked for (SNI).'),
+      clientCertificate: z.strictObject({
+        subject: z.string().describe('Distinguished name (RFC 4514).'),
+        issuer: z.string().describe('Distinguished name (RFC 4514).'),
+        serial: z.string().describe('Hexadecimal, lower-case.'),
+        thumbprint: z.string().describe('SHA-256, base64url: what x5t#S256 says in tokens (RFC 8705).'),
+        names: z
+          .strictObject({ dns: z.array(z.string()), uri: z.array(z.string()), email: z.array(z.string()) })
+          .describe('Of the subjectAltName, in its order.'),
+        notAfter: z.number().describe('When it expires, in seconds since 1970.'),
+      }),
+    })
+    .optional()
+    .describe("The client's own connection to the gateway, when a verified client certificate came with it."),
   now: z.number().describe('Seconds since 1970, the same for the whole decision.'),
 })
 

@@ -23,7 +23,7 @@ const areas: Record<string, readonly string[]> = {
  */
 const floors: Record<string, readonly (readonly string[])[]> = {
   gateway: [
-    ['upstream', 'authorize', 'logs'],
+    ['upstream', 'authorize', 'logs', 'listener'],
     ['caller'],
     ['request'],
     ['config'],

@@ -1,9 +1,11 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
+import { haproxyInstalled } from '../harness/installed.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Stage } from '../harness/stage.ts'
 import type { BareProxySettings } from '../peers/bare-proxy.ts'
+import type { HaproxySettings } from '../peers/haproxy-gateway.ts'
 import type { UpstreamSettings } from '../peers/upstream.ts'
 import { audience, bundle, request, tampered } from './gateway.ts'
 
@@ -18,7 +20,12 @@ export const gatewayCold: Comparison = {
   prepare: (stage) => prepare(stage),
 }
 
-const [bare, verifying, ours] = ['bare undici proxy', 'bare proxy + crypto.verify', 'Surrogate gateway, cold'] as const
+const [bare, verifying, ours, haproxy] = [
+  'bare undici proxy',
+  'bare proxy + crypto.verify',
+  'Surrogate gateway, cold',
+  'HAProxy, jwt_verify',
+] as const
 
 const prepare = async (stage: Stage): Promise<Prepared> => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -48,14 +55,24 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
   const refusesTampered = (server: Contestant['server']) => async () => {
     await sendExpecting(server.port, request({ method: 'GET', port: server.port, token: tampered(newToken()) }), 401)
   }
+  const beside = async (): Promise<Contestant[]> => {
+    if (!haproxyInstalled()) return []
+    const settings: HaproxySettings = { upstream, issuer: upstream, audience, key: publicJwk, scope: 'read:orders' }
+    const server = await stage.serve(new URL('../peers/haproxy-gateway.ts', import.meta.url), underTest, settings)
+    return [{ ...contestant(haproxy, server), preflight: refusesTampered(server) }]
+  }
   const withVerify = await proxy({ verifyWith: publicJwk as JsonWebKey })
   return {
     contestants: [
       contestant(bare, await proxy()),
       { ...contestant(verifying, withVerify), preflight: refusesTampered(withVerify) },
+      ...(await beside()),
       { ...contestant(ours, gateway), preflight: refusesTampered(gateway) },
     ],
-    ratios: [{ of: ours, to: verifying, plus: { times: 0.6, of: bare }, atMost: 1 }],
+    ratios: [
+      { of: ours, to: verifying, plus: { times: 0.6, of: bare }, atMost: 1 },
+      ...(haproxyInstalled() ? [{ of: ours, to: haproxy }] : []),
+    ],
   }
 }
 

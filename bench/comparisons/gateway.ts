@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
-import { nginxInstalled } from '../harness/nginx.ts'
+import { haproxyInstalled, nginxInstalled } from '../harness/installed.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Stage } from '../harness/stage.ts'
+import type { HaproxySettings } from '../peers/haproxy-gateway.ts'
 import type { GatewaySettings } from '../peers/obvious-gateway.ts'
 import type { UpstreamSettings } from '../peers/upstream.ts'
 
@@ -26,9 +27,14 @@ export const gatewayPost: Comparison = {
     prepareGateways(stage, (call) => request({ ...call, method: 'POST', body: 'x'.repeat(postBytes) })),
 }
 
+const haproxy = 'HAProxy, jwt_verify'
+
 const gateways = [
   ...(nginxInstalled()
     ? [{ name: 'nginx', file: new URL('../peers/nginx-proxy.ts', import.meta.url), guards: false }]
+    : []),
+  ...(haproxyInstalled()
+    ? [{ name: haproxy, file: new URL('../peers/haproxy-gateway.ts', import.meta.url), guards: true }]
     : []),
   { name: 'bare undici proxy', file: new URL('../peers/bare-proxy.ts', import.meta.url), guards: false },
   { name: 'obvious wiring', file: new URL('../peers/obvious-gateway.ts', import.meta.url), guards: true },
@@ -42,7 +48,8 @@ const gateways = [
 ]
 
 const ratios = [
-  { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.5 },
+  { of: 'Surrogate gateway', to: 'bare undici proxy', atMost: 1.35 },
+  ...(haproxyInstalled() ? [{ of: 'Surrogate gateway', to: haproxy, atMost: 1.15 }] : []),
   { of: 'Surrogate, no memory', to: 'bare undici proxy', atMost: 1.7 },
   { of: 'obvious wiring', to: 'Surrogate gateway', atLeast: 3.5 },
 ]
@@ -60,7 +67,10 @@ const prepareGateways = async (stage: Stage, wire: (call: WireCall) => string): 
   const upstream = `http://127.0.0.1:${api.port}`
   const sign = (scope: string) => signAccessToken({ privateKey, issuer: upstream, scope })
   const [token, powerless] = await Promise.all([sign('read:orders'), sign('write:orders')])
-  const settings: GatewaySettings = { upstream, issuer: upstream, audience, bundle }
+  const settings: GatewaySettings & HaproxySettings = {
+    ...{ upstream, issuer: upstream, audience, bundle },
+    ...{ key: jwks.keys[0]!, scope: 'read:orders' },
+  }
   const contestants: Contestant[] = []
   for (const { name, file, guards, extra } of gateways) {
     const server = await stage.serve(file, underTest, { ...settings, ...extra })

@@ -50,6 +50,11 @@ export const pageExamples: Readonly<Record<string, Example>> = {
   'enrolPage, of the choice': (locale) => enrol(locale, { kind: 'choice', factors: everyFactor }),
   'enrolPage, of backup codes': (locale) =>
     enrol(locale, { kind: 'backup_code', proofId: 'x'.repeat(21), codes: newBackupCodes() }),
+  passkeyOfferPage: (locale) =>
+    pages.passkeyOfferPage({
+      ...{ ...form, locale, proofId: 'x'.repeat(21), options: challenge },
+      ...{ isConditional: true, isSecondFactor: true, isFailed: true },
+    }),
   termsPage: (locale) =>
     pages.termsPage({
       ...{ ...form, locale },

@@ -108,7 +108,10 @@ const stepsOf = (noted: readonly Noted[]): Step[] => {
   })
 }
 
-/** The pause that is usually the longest is the hashing: how many transactions are open in it at most. */
+/**
+ * The pause that is usually the longest is the hashing: how many transactions are open in it at least, since jobs in the
+ * background have some of their own.
+ */
 const openWhileHashing = (counted: readonly Counted[]): number => {
   const all = counted.flatMap(({ steps }) => steps)
   const names = [...new Set(all.map(({ roundTrip }) => roundTrip))]
@@ -116,7 +119,7 @@ const openWhileHashing = (counted: readonly Counted[]): number => {
     const steps = all.filter(({ roundTrip }) => roundTrip === name)
     return {
       usual: spread(steps.map(({ pauseMs }) => pauseMs)).median,
-      open: Math.max(...steps.map(({ open }) => open)),
+      open: spread(steps.map(({ open }) => open)).low,
     }
   })
   return pauses.toSorted((a, b) => b.usual - a.usual)[0]?.open ?? Number.NaN

@@ -1,4 +1,4 @@
-import type { Expected } from './load-generator.ts'
+import type { Expected, Protocol } from './load-generator.ts'
 import type { Settings } from './measure.ts'
 import type { Server, Stage } from './stage.ts'
 
@@ -40,6 +40,8 @@ export type Contestant = {
   requests: (count: number) => Promise<string[]> | string[]
   once?: boolean
   expected: Expected
+  /** Default `http`. */
+  protocol?: Protocol
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
   databaseMicros?: () => Promise<number>
   /** The bar for the 95th percentile of a round, in ms. */

@@ -1,6 +1,8 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { answerReader, type HttpAnswer } from './answer-reader.ts'
 import { answerCalls } from './calls.ts'
+import { driveHttp2 } from './http2-driver.ts'
 
 /**
  * The load: a fixed number of keep-alive connections, each sending its next request when the answer to the last one is
@@ -17,7 +19,11 @@ export type Load = {
   /** Each request is sent at most once: its credential is single use. */
   once: boolean
   expected: Expected
+  /** Default `http`. Certificates are not checked; with `h2` each connection has one stream at a time. */
+  protocol?: Protocol | undefined
 }
+
+export type Protocol = 'http' | 'https' | 'h2'
 
 /** Any of several statuses where chance decides between them. */
 export type Expected = { status: number | readonly number[]; bodyIncludes: string }
@@ -45,8 +51,12 @@ const run = async (load: Load): Promise<LoadResult> => {
     if (load.once && taken === requests.length) return undefined
     return requests[taken++ % requests.length]
   }
-  const drive = () => drivePort({ port: load.port, nextRequest, expected: load.expected, latencies })
-  await Promise.all(Array.from({ length: load.connections }, drive))
+  const drive: Drive = {
+    ...{ port: load.port, protocol: load.protocol ?? 'http', nextRequest, latencies },
+    check: (answer) => assertExpected(answer, load.expected),
+  }
+  const driveOne = () => (drive.protocol === 'h2' ? driveHttp2(drive) : driveHttp1(drive))
+  await Promise.all(Array.from({ length: load.connections }, driveOne))
   const seconds = (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpuBefore)
 
@@ -62,14 +72,25 @@ const run = async (load: Load): Promise<LoadResult> => {
   }
 }
 
-type Drive = { port: number; nextRequest: () => Buffer | undefined; expected: Expected; latencies: number[] }
+export type Drive = {
+  port: number
+  protocol: Protocol
+  nextRequest: () => Buffer | undefined
+  /** Throws when it is not what was expected. */
+  check: (answer: HttpAnswer) => void
+  latencies: number[]
+}
 
 /** One connection, until there is no next request. */
-const drivePort = ({ port, nextRequest, expected, latencies }: Drive): Promise<void> =>
+const driveHttp1 = ({ port, protocol, nextRequest, check, latencies }: Drive): Promise<void> =>
   new Promise((resolve, reject) => {
     const reader = answerReader()
     let sentAt = 0
-    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => send())
+    const place = { port, host: '127.0.0.1', noDelay: true }
+    const socket: Socket =
+      protocol === 'https'
+        ? connectTls({ ...place, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }, () => send())
+        : connect(place, () => send())
 
     const finish = (error?: Error) => {
       socket.removeAllListeners('close')
@@ -88,7 +109,7 @@ const drivePort = ({ port, nextRequest, expected, latencies }: Drive): Promise<v
         const answer = reader.push(chunk)
         if (!answer) return
         latencies.push(performance.now() - sentAt)
-        assertExpected(answer, expected)
+        check(answer)
         send()
       } catch (error) {
         finish(error as Error)

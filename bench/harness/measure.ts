@@ -66,9 +66,17 @@ export const measure = async ({ prepared, generator, progress, ...settings }: De
 type Round = { contestant: Contestant; generator: BenchProcess; settings: Settings; seconds: number }
 
 const runRound = async ({ contestant, generator, settings, seconds }: Round): Promise<Sample> => {
-  const { server, once = false, expected, databaseMicros = async () => Number.NaN } = contestant
+  const { server, once = false, expected, protocol, databaseMicros = async () => Number.NaN } = contestant
   const requests = await contestant.requests(Math.ceil(seconds * singleUsePerSecond))
-  const load: Load = { port: server.port, connections: settings.connections, seconds, requests, once, expected }
+  const load: Load = {
+    port: server.port,
+    connections: settings.connections,
+    seconds,
+    requests,
+    once,
+    expected,
+    protocol,
+  }
 
   const databaseBefore = await databaseMicros()
   const before = await server.process.call<number>('cpu')

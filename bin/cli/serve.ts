@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { createHealth, type Health } from '../../platform/health.ts'
+import { createInspection, type Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { createLogger, type Logger } from '../../platform/logger.ts'
 import { createMetrics, type Metrics } from '../../platform/metrics.ts'
@@ -10,6 +11,7 @@ export interface Service {
   lifecycle: Lifecycle
   health: Health
   metrics: Metrics
+  inspection?: Inspection
   /** Ends the service as a failure of its start would: for what it cannot go on without. */
   fail(error: unknown): void
 }
@@ -41,6 +43,7 @@ export const serve = async (
     lifecycle,
     health: createHealth(),
     metrics: createMetrics({ processMetrics: true }),
+    inspection: createInspection(),
     fail: ended.reject,
   }
   const removeListeners = listenToTheEnd(logger, ended.resolve)

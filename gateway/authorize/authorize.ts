@@ -90,10 +90,11 @@ const selectedHeaders = (fields: FieldList, wanted: readonly string[]): Record<s
   return selected
 }
 
-const policyInput = ({ id, request, headers, route, params, principal }: RoutedRequest, now: number): PolicyInput => {
+const policyInput = (context: RoutedRequest, now: number): PolicyInput => {
+  const { id, request, headers, route, params, principal, tls } = context
   const { method, scheme, host, path, segments, query, clientIp } = request
-  const { scopes, audience, impersonation, context } = route
-  return {
+  const { scopes, audience, impersonation } = route
+  const input: PolicyInput = {
     version: 1,
     request: {
       id,
@@ -107,8 +108,10 @@ const policyInput = ({ id, request, headers, route, params, principal }: RoutedR
       headers: selectedHeaders(headers.forwardable, route.policyHeaders),
       clientIp,
     },
-    route: { id: route.id, params, scopes, audience, impersonation, context },
+    route: { id: route.id, params, scopes, audience, impersonation, context: route.context },
     ...principal?.input,
     now,
   }
+  if (tls) input.tls = tls
+  return input
 }

@@ -9,6 +9,7 @@ import { issuersOf, pathEqualityOf } from './route.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RouteEntry } from './settings/route.ts'
 import { addressesOf } from './settings/targets.ts'
+import { workersOf } from './worker-count.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -26,6 +27,10 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
   if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
+  if (file.listen.http2 && !file.listen.tls) report(['listen', 'http2'], 'needs tls: clients choose HTTP/2 there')
+  if (file.listen.tls?.clientCertificate !== undefined && file.listen.tls.clientCa === undefined) {
+    report(['listen', 'tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
+  }
   if (file.forwardAuth && file.trustedProxies.length === 0) {
     report(['forwardAuth'], 'needs trustedProxies: only they get decisions')
   }
@@ -50,7 +55,21 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const [index, entry] of routes.entries()) {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
   }
-  return [...found, ...ties(file)]
+  return [...found, ...undivided(file), ...ties(file)]
+}
+
+/** Limits of what is here now are divided among the workers: each needs one at least. */
+const undivided = (file: GatewayFile): Contradiction[] => {
+  const count = workersOf(file)
+  const limits = [
+    { path: ['limits', 'refusedTokens'], limit: file.limits.refusedTokens },
+    ...Object.entries(file.upstreams).flatMap(([name, { maxRequests, maxWebSockets }]) => [
+      { path: ['upstreams', name, 'maxRequests'], limit: maxRequests },
+      { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
+    ]),
+  ]
+  const message = `is divided among the workers, of which there are ${count}: it must be as many at least`
+  return limits.flatMap(({ path, limit }) => (limit < count ? [{ path, message }] : []))
 }
 
 const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstreams'][string]): Contradiction[] => {

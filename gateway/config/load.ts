@@ -42,15 +42,16 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws
  * `StartupError` with every problem as `file:line:column: message`.
  */
-export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> => {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> =>
+  parseGatewayConfig(await readConfigText(file), { file, env })
+
+const readConfigText = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartupError(`The gateway's configuration cannot be read: ${file}`, {
       hint: 'Name another file with --config or GATEWAY_CONFIG.',
       cause,
     })
   })
-  return parseGatewayConfig(text, { file, env })
-}
 
 /** A configuration that can be read again. */
 export interface GatewaySource {
@@ -59,8 +60,17 @@ export interface GatewaySource {
   load: () => Promise<GatewayConfig>
 }
 
-export const fileSource = (file: string, env: Environment): GatewaySource => ({
+/** A file whose text can be handed to other processes: they parse what was read here. */
+export interface FileSource extends GatewaySource {
+  file: string
+  env: Environment
+  read: () => Promise<string>
+}
+
+export const fileSource = (file: string, env: Environment): FileSource => ({
   file,
+  env,
+  read: () => readConfigText(file),
   load: () => loadGatewayConfig(file, env),
 })
 
@@ -80,6 +90,7 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
   return {
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
+    listen: listenBeside(rest.listen, file),
     policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
@@ -104,6 +115,17 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
     remote: { poll, ...(token && { token }), ...(cache !== undefined && { cache: besideFile(cache) }) },
     ...(verify && { verify: { ...verify, keys: verify.keys.map((key) => ({ ...key, file: besideFile(key.file) })) } }),
     ...(shadow !== undefined && { shadow: place(shadow) }),
+  }
+}
+
+const listenBeside = (listen: GatewayFile['listen'], file: string): GatewayFile['listen'] => {
+  const { tls } = listen
+  if (!tls) return listen
+  const besideFile = (name: string) => resolve(dirname(file), name)
+  const certificates = tls.certificates.map(({ cert, key }) => ({ cert: besideFile(cert), key: besideFile(key) }))
+  return {
+    ...listen,
+    tls: { ...tls, certificates, ...(tls.clientCa !== undefined && { clientCa: besideFile(tls.clientCa) }) },
   }
 }
 

@@ -4,7 +4,10 @@ import { problem } from '../refusals/problems.ts'
 import { parseHost } from '../routing/host.ts'
 import { canonicalTarget, refuse } from './canonical-target.ts'
 import { type ProxyTrust, plainAddress, sourceOf } from './client-address.ts'
+import { connectionTlsOf, isEncrypted } from './client-certificate.ts'
 import { type RequestHeaders, readHeaders } from './headers.ts'
+import { http2Fields } from './http2-fields.ts'
+import { Http2Request } from './http2-request.ts'
 import type { CanonicalRequest, RequestContext, Stage } from './request-context.ts'
 
 export interface RequestLimits {
@@ -32,11 +35,12 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
     const peer = plainAddress(incoming.socket.remoteAddress)
     const trusted = trust.trusts(peer)
     context.id = uuidv7()
-    const headers = readHeaders(incoming.rawHeaders)
+    const headers = readHeaders(isHttp2(incoming) ? http2Fields(incoming.rawHeaders) : incoming.rawHeaders)
     if (trusted && headers.requestId !== undefined && /^[\w.:-]{1,128}$/.test(headers.requestId)) {
       context.id = headers.requestId
     }
     context.headers = headers
+    context.tls = connectionTlsOf(incoming.socket)
     const source = sourceOf(peer, headers, trust)
     headers.forwardedProto = source.proto
     headers.forwardedHost = source.host
@@ -47,7 +51,7 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
     const bodyLength = framing(incoming, headers)
     readExpectation(incoming, headers)
     if (method === 'CONNECT' || method === 'TRACE') throw refuse(`The method ${method} is not served.`)
-    const scheme = trusted ? forwardedScheme(headers) : 'http'
+    const scheme = (trusted ? forwardedScheme(headers) : undefined) ?? (isEncrypted(incoming.socket) ? 'https' : 'http')
     const { path, segments, query, accessToken, encodedSlash, semicolon } = canonicalTarget(target)
     if (accessToken && holdsToken(headers.authorization)) throw refuse('The request has an access token twice.')
     context.request = {
@@ -68,6 +72,10 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
   }
 }
 
+/** Of the public listener: what another server hands over as HTTP/2 has not passed its limits. */
+const isHttp2 = (incoming: IncomingMessage): boolean =>
+  incoming.httpVersionMajor === 2 && (incoming as unknown) instanceof Http2Request
+
 const checkLimits = (target: string, headers: RequestHeaders, limits: RequestLimits): void => {
   if (target.length > limits.targetLength) throw problem('uri_too_long')
   if (headers.count > limits.headerCount || headers.size > limits.headerSize) {
@@ -75,9 +83,14 @@ const checkLimits = (target: string, headers: RequestHeaders, limits: RequestLim
   }
 }
 
-/** RFC 9112 §6.3. Returns the length of the body in bytes, undefined when it is chunked. */
+/** RFC 9112 §6.3. Returns the length of the body in bytes, undefined when its end tells. */
 const framing = (incoming: IncomingMessage, headers: RequestHeaders): number | undefined => {
   const { httpVersionMajor, httpVersionMinor } = incoming
+  if (isHttp2(incoming)) {
+    // RFC 9113 §8.1.1: the end of the stream is the end of the body; Node has compared it with a Content-Length.
+    if (headers.contentLength === undefined) return incoming.complete ? 0 : undefined
+    return Number(headers.contentLength)
+  }
   if (httpVersionMajor !== 1 || httpVersionMinor > 1) throw refuse('Only HTTP/1.1 and HTTP/1.0 are served here.')
   const { transferEncoding, contentLength } = headers
   if (transferEncoding !== undefined) {
@@ -95,14 +108,14 @@ const framing = (incoming: IncomingMessage, headers: RequestHeaders): number | u
  * RFC 9110 §10.1.1: there is one expectation, and HTTP/1.0 has none: such a client would take an interim answer for
  * the answer.
  */
-const readExpectation = ({ httpVersionMinor }: IncomingMessage, headers: RequestHeaders): void => {
+const readExpectation = ({ httpVersion }: IncomingMessage, headers: RequestHeaders): void => {
   if (headers.expect === undefined) return
   if (headers.expect.toLowerCase() !== '100-continue') throw refuse('The only expectation served is 100-continue.')
-  if (httpVersionMinor === 0) headers.expect = undefined
+  if (httpVersion === '1.0') headers.expect = undefined
 }
 
-const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' => {
-  if (forwardedProto === undefined) return 'http'
+const forwardedScheme = ({ forwardedProto }: RequestHeaders): 'http' | 'https' | undefined => {
+  if (forwardedProto === undefined) return undefined
   const scheme = schemes[forwardedProto.toLowerCase()]
   if (scheme !== undefined) return scheme
   throw refuse('X-Forwarded-Proto must be http or https, once.')

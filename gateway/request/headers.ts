@@ -54,6 +54,9 @@ const dropped = [
     'cf-connecting-ip',
     'client-ip',
     'remote-user',
+    // RFC 9440: what a proxy says of a client certificate.
+    'client-cert',
+    'client-cert-chain',
   ],
   // Another method or target than the one that was routed and decided on.
   ...['x-http-method', 'x-http-method-override', 'x-method-override'],

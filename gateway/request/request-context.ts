@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
+import type { ConnectionTls } from './client-certificate.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
 
@@ -25,6 +26,8 @@ export interface RequestContext {
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
+  /** of a connection whose client has shown a certificate */
+  tls: ConnectionTls | undefined
   /** matchRoute */
   route: Route | undefined
   params: Record<string, string> | undefined
@@ -138,6 +141,7 @@ export const newRequestContext = (
   id: '',
   request: undefined,
   headers: undefined,
+  tls: undefined,
   route: undefined,
   params: undefined,
   principal: undefined,

@@ -1,6 +1,6 @@
 import type { EventRequest } from '../../events/outbox.ts'
 import type { Database, Query } from '../../platform/database/database.ts'
-import { uuidv7 } from '../../platform/ids.ts'
+import { randomToken, uuidv7 } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
@@ -143,12 +143,16 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   }
   const session = signedIn?.session ?? situation.session
   const { error = 'access_denied', description = '' } = step.options
-  const result = step.step === 'done' ? await authorize(signingIn, session) : { error, description }
+  const result: AuthorizationResult = step.step === 'done' ? { code: randomToken() } : { error, description }
   const redirect = {
     response: authorizationResponse(request, result, finishing.issuer),
     setCookies: signedIn?.setCookies ?? [],
   }
-  await conclude(finishing, interaction, { redirect, result, userId: session?.userId })
+  // Neither needs the answer of the other, so they are sent together.
+  await Promise.all([
+    'code' in result && authorize(signingIn, session, result.code),
+    conclude(finishing, interaction, { redirect, result, userId: session?.userId }),
+  ])
   if (signedIn) await endAfterSignIn(signedIn, signingIn)
   return { kind: 'redirect', redirect }
 }
@@ -167,20 +171,21 @@ const signsIn = ({ step, reasons }: Step, situation: Situation): boolean => {
   return isProven(situation) && (step === 'done' || (situation.event === 'SignIn' && reasons.includes('consent')))
 }
 
-/** The code for the client, and the consent that it was given. */
+/** What the code stands for, and the consent that the client was given. */
 const authorize = async (
   { recording, interaction: { client, request }, situation }: SigningIn,
   session: { id: string; userId: string } | undefined,
-): Promise<{ code: string }> => {
+  code: string,
+): Promise<void> => {
   const { trx, record } = recording
   const { consent, state, event } = situation
-  const code = session && (await grantCode(trx, { request, client, consent, session }))
-  if (session === undefined || code === undefined) throw overtaken
-  if (!client.isThirdParty) return { code }
+  const isGranted = session && (await grantCode(trx, { code, request, client, consent, session }))
+  if (!isGranted) throw overtaken
+  if (!client.isThirdParty) return
   const { userId } = session
   if (state.consent?.userId !== (event === 'Register' ? newPerson : userId)) {
     await useConsent(trx, userId, client.id)
-    return { code }
+    return
   }
   const granted = extendedConsent(situation, state.consent.organizationIds)
   await saveConsent(trx, { ...granted, userId, clientId: client.id })
@@ -190,7 +195,6 @@ const authorize = async (
     data: null,
     extras: { userId, applicationId: client.id, ...granted },
   })
-  return { code }
 }
 
 /** It is used up, and says for some seconds where it led. */

@@ -1,5 +1,4 @@
 import type { Query } from '../../platform/database/database.ts'
-import { randomToken } from '../../platform/ids.ts'
 import { insertAuthorization } from '../tokens/authorizations/authorization-store.ts'
 import type { Consent } from '../tokens/consents/consent.ts'
 import { newSignInSid } from '../tokens/sid.ts'
@@ -9,25 +8,26 @@ import { grantsOfflineAccess, scopesToGrant } from './consent.ts'
 
 const daySeconds = 86_400
 
-/** The code for a request that nothing is missing for. Undefined when the session has ended meanwhile. */
+/** `code` is good for a request that nothing is missing for. False when the session has ended meanwhile. */
 export const grantCode = async (
   query: Query,
   {
+    code,
     request,
     client,
     consent,
     session,
   }: {
+    code: string
     request: AuthorizationRequest
     client: AuthorizationClient
     /** That there was before. */
     consent: Consent | undefined
     session: { id: string; userId: string }
   },
-): Promise<string | undefined> => {
-  const code = randomToken()
+): Promise<boolean> => {
   const question = { request, client, consent }
-  const isMade = await insertAuthorization(query, {
+  return insertAuthorization(query, {
     id: newSignInSid(),
     sessionId: session.id,
     userId: session.userId,
@@ -42,5 +42,4 @@ export const grantCode = async (
     codeChallenge: request.codeChallenge,
     nonce: request.nonce,
   })
-  return isMade ? code : undefined
 }

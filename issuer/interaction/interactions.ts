@@ -137,9 +137,10 @@ export const createInteractions = ({
     const { session, consent } = standing.situation
     const { step } = standing.step
     if (step === 'done' && session) {
-      const code = await grantCode(query, { request, client, consent, session })
+      const code = randomToken()
+      const isGranted = await grantCode(query, { code, request, client, consent, session })
       // It ended between the two.
-      if (code === undefined) return begin(request, client, { ...visitor, session: undefined })
+      if (!isGranted) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)
       return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
     }

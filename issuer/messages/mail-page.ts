@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../base/escape-html.ts'
 
 /** What is on a mail beside its words. */
 export interface MailLook {

@@ -1,6 +1,6 @@
 import type { Template as OperatorsTemplate } from '../../deliveries/messages/factories.ts'
 import type { Channel } from '../../deliveries/messages/message.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../base/escape-html.ts'
 import { type MailLook, mailPage, marked, plainLook } from './mail-page.ts'
 import { type MessageType, templates } from './templates.ts'
 import type { Catalogue } from './texts/catalogues.ts'

@@ -1,3 +1,5 @@
+import { escapeHtml } from '../base/escape-html.ts'
+
 /** It is not exported, so that only `html` can make what has it: there is no function that takes markup as text. */
 const markup = Symbol('markup')
 
@@ -21,19 +23,6 @@ export const render = (content: Html): string => content[markup]
 
 const textOf = (value: HtmlValue): string => {
   if (value === undefined || value === false) return ''
-  if (typeof value !== 'object') return escapeText(String(value))
+  if (typeof value !== 'object') return escapeHtml(String(value))
   return markup in value ? value[markup] : value.map(textOf).join('')
 }
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-  // HTML has no way to write it (HTML Standard §13.2.3.5).
-  '\0': '\ufffd',
-}
-
-const escapeText = (text: string): string =>
-  text.toWellFormed().replace(/[&<>"'\0]/g, (character) => entities[character]!)

@@ -65,11 +65,16 @@ export interface PageParts {
 }
 
 export const page = (parts: PageParts, branding?: Branding): Page => ({
-  content: render(document(parts, branding)),
-  headers: {
-    'Content-Security-Policy': contentSecurityPolicy(parts, branding),
-    // Under `no-referrer` Chromium sends `Origin: null` with our own forms.
-    'Referrer-Policy': parts.referrerPolicy ?? (parts.form === 'none' ? 'no-referrer' : 'same-origin'),
+  // Only when it is read: most pages are sent with a branding.
+  get content() {
+    return render(document(parts, branding))
+  },
+  get headers() {
+    return {
+      'Content-Security-Policy': contentSecurityPolicy(parts, branding),
+      // Under `no-referrer` Chromium sends `Origin: null` with our own forms.
+      'Referrer-Policy': parts.referrerPolicy ?? (parts.form === 'none' ? 'no-referrer' : 'same-origin'),
+    } as const
   },
   branded: (another) => page(parts, another),
 })

@@ -227,7 +227,6 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   ])
 
   return async (request, response, requestId) => {
-    const locale = localeOf({ acceptLanguage: request.headers['accept-language'] })
     try {
       const handle = methods.get(request.method ?? '')
       if (!handle) throw new Refusal('invalid_request', 405, { headers: { Allow: [...methods.keys()].join(', ') } })
@@ -238,6 +237,7 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       if (response.headersSent || response.destroyed) return void response.destroy()
       const { problem, status, headers } = refusal
       const branding = await brandings.of(undefined)
+      const locale = localeOf({ acceptLanguage: request.headers['accept-language'] })
       sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure, branding })
     }
   }

@@ -151,7 +151,11 @@ export const createDatabase = ({
   // they take. Nor may a plan depend on how small a table was when it was made: those of the ledger fill within
   // seconds.
   const planned = { ...settings, options: `${notCompiled} -c plan_cache_mode=force_generic_plan -c enable_seqscan=off` }
-  const pool = new pg.Pool({ ...planned, pipeline: true, max: poolSize, idleTimeoutMillis: 30_000 })
+  const pool = new pg.Pool({
+    ...planned,
+    idle_in_transaction_session_timeout: transactionIdleMs,
+    ...{ pipeline: true, max: poolSize, idleTimeoutMillis: 30_000 },
+  })
   let closing = false
   // An idle connection that breaks is replaced at the next use; without a listener it would end the process. The pool
   // adds the whole client to the error, so only what it says is logged.
@@ -187,7 +191,7 @@ export const createDatabase = ({
       let isOver = false
       try {
         // Waited for: a statement that went with it would stand alone where it is refused.
-        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${transactionIdleMs}`)
+        await client.query('BEGIN')
         const result = await work(clientQuery(client, () => isOver))
         isOver = true
         await client.query('COMMIT')

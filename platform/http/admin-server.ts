@@ -1,16 +1,19 @@
 import type { Health } from '../health.ts'
+import type { Inspection } from '../inspection.ts'
 import type { Metrics } from '../metrics.ts'
 import { listen, type RunningServer } from './http-server.ts'
 
 /**
  * The operators' listener, never on the public port: `/livez` (the process runs), `/readyz` (it can serve; 503 when
- * not), `/metrics` (Prometheus).
+ * not), `/metrics` (Prometheus), `/inspect` (what its parts tell of themselves, as JSON).
  */
 export const startAdminServer = (options: {
   host: string
   port: number
   health: Health
   metrics: Metrics
+  /** Default: 404. */
+  inspection?: Inspection | undefined
 }): Promise<RunningServer> =>
   listen({
     name: 'the admin listener',
@@ -36,6 +39,10 @@ export const startAdminServer = (options: {
           } catch {
             return send(500, 'text/plain', 'metrics could not be collected\n')
           }
+        }
+        case '/inspect': {
+          if (!options.inspection) return send(404, 'text/plain', 'not found\n')
+          return send(200, 'application/json', `${JSON.stringify(options.inspection.read())}\n`)
         }
         default:
           return send(404, 'text/plain', 'not found\n')

@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TlsOptions } from 'node:tls'
 import { StartupError } from '../startup-error.ts'
 
 export interface RunningServer {
@@ -21,6 +23,8 @@ export interface ListenOptions {
   /** The setting that moves it elsewhere, named in the error when the port is taken. */
   setting: string
   server?: ServerOptions
+  /** Default: in the clear. */
+  tls?: TlsOptions | undefined
 }
 
 const urlHost = (host: string) => (host.includes(':') ? `[${host}]` : host)
@@ -60,8 +64,12 @@ const withOneHost =
  * allowed.
  */
 export const listen = async (options: ListenOptions): Promise<RunningServer> => {
-  const { server: settings = {}, handler } = options
-  const server = createServer(settings, settings.requireHostHeader === false ? handler : withOneHost(handler))
+  const { server: settings = {}, handler, tls } = options
+  const checked = settings.requireHostHeader === false ? handler : withOneHost(handler)
+  // Servers of HTTP and of HTTPS differ in their connections only.
+  const server = tls
+    ? (createTlsServer({ ...settings, ...tls }, checked) as unknown as Server)
+    : createServer(settings, checked)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(startupProblem(error, options)))
     server.listen(options.port, options.host, resolve)
@@ -71,7 +79,7 @@ export const listen = async (options: ListenOptions): Promise<RunningServer> => 
     server,
     host: options.host,
     port,
-    url: `http://${urlHost(options.host)}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${urlHost(options.host)}:${port}`,
     close: (graceMs = 10_000) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), graceMs)

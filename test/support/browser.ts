@@ -43,6 +43,9 @@ interface SubmitOptions {
 
 const maxRedirects = 10
 
+/** Of the page, as its HTML stands there. */
+export const headingOf = ({ text }: Visit): string | undefined => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
+
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#x27': "'" }
 const unescaped = (text: string) => text.replace(/&(amp|lt|gt|quot|#39|#x27);/g, (_, name) => entities[name] ?? '')
 

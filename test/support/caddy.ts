@@ -15,10 +15,13 @@ const find = (): string | undefined => {
 export const caddy: string | undefined = find()
 
 /** A real Caddy with these sites, which name their own addresses; without its admin port and without certificates. */
-export const startCaddy = async (sites: string) => {
+export const startCaddy = (sites: string) => startCaddyfile(`{\n\tadmin off\n\tauto_https off\n}\n${sites}`)
+
+/** A real Caddy with a whole Caddyfile. */
+export const startCaddyfile = async (text: string) => {
   const folder = await mkdtemp(join(tmpdir(), 'caddy-'))
   const file = join(folder, 'Caddyfile')
-  await writeFile(file, `{\n\tadmin off\n\tauto_https off\n}\n${sites}`)
+  await writeFile(file, text)
   const child = startProcess(caddy!, ['run', '--config', file, '--adapter', 'caddyfile'], {
     cwd: folder,
     env: { HOME: folder },
@@ -32,5 +35,5 @@ export const startCaddy = async (sites: string) => {
     await close()
     throw error
   })
-  return { close }
+  return { close, output: child.output }
 }

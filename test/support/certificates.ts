@@ -20,8 +20,11 @@ export const createAuthority = () => {
 
   return {
     certificate: readFileSync(path('ca.pem'), 'utf8'),
-    /** For a host name; `expired`: since yesterday; `digest`: of the signature. */
-    issue(host: string, { expired = false, digest = 'sha256' } = {}): ServerCertificate {
+    /** For a host name, or other `names`; `expired`: since yesterday; `digest`: of the signature. */
+    issue(
+      host: string,
+      { expired = false, digest = 'sha256', names: alternatives = `DNS:${host}` } = {},
+    ): ServerCertificate {
       number += 1
       const [key, request, cert, names] = ['key', 'csr', 'pem', 'ext'].map((end) => path(`${number}.${end}`)) as [
         string,
@@ -29,7 +32,7 @@ export const createAuthority = () => {
         string,
         string,
       ]
-      writeFileSync(names, `subjectAltName=DNS:${host}`)
+      writeFileSync(names, `subjectAltName=${alternatives}`)
       openssl('req', ...newKey, '-subj', `/CN=${host}`, '-keyout', key, '-out', request)
       const issuer = ['-CA', path('ca.pem'), '-CAkey', path('ca-key.pem'), '-CAcreateserial']
       // A negative number of days ends before it begins.

@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { vi } from 'vitest'
 import { startProcess } from './process.ts'
+import { waitUntilAccepting } from './until-accepting.ts'
 
 /** Debian keeps it where the PATH of an ordinary user does not look. */
 const candidates = ['nginx', '/usr/sbin/nginx', '/usr/local/sbin/nginx']
@@ -47,28 +46,9 @@ ${blocks}
     await child.exited
     await rm(folder, { recursive: true, force: true })
   }
-  let ended = false
-  void child.exited.then(() => {
-    ended = true
+  await waitUntilAccepting(port, child, 'nginx').catch(async (error: unknown) => {
+    await close()
+    throw error
   })
-  await vi
-    .waitUntil(() => ended || accepts(port), { timeout: 10_000 })
-    .then(() => {
-      if (ended) throw new Error(`nginx did not start:\n${child.output()}`)
-    })
-    .catch(async (error: unknown) => {
-      await close()
-      throw error
-    })
-  return { close }
+  return { close, output: child.output }
 }
-
-const accepts = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })

@@ -1,23 +1,18 @@
 import { z } from 'zod'
 import { issuer } from './issuer.ts'
+import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
 import { policies } from './policies.ts'
 import { route } from './route.ts'
 import { upstream } from './upstream.ts'
-import { duration, identifier, network, pathEquality, port } from './values.ts'
+import { duration, identifier, network, pathEquality } from './values.ts'
 
 /**
  * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. What is
  * described here is shown by editors, and is short; the whole story is in docs/operators.md.
  */
 
-const listener = (defaultPort: number) =>
-  z
-    .strictObject({
-      host: z.string().min(1).default('127.0.0.1').describe('Address to listen on; 0.0.0.0 for every one.'),
-      port: port.prefault(defaultPort).describe('Port; 0 for any free one.'),
-    })
-    .prefault({})
+const admin = z.strictObject(address(9300)).prefault({})
 
 const limits = z.strictObject({
   targetLength: z.number().int().min(256).max(65_536).default(8_192).describe('Characters of path and query: 414.'),
@@ -81,8 +76,15 @@ export const gatewayFile = z.strictObject({
     .array(z.enum(insecureNames))
     .default([])
     .describe('Insecure settings that are meant. Each is an error unless it is named here.'),
-  listen: listener(3000).describe('The public listener.'),
-  admin: listener(9300).describe('The listener for operators: /livez, /readyz, /metrics.'),
+  workers: z
+    .union(
+      [z.literal('auto'), z.number().int().min(1).max(256)],
+      'must be a number of processes from 1 to 256, or auto',
+    )
+    .default(1)
+    .describe('Processes that share the public port, of the command line; `auto`: one for each core.'),
+  listen: listen.describe('The public listener.'),
+  admin: admin.describe('The listener for operators: /livez, /readyz, /metrics.'),
   forwardedBy: z
     .enum(['x-forwarded', 'forwarded'])
     .default('x-forwarded')

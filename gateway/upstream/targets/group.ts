@@ -25,9 +25,9 @@ export const createGroup = (options: {
   maxShare: number
   changes: Changes
   now: () => number
-  onOverdrawn?: (overdrawn: boolean) => void
+  onLook?: ((overdrawn: boolean) => void) | undefined
 }): Group => {
-  const { targets, maxShare, changes, now, onOverdrawn } = options
+  const { targets, maxShare, changes, now, onLook } = options
   const balance = createBalancer(options.balance)
   let usable: readonly UsedTarget[] = targets
   let overdrawn = false
@@ -47,11 +47,10 @@ export const createGroup = (options: {
       else inside.push(target)
       if (target.grow(at) < 1) next = Math.min(next, at + slowStartStep)
     }
-    const before = overdrawn
     const out = targets.length - inside.length
     overdrawn = out > 0 && (inside.length === 0 || out > maxShare * targets.length)
     usable = overdrawn ? targets : inside
-    if (overdrawn !== before) onOverdrawn?.(overdrawn)
+    onLook?.(overdrawn)
   }
 
   return {

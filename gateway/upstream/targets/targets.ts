@@ -5,6 +5,7 @@ import type { Metrics } from '../../../platform/metrics.ts'
 import { targetsOf } from '../../config/settings/targets.ts'
 import type { UpstreamSettings } from '../../config/settings/upstream.ts'
 import { createGroup, type Group } from './group.ts'
+import { createMembers, type OpenedTarget } from './members.ts'
 import type { FollowedName } from './names/follow-name.ts'
 import { targetMetrics } from './record.ts'
 import { createSharedTargets, type Use, useAlone } from './shared.ts'
@@ -64,13 +65,6 @@ interface Place {
   labels: Readonly<Record<string, string>>
 }
 
-interface Held {
-  readonly target: UsedTarget
-  /** Of one that leaves. */
-  timer?: NodeJS.Timeout
-  readonly release: () => Promise<void>
-}
-
 export const createTargets = (options: TargetsOptions): Targets => {
   const { name: upstream, settings, openPool, logger, metrics, use = useAlone } = options
   const { now = () => performance.now(), connection = { connectTimeout: settings.connectTimeout } } = options
@@ -87,39 +81,30 @@ export const createTargets = (options: TargetsOptions): Targets => {
     }
   }
 
-  const open = ({ name, url, address, weight, labels }: Place): Held => {
+  const open = ({ name, url, address, weight, labels }: Place): OpenedTarget => {
     const { release, ...parts } = shared.target(name, url, address, health)
-    const onEjected = (target: UsedTarget) => {
-      const forMs = Math.round(target.outUntil(0) - now())
+    const onEjected = (forMs: number) =>
       logger.warn({ upstream, target: name, forMs }, 'a target is ejected: its requests fail')
-    }
     const own = { name, url, address, weight, labels, ejection, slowStart, changes, now, onEjected }
-    const held: Held = { target: new UsedTarget({ ...parts, ...own }), release }
-    opened.add(held)
-    return held
+    return { target: new UsedTarget({ ...parts, ...own }), release }
   }
+  const members = createMembers({
+    remember: dns?.refresh ?? 0,
+    onLeave: ({ name }) => used.set({ upstream, target: name }, 0),
+  })
 
-  let current = new Map<string, Held>()
   let targets: readonly UsedTarget[] = []
   let everyTarget: Group
   let byLabels: WeakMap<object, Group>
   /** Of one target nothing is asked. */
   let only: UsedTarget | undefined
-  /** Those that a name had until lately. */
-  const leaving = new Map<string, Held>()
-  /** All, those too that only finish what is with them. */
-  const opened = new Set<Held>()
 
-  const groupOf = (members: readonly UsedTarget[], onOverdrawn?: (overdrawn: boolean) => void) =>
-    createGroup({
-      targets: members,
-      balance,
-      maxShare: ejection?.maxShare ?? defaultMaxShare,
-      changes,
-      now,
-      ...(onOverdrawn && { onOverdrawn }),
-    })
+  const groupOf = (chosen: readonly UsedTarget[], onLook?: (overdrawn: boolean) => void) =>
+    createGroup({ targets: chosen, balance, maxShare: ejection?.maxShare ?? defaultMaxShare, changes, now, onLook })
+  let told = false
   const tellOverdrawn = (overdrawn: boolean) => {
+    if (overdrawn === told) return
+    told = overdrawn
     if (overdrawn) logger.warn({ upstream }, 'too many targets are out: all of them are used')
     else logger.info({ upstream }, 'enough targets are well: the others are left out')
   }
@@ -132,35 +117,11 @@ export const createTargets = (options: TargetsOptions): Targets => {
     return made
   }
 
-  /** A name that changes to and fro finds its targets again, with what is known of them. */
-  const leave = (key: string, gone: Held) => {
-    used.set({ upstream, target: gone.target.name }, 0)
-    gone.timer = setTimeout(() => {
-      leaving.delete(key)
-      if (gone.target.idle) letGo(gone)
-      else gone.target.onIdle = () => letGo(gone)
-    }, dns?.refresh ?? 0).unref()
-    leaving.set(key, gone)
-  }
-  const letGo = (gone: Held) => {
-    opened.delete(gone)
-    void gone.release()
-  }
-  const comeBack = (key: string): Held | undefined => {
-    const found = leaving.get(key)
-    clearTimeout(found?.timer)
-    leaving.delete(key)
-    return found
-  }
-
   const update = () => {
-    const places = placesOf(settings, (host) => names.get(host)?.part.addresses)
-    const next = new Map(
-      places.map((place) => [place.key, current.get(place.key) ?? comeBack(place.key) ?? open(place)] as const),
+    targets = members.set(
+      placesOf(settings, (host) => names.get(host)?.part.addresses),
+      open,
     )
-    for (const [key, gone] of current) if (!next.has(key)) leave(key, gone)
-    current = next
-    targets = [...next.values()].map(({ target }) => target)
     everyTarget = groupOf(targets, tellOverdrawn)
     byLabels = new WeakMap()
     only = targets.length === 1 ? targets[0] : undefined
@@ -201,8 +162,7 @@ export const createTargets = (options: TargetsOptions): Targets => {
     async close() {
       for (const stop of unfollow) stop()
       stopCollecting()
-      for (const { timer } of opened) clearTimeout(timer)
-      await Promise.all([...opened, ...names.values()].map(({ release }) => release()))
+      await Promise.all([members.close(), ...[...names.values()].map(({ release }) => release())])
       await seriesOf.release()
       await shared.release()
     },

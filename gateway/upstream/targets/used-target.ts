@@ -20,7 +20,7 @@ export interface UsedTargetOptions {
   slowStart: number
   changes: Changes
   now: () => number
-  onEjected: (target: UsedTarget) => void
+  onEjected: (forMs: number) => void
 }
 
 /** What a target gets at once when it comes. */
@@ -82,9 +82,11 @@ export class UsedTarget implements Target, Candidate {
 
   #failed(): void {
     const { ejection, changes, now, onEjected } = this.#options
-    if (!ejection || !this.#record.ejection.failed(ejection, now())) return
+    if (!ejection) return
+    const at = now()
+    if (!this.#record.ejection.failed(ejection, at)) return
     changes.count++
-    onEjected(this)
+    onEjected(Math.round(this.#record.ejection.until - at))
   }
 
   /** Infinity when nobody knows. */

@@ -126,8 +126,8 @@ export const createAuthorizationEndpoint = (dependencies: AuthorizationEndpointD
     })
     counter.inc({ outcome: outcomeOf(answer) })
     const { setCookies, uiLocales } = visit
-    const locale = dependencies.localeOf({ uiLocales, acceptLanguage: visit.visitor.acceptLanguage })
     if ('location' in answer) return redirectBrowser(response, answer.location, { setCookies })
+    const locale = dependencies.localeOf({ uiLocales, acceptLanguage: visit.visitor.acceptLanguage })
     if ('recipient' in answer) {
       const { recipient, result } = answer
       const options = { setCookies, locale, secure }

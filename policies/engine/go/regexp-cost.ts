@@ -74,7 +74,7 @@ export class MeteredText extends String {
   constructor(text: string, size: number, spend: Meter['spend']) {
     super(text)
     this.#text = text
-    this.#cost = 1 + Math.ceil(size / 2)
+    this.#cost = 1 + Math.ceil((size * 2) / 3)
     this.#spend = spend
   }
 

@@ -13,5 +13,5 @@ export const verificationCost = (key: KeyObject): number => {
 const least = 5_000
 const most = 200_000
 
-const curves: Readonly<Record<string, number>> = { prime256v1: 10_000, secp384r1: 100_000, secp521r1: 100_000 }
-const others: Readonly<Record<string, number>> = { ed25519: 10_000, ed448: 50_000 }
+const curves: Readonly<Record<string, number>> = { prime256v1: 13_000, secp384r1: 100_000, secp521r1: 100_000 }
+const others: Readonly<Record<string, number>> = { ed25519: 13_000, ed448: 50_000 }

@@ -7,7 +7,7 @@ import { childrenOf, context, type Element, oidOf, onlyElement, tags } from './d
 export type PrivateKeyForm = 'pkcs8' | 'pkcs1' | 'sec1'
 
 const unitsForKey = 5_000
-const unitsForPoint = 180_000
+const unitsForPoint = 240_000
 
 /** Pays for reading a private key: that of an elliptic curve may lack its public point, which is then computed. */
 export const payForPrivateKey = (der: Buffer, { spend }: Meter): void =>

@@ -65,9 +65,13 @@ test('every setting is described', () => {
 
 test('every member is named in the documentation for operators', async () => {
   const page = await read('docs/operators.md')
-  const named = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/[A-Za-z]+/g) ?? []))
+  const named = new Set(
+    [...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.match(/[A-Za-z][A-Za-z0-9]*/g) ?? []),
+  )
   const yaml = new Set(
-    [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(([, text]) => text!.match(/[A-Za-z]+(?=:)/g) ?? []),
+    [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(
+      ([, text]) => text!.match(/[A-Za-z][A-Za-z0-9]*(?=:)/g) ?? [],
+    ),
   )
   const names = settingsOf(gatewayJsonSchema()).map(({ path }) => path.at(-1)!)
   expect(names.filter((name) => !named.has(name) && !yaml.has(name))).toEqual([])

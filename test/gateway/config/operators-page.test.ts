@@ -42,6 +42,14 @@ describe('the examples of the page for operators', () => {
     })
     const { upstreams } = configOf({ ...block('upstreams:'), routes: [] })
     expect(upstreams['app']!.pathEquality).toEqual({ case: 'insensitive', trailingSlash: 'ignore' })
+    expect(configOf(block('# One in ten')).upstreams['orders']).toMatchObject({
+      targets: [{ weight: 9 }, { weight: 1, labels: { track: 'canary' } }],
+      ejection: { for: 30_000, maxShare: 0.5 },
+    })
+    expect(configOf(block('listen:')).listen).toMatchObject({
+      tls: { certificates: [{ cert: '/etc/surrogate/a.pem' }, {}], clientCertificate: 'optional' },
+      http2: true,
+    })
     expect(configOf(block('identity:'))).toMatchObject({
       identity: { keyFile: '/etc/surrogate/identity-key.json' },
       upstreams: { orders: { identityAudience: 'https://orders.internal' } },
@@ -66,13 +74,14 @@ type Settings = Record<string, SchemaNode>
 const settingsOf = (node: SchemaNode | undefined): Settings =>
   Object.assign({}, ...(node ? formsOf(node) : []).map(({ properties }) => properties))
 
-const { issuers, upstreams, routes } = settingsOf(gatewayJsonSchema())
+const { listen, issuers, upstreams, routes } = settingsOf(gatewayJsonSchema())
 const ofRoutes = settingsOf(routes)
 const group = (names: object): Settings =>
   Object.fromEntries(Object.entries(ofRoutes).filter(([name]) => Object.hasOwn(names, name)))
 
 /** By the marker that a table stands behind on the page. */
 const tables: Record<string, Settings> = {
+  listen: settingsOf(listen),
   issuers: settingsOf(issuers),
   upstreams: settingsOf(upstreams?.additionalProperties as SchemaNode),
   'routes, which requests': group(matching),

@@ -7,8 +7,8 @@ import { recordingPolicies } from '../../support/recording-policies.ts'
 import { until } from '../../support/until.ts'
 
 /**
- * What got past other gateways, proxies and middleware, one test a class; the numbers name where it happened. Bytes on
- * a socket, since no client library sends these.
+ * What got past other gateways, proxies and middleware, and is no row of the corpus (`../corpus`); the numbers name
+ * where it happened. Bytes on a socket, since no client library sends these.
  */
 
 const asked: PolicyInput[] = []
@@ -44,111 +44,11 @@ const get = (target: string, ...fields: string[]) =>
   )
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
 const seen = () => gateway.upstream.seen
-const namesUpstream = () => seen()[0]!.rawHeaders.filter((_, index) => index % 2 === 0)
 
-describe('paths that two readers take for two things', () => {
-  test.each<[string, string]>([
-    ['an empty segment (CVE-2026-26205)', '//admin/x'],
-    ['an empty segment within', '/public//admin/x'],
-    ['dot segments (CVE-2026-33494, CVE-2019-9901)', '/public/../admin/x'],
-    ['encoded dot segments', '/public/%2e%2E/admin/x'],
-    ['dot segments with a parameter', '/public/..;/admin/x'],
-    ['dot segments encoded twice', '/public/%252e%252e/admin/x'],
-    ['dot segments before a slash encoded twice', '/public/..%252fadmin/x'],
-    ['dot segments and slash encoded twice', '/public/%252e%252e%252fadmin/x'],
-    ['an encoded slash (CVE-2021-29492)', '/public/x%2fadmin'],
-    ['an encoded backslash', '/public/..%5cadmin'],
-    ['a backslash', '/public/..\\admin'],
-    ['a fragment (CVE-2021-32779, CVE-2026-41059)', '/public#/admin'],
-    ['NUL (CVE-2019-9900)', '/public/%00/../admin'],
-    ['overlong UTF-8', '/public/%c0%ae%c0%ae/admin'],
-    ['a control character', '/public/%0d%0aX:y'],
-    ['an absolute target before a prefix guard', 'http://evil.test/public'],
-    ['a network-path target', '//evil.test/public'],
-    ['a dot segment behind the stripped prefix (CVE-2025-66490)', '/api/v1/../../admin'],
-    ['an encoded one', '/api/v1/%2e%2e/admin'],
-    ['an encoded slash behind it', '/api/v1/%2f..%2fadmin'],
-  ])('%s: %s', async (_, target) => {
-    expect(statusOf(await get(target))).toBe(400)
-    expect(seen()).toEqual([])
-  })
-
-  test('the stripped path is what is left, never two slashes, never the prefix alone', async () => {
-    await get('/api/v1/x')
-    await get('/api/v1')
-    await get('/api/v1/')
-    expect(seen().map(({ url }) => url)).toEqual(['/base/x', '/base/', '/base/'])
-  })
-
-  test('an open route is matched by the path, not by what the query looks like (CVE-2025-54576)', async () => {
-    expect(statusOf(await get('/admin/x?/health'))).toBe(401)
-    expect(statusOf(await get('/admin/x?next=/public/y'))).toBe(401)
-    expect(statusOf(await get('/admin/x%3F/health'))).toBe(401)
-    expect(statusOf(await get('/admin/x%23/health'))).toBe(401)
-    expect(seen()).toEqual([])
-  })
-
-  test('letters count: another case is another path (CVE-2026-27587)', async () => {
-    expect(statusOf(await get('/Public/x'))).toBe(404)
-    expect(statusOf(await get('/ADMIN/x'))).toBe(404)
-  })
-
-  test('an encoded letter is the letter, for route and upstream alike', async () => {
-    expect(statusOf(await get('/%61dmin/x'))).toBe(401)
-    await get('/p%75blic/%7ex')
-    expect(seen().map(({ url }) => url)).toEqual(['/base/public/~x'])
-  })
-})
-
-describe('fields that only a gateway may send', () => {
-  test.each([
-    ['identity', 'X-Auth-Sub: root'],
-    ['identity in another spelling (CVE-2025-64484, CVE-2026-52845)', 'X_Auth_Sub: root'],
-    ['identity with dots', 'X.Auth.Sub: root'],
-    ['identity in capitals', 'X-AUTH-SUB: root'],
-    ['the original path (CVE-2023-27487)', 'X-Envoy-Original-Path: /public'],
-    ['the original URL', 'X-Original-URL: /admin'],
-    ['a rewritten URL', 'X-Rewrite-URL: /admin'],
-    ['the forwarded URI (CVE-2026-40575)', 'X-Forwarded-Uri: /public'],
-    ['the forwarded prefix', 'X-Forwarded-Prefix: /admin'],
-    ['the forwarded scheme (CVE-2026-33495)', 'X-Forwarded-Scheme: https'],
-    ['another method', 'X-HTTP-Method-Override: DELETE'],
-    ['the client certificate', 'X-Forwarded-Client-Cert: x'],
-  ])('%s from a client never reaches the upstream', async (_, field) => {
-    expect(statusOf(await get('/public/x', field))).toBe(200)
-    expect(namesUpstream().map((name) => name.toLowerCase())).not.toContain(field.split(':')[0]!.toLowerCase())
-  })
-
-  test('what a client says of itself is replaced: scheme, host, address', async () => {
-    await get('/public/x', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: evil.test', 'X-Forwarded-For: 6.6.6.6')
-    expect(seen()[0]!.headers).toMatchObject({
-      'x-forwarded-proto': 'http',
-      'x-forwarded-host': 'api.test',
-      'x-forwarded-for': '127.0.0.1',
-    })
-  })
-
-  test.each(['x-forwarded-for', 'x-forwarded-host', 'x-request-id', 'via', 'host', 'content-length'])(
-    'Connection cannot take away what the gateway says: %s (CVE-2024-45410, GHSA-w9mr-28mw-j8hg)',
-    async (name) => {
-      await sendRaw(
-        gateway.port,
-        `POST /public/x HTTP/1.1\r\nHost: api.test\r\nConnection: close, ${name}\r\nContent-Length: 3\r\n\r\nabc`,
-      )
-      expect(seen()[0]!.headers).toHaveProperty([name])
-      expect(seen()[0]).toMatchObject({ body: 'abc' })
-    },
-  )
-
-  test('Connection cannot take away the identity', async () => {
-    const token = await gateway.issuer.sign({ sub: 'u1', scope: 'admin' })
-    await get('/admin/x', `Authorization: Bearer ${token}`, 'Connection: x-auth-sub, authorization')
-    expect(seen()[0]!.headers).toMatchObject({ 'x-auth-sub': 'u1', authorization: `Bearer ${token}` })
-  })
-
-  test('a user agent opens nothing (CVE-2026-34457)', async () => {
-    expect(statusOf(await get('/admin/x', 'User-Agent: GoogleHC/1.0'))).toBe(401)
-  })
+test('Connection cannot take away the identity', async () => {
+  const token = await gateway.issuer.sign({ sub: 'u1', scope: 'admin' })
+  await get('/admin/x', `Authorization: Bearer ${token}`, 'Connection: x-auth-sub, authorization')
+  expect(seen()[0]!.headers).toMatchObject({ 'x-auth-sub': 'u1', authorization: `Bearer ${token}` })
 })
 
 describe('what the policy is told of header fields', () => {
@@ -171,34 +71,14 @@ describe('what the policy is told of header fields', () => {
   })
 })
 
-describe('bytes behind a request', () => {
-  test.each(['DELETE', 'OPTIONS', 'GET', 'HEAD'])('a chunked %s smuggles none', async (method) => {
-    const inner = 'GET /admin/secret HTTP/1.1\r\nHost: api.test\r\n\r\n'
+test('many a CONNECT behind requests leaves the gateway standing, and no connection open', async () => {
+  for (let count = 0; count < 20; count++) {
     await sendRaw(
       gateway.port,
-      `${method} /public/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
+      'GET /public/x HTTP/1.1\r\nHost: a\r\n\r\nGET /public/y HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
     )
-    expect(seen().map(({ url, body }) => [url, body])).toEqual([['/base/public/x', inner]])
-  })
-
-  test('after CONNECT nothing is read any more (CVE-2026-71324, CVE-2025-64763)', async () => {
-    const answer = await sendRaw(
-      gateway.port,
-      'CONNECT api.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\nGET /public/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n',
-    )
-    expect([...answer.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)).toEqual(['400'])
-    expect(seen()).toEqual([])
-  })
-
-  test('many a CONNECT behind requests leaves the gateway standing, and no connection open', async () => {
-    for (let count = 0; count < 20; count++) {
-      await sendRaw(
-        gateway.port,
-        'GET /public/x HTTP/1.1\r\nHost: a\r\n\r\nGET /public/y HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
-      )
-    }
-    expect(statusOf(await get('/public/x'))).toBe(200)
-  })
+  }
+  expect(statusOf(await get('/public/x'))).toBe(200)
 })
 
 describe('an upstream that is not honest about its answers', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { solvedOn as solved } from '../../support/proof-of-work.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
@@ -17,7 +17,6 @@ beforeEach(() => {
 })
 
 const tested = { captchaPolicy: { enabled: true } }
-const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const messagesTo = async (to: string) => (await signIn.messages()).filter((message) => message.to === to).length
 let numbers = 1_000
 const newNumber = () => `+1555555${++numbers}`

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
 let signIn: TestSignIn
@@ -18,7 +18,6 @@ beforeEach(() => {
   signIn.settings = experienceWith(codesToo)
 })
 
-const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const problemsOf = ({ text }: Visit) =>
   [...text.matchAll(/<p class="message" id="[^"]*">([\s\S]*?)<\/p>/g)].map(([, message]) => message)
 const summaryOf = ({ text }: Visit) => /role="alert"[\s\S]*?<p>(?:<a [^>]*>)?([\s\S]*?)(?:<\/a>)?<\/p>/.exec(text)?.[1]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { factorsOf, totpCode } from '../../support/factors.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
@@ -20,7 +20,6 @@ const withFactors = (factors: readonly string[], policy = 'Mandatory') => {
 }
 beforeEach(() => withFactors(['Totp']))
 
-const heading = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const alert = ({ text }: Visit) => /role="alert"[\s\S]*?<p>(?:<a[^>]*>)?([^<]*)/.exec(text)?.[1]
 const code = { code: expect.stringMatching(/^[\w-]{43}$/), state: 'the state', iss: expect.any(String) }
 const secretOf = ({ text }: Visit) => /class="secret"><code>([A-Z2-7 ]+)</.exec(text)?.[1]?.replaceAll(' ', '') ?? ''
@@ -46,14 +45,14 @@ const factorsHeld = (userId: string) =>
 test('an authenticator app is set up, and is theirs only when the sign-in is complete', async () => {
   withFactors(['Totp', 'BackupCode'])
   const { person, browser, page } = await atEnrolment()
-  expect(heading(page)).toBe('Set up your authenticator app')
+  expect(headingOf(page)).toBe('Set up your authenticator app')
   const secret = secretOf(page)
   expect(secret).toMatch(/^[A-Z2-7]{32}$/)
   expect(page.text).toContain(`otpauth://totp/127.0.0.1:${encodeURIComponent(person.email)}?secret=${secret}`)
   // Loaded again it is the same: an app that scanned it stays right.
   expect(secretOf(await browser.get(page.url))).toBe(secret)
   const backup = await confirm(browser, page, totpCode(secret))
-  expect(heading(backup)).toBe('Keep your backup codes')
+  expect(headingOf(backup)).toBe('Keep your backup codes')
   expect(await factorsHeld(person.id)).toEqual([{ totp: 0, codes: 0 }])
   const answer = await browser.submit(backup, { choice: 'kept' })
   expect(answerOf(answer)).toEqual(code)
@@ -120,7 +119,7 @@ test('nobody gets a factor before the ones there are have been proven', async ()
   const asked = await signIn.signIn(browser, client, owner)
   const start = await browser.submit(asked, { choice: 'another' })
   const adding = await browser.submit(start, { identifier: newcomer.username, password: newcomer.password })
-  expect(heading(adding)).toBe('Set up your authenticator app')
+  expect(headingOf(adding)).toBe('Set up your authenticator app')
   // Ten minutes later the owner sits there again.
   await signIn.sql("UPDATE proofs SET expires_at = now() WHERE user_id = $1 AND purpose = 'sign_in'", [newcomer.id])
   const startAgain = await browser.get(adding.url)
@@ -143,7 +142,7 @@ test('who is only asked may go on without, and is not asked again', async () => 
   const { person, browser } = await atEnrolment()
   await signIn.sql('UPDATE users SET email_verified_at = NULL WHERE id = $1', [person.id])
   const page = await signIn.signIn(browser, client, person)
-  expect(heading(page)).toBe('Protect your account')
+  expect(headingOf(page)).toBe('Protect your account')
   const chosen = await browser.submit(page, { factor: 'totp' }, { with: 'factor' })
   const list = await browser.submit(chosen, { choice: 'back' }, { with: 'choice' })
   expect(list.status).toBeLessThan(401)
@@ -173,7 +172,7 @@ test('an address is proven by its code before it is a factor', async () => {
   await signIn.sql('UPDATE users SET primary_email = NULL, email_verified_at = NULL WHERE id = $1', [person.id])
   const browser = signIn.browser()
   const page = await signIn.signIn(browser, client, person)
-  expect(heading(page)).toBe('Add your email address')
+  expect(headingOf(page)).toBe('Add your email address')
   expect(alert(await browser.submit(page, { address: '', choice: 'send' }))).toBe('Enter where we should send the code')
   expect(alert(await browser.submit(page, { address: 'not an address', choice: 'send' }))).toBe(
     'We cannot send a code there. Check what you entered.',

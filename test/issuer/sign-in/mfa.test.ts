@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { factorsOf, totpCode } from '../../support/factors.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
@@ -21,7 +21,6 @@ const withFactors = (factors: readonly string[] = all, policy = 'NoPrompt') => {
 }
 beforeEach(() => withFactors())
 
-const heading = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const alert = ({ text }: Visit) => /role="alert"[\s\S]*?<p>(?:<a[^>]*>)?([^<]*)/.exec(text)?.[1]
 const code = { code: expect.stringMatching(/^[\w-]{43}$/), state: 'the state', iss: expect.any(String) }
 const kindOf = (page: Visit) => page.forms.find(({ fields }) => fields['kind'])?.fields['kind']
@@ -48,7 +47,7 @@ const acrOf = async (userId: string) =>
 test('a password alone opens nothing that a second factor protects', async () => {
   const { person, secret, browser, page } = await atTotp()
   expect(page.status).toBe(200)
-  expect(heading(page)).toBe('Confirm that it is you')
+  expect(headingOf(page)).toBe('Confirm that it is you')
   expect(kindOf(page)).toBe('totp')
   expect(browser.cookies.has('surrogate_session')).toBe(false)
   // To begin the same again, or another request, leads to the same page.
@@ -138,7 +137,7 @@ test('after five wrong codes the sign-in ends, and says how to start again', asy
   }
   const ended = await verify(browser, last, totpCode(secret))
   expect(ended.status).toBe(403)
-  expect(heading(ended)).toBe('This sign-in has ended')
+  expect(headingOf(ended)).toBe('This sign-in has ended')
   expect(ended.text).toContain('Start again')
   expect((await browser.get(page.url)).status).toBe(400)
   // The next sign-in finds the second factor locked: of a backup code too.
@@ -228,7 +227,7 @@ test('too many wrong codes by mail end the sign-in as those of an app do', async
   // The sixth does not even reach the code.
   await browser.submit(await browser.get(page.url), { choice: 'send' }, { with: 'kind' })
   const ended = await verify(browser, sent, right)
-  expect([ended.status, heading(ended)]).toEqual([403, 'This sign-in has ended'])
+  expect([ended.status, headingOf(ended)]).toEqual([403, 'This sign-in has ended'])
 })
 
 test('a mailbox that signed in is no second factor to itself', async () => {
@@ -342,7 +341,7 @@ test('T 143: going back after the end tells that it is done, at either step, and
   expect(answerOf(await verify(browser, page, totpCode(secret)))).toEqual(code)
   await signIn.sql(`UPDATE interactions SET finished_at = now() - interval '11 seconds'`)
   for (const back of [await browser.get(first.url), await browser.get(page.url)]) {
-    expect([back.status, heading(back)]).toEqual([200, 'You are already signed in'])
+    expect([back.status, headingOf(back)]).toEqual([200, 'You are already signed in'])
     expect(back.text).toContain('href="https://shop.example.test/"')
   }
   // The forms of before, sent from the history.
@@ -351,7 +350,7 @@ test('T 143: going back after the end tells that it is done, at either step, and
     await verify(browser, page, totpCode(secret, 1)),
   ]
   for (const sent of forms) {
-    expect([sent.status, heading(sent), sent.location]).toEqual([403, 'You are already signed in', undefined])
+    expect([sent.status, headingOf(sent), sent.location]).toEqual([403, 'You are already signed in', undefined])
   }
   expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toHaveLength(1)
 })
@@ -364,7 +363,7 @@ test('T 48: a suspended person is told so only after the second factor', async (
   const again = await signIn.signIn(signIn.browser(), client, person)
   expect([again.status, kindOf(again)]).toEqual([200, 'totp'])
   const right = await verify(browser, wrong, totpCode(secret))
-  expect([right.status, heading(right)]).toEqual([403, 'Your account is suspended'])
+  expect([right.status, headingOf(right)]).toEqual([403, 'Your account is suspended'])
   expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toEqual([])
 })
 

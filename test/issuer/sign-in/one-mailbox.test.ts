@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Browser, Visit } from '../../support/browser.ts'
+import { type Browser, headingOf, type Visit } from '../../support/browser.ts'
 import { factorsOf } from '../../support/factors.ts'
 import {
   answerOf,
@@ -30,7 +30,6 @@ const withMethods = (policy: string, { password = true, ...more }: { password?: 
     ...more,
   })
 }
-const heading = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const lead = ({ text }: Visit) => /<p class="lead">([\s\S]*?)<\/p>/.exec(text)?.[1]
 const enter = (browser: Browser, page: Visit, code: string) =>
   browser.submit(page, { code, choice: 'verify' }, { with: 'code' })
@@ -52,7 +51,7 @@ const byMail = async () => {
 test('whoever has a password begins with it, and the code is the second step', async () => {
   withMethods('Mandatory')
   const { person, browser, page } = await byMail()
-  expect([page.status, heading(page)]).toEqual([200, 'Confirm that it is you'])
+  expect([page.status, headingOf(page)]).toEqual([200, 'Confirm that it is you'])
   expect(lead(page)).toMatch(/two different steps/)
   expect(page.text).toContain('name="password"')
   expect(page.text).not.toContain('value="code"')
@@ -77,7 +76,7 @@ test('whoever has none sets one with "Forgot your password?"', async () => {
 test('where there is no other way to begin, the page says why it does not go on', async () => {
   withMethods('Mandatory', { password: false })
   const { person, page } = await byMail()
-  expect([page.status, heading(page)]).toEqual([403, 'Your account needs a second step to sign in'])
+  expect([page.status, headingOf(page)]).toEqual([403, 'Your account needs a second step to sign in'])
   expect(await acrOf(person)).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAuthenticator } from '../../support/authenticator.ts'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import {
   answerOf,
   experienceWith,
@@ -26,7 +26,6 @@ const withPasskeys = (more: object = {}) => {
 beforeEach(() => withPasskeys())
 
 const code = { code: expect.stringMatching(/^[\w-]{43}$/), state: 'the state', iss: expect.any(String) }
-const heading = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const offer = 'Sign in faster next time'
 const passkeyForm = ({ forms }: Visit) => forms.find(({ names }) => names.includes('credential'))!
 const optionsOf = ({ text }: Visit) =>
@@ -62,7 +61,7 @@ test('a browser that cannot make passkeys is never shown the offer', async () =>
 test('a passkey is made, proves nothing in this sign-in, and is all that is needed in the next', async () => {
   const person = await signIn.createPerson()
   const { browser, page } = await enter(person)
-  expect(heading(page)).toBe(offer)
+  expect(headingOf(page)).toBe(offer)
   const device = createAuthenticator({ origin: signIn.url })
   const before = (await signIn.events('User.Data.Updated')).length
   expect(answerOf(await make(browser, page, device))).toEqual(code)
@@ -90,7 +89,7 @@ test('one that a password manager made by itself is taken, and signs in only who
   const first = await signIn.authorize(next, client)
   const silent = JSON.stringify(device.get(optionsOf(first), unseen))
   const refused = await next.submit(first, { credential: silent }, { with: 'credential' })
-  expect([refused.status, heading(refused)]).toEqual([400, 'Sign in'])
+  expect([refused.status, headingOf(refused)]).toEqual([400, 'Sign in'])
   const verified = JSON.stringify(device.get(optionsOf(refused)))
   expect(answerOf(await next.submit(refused, { credential: verified }, { with: 'credential' }))).toEqual(code)
 })
@@ -110,10 +109,10 @@ test('nothing is made by itself where it would change what the password opens', 
   withPasskeys({ mfa: { factors: ['WebAuthn'], policy: 'NoPrompt' } })
   const person = await signIn.createPerson()
   const { browser, page } = await enter(person)
-  expect([heading(page), isConditional(page)]).toEqual([offer, false])
+  expect([headingOf(page), isConditional(page)]).toEqual([offer, false])
   expect(page.text).toContain('From then on your password alone is not enough')
   const refused = await make(browser, page, undefined, unseen)
-  expect([refused.status, heading(refused)]).toEqual([400, offer])
+  expect([refused.status, headingOf(refused)]).toEqual([400, offer])
   expect(refused.text).toContain('No passkey was made.')
   expect(answerOf(await make(browser, refused))).toEqual(code)
   expect((await enter(person)).page.text).toContain('Use your passkey')
@@ -129,7 +128,7 @@ test('"not now" leads on, is remembered for the person, and is asked again after
   await ago(89)
   expect(answerOf((await enter(person)).page)).toEqual(code)
   await ago(91)
-  expect(heading((await enter(person)).page)).toBe(offer)
+  expect(headingOf((await enter(person)).page)).toBe(offer)
 })
 
 test('whoever leaves without an answer has a sign-in that can be gone on with, and said nothing', async () => {
@@ -137,7 +136,7 @@ test('whoever leaves without an answer has a sign-in that can be gone on with, a
   const { browser, page } = await enter(person)
   expect(await signIn.sql('SELECT FROM sessions WHERE user_id = $1', [person.id])).toEqual([])
   const again = await browser.get(page.url)
-  expect(heading(again)).toBe(offer)
+  expect(headingOf(again)).toBe(offer)
   expect(answerOf(await browser.submit(again, { choice: 'skip' }))).toEqual(code)
 })
 
@@ -145,7 +144,7 @@ test('a challenge is used up by the first answer, and what is no passkey is none
   const person = await signIn.createPerson()
   const { browser, page } = await enter(person)
   const junk = await browser.submit(page, { credential: '{"id":"x"}' }, { with: 'credential' })
-  expect([junk.status, heading(junk)]).toEqual([400, offer])
+  expect([junk.status, headingOf(junk)]).toEqual([400, offer])
   const elsewhere = createAuthenticator({ origin: 'http://localhost.example' })
   const refused = await make(browser, junk, elsewhere)
   expect(refused.status).toBe(400)

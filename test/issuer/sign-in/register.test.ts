@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { answerOf, experienceWith, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 
 let signIn: TestSignIn
@@ -11,7 +11,6 @@ beforeAll(async () => {
 afterAll(() => signIn?.close())
 
 const byEmail = { signUp: { identifiers: ['email'], password: true, verify: true } }
-const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const problemsOf = ({ text }: Visit) =>
   [...text.matchAll(/<p class="message" id="[^"]*">([\s\S]*?)<\/p>/g)].map(([, message]) => message)
 const summaryOf = ({ text }: Visit) => /role="alert"[\s\S]*?<p>([\s\S]*?)<\/p>/.exec(text)?.[1]

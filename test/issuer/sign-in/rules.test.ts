@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../platform/logger.ts'
 import { loadPolicies, shippedPolicies } from '../../../policies/decide.ts'
-import type { Visit } from '../../support/browser.ts'
+import { headingOf, type Visit } from '../../support/browser.ts'
 import { parametersOf } from '../../support/code-flow.ts'
 import { type ExperiencePerson, startExperience, type TestExperience } from '../../support/experience.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
@@ -76,7 +76,6 @@ beforeAll(async () => {
 })
 afterAll(() => experience?.close())
 
-const headingOf = ({ text }: Visit) => /<h1>([\s\S]*?)<\/h1>/.exec(text)?.[1]
 const credentials = ({ username, password }: ExperiencePerson) => ({
   identifier: username,
   password,

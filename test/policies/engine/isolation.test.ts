@@ -75,7 +75,12 @@ test('a policy that uses none of the functions of the host does without them, on
 
 test('what was answered lately needs no thread, unless rules print', async () => {
   const lines: string[] = []
-  const { evaluate } = await isolate({ workers: 1, deadline: 1_000, print: (line) => lines.push(line) })
+  const { evaluate } = await isolate({
+    workers: 1,
+    deadline: 10_000,
+    units: 100_000_000,
+    print: (line) => lines.push(line),
+  })
   await evaluate('test/decision', { ask: 1 })
   await evaluate('test/talkative', { ask: 1 })
   expect(await evaluate('test/talkative', { ask: 1 })).toBe(true)

@@ -10,7 +10,7 @@ export interface FollowedName {
   readonly addresses: readonly string[]
   /** Why they could not be asked for the last time. */
   readonly problem: string | undefined
-  /** Resolves when the name was asked for once, whatever came of it. */
+  /** Resolves when there are addresses, or the name was asked for once, whatever came of it. */
   readonly ready: Promise<void>
   /** Runs `listener` when the addresses changed; returns what ends that. */
   onChange(listener: () => void): () => void
@@ -76,6 +76,8 @@ export const followName = (options: {
     ready.resolve()
     if (!closed) timer = setTimeout(askAndAgain, Math.max(pause, shortestRefresh)).unref()
   }
+  // What an earlier configuration found is good enough to begin with.
+  if (addresses.length > 0) ready.resolve()
   void askAndAgain()
 
   return {

@@ -58,7 +58,7 @@ import { revocationChannel } from './tokens/revocations/revocation-store.ts'
 import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
 
 /** Every part of the issuer, made and handed to those that need it. */
-export const wire = async (
+export const openEndpoints = async (
   options: IssuerOptions & {
     baseUrl: string
     sandbox: ClaimsSandbox

@@ -1,0 +1,204 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import {
+  constants,
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { uuidv7 } from '../../platform/ids.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import type { GatewayConfig } from '../config/load.ts'
+import { sendProblem } from '../refusals/problem-response.ts'
+import { problem } from '../refusals/problems.ts'
+import { Http2Request } from '../request/http2-request.ts'
+import { Http2Response } from './http2-response.ts'
+
+const { NGHTTP2_ENHANCE_YOUR_CALM } = constants
+
+/** The connections that speak HTTP/2: each request of theirs goes to the handler of HTTP/1.1, under the same limits. */
+export interface Http2Sessions {
+  /** Speaks HTTP/2 on a connection whose client has chosen it. */
+  open(socket: TLSSocket): void
+  /** Takes over the timeouts of another configuration. */
+  adjust(config: GatewayConfig): void
+  /** No further requests: GOAWAY, and the end of each connection after its last answer. */
+  drain(): void
+  /** Breaks off what is left. */
+  destroy(): void
+}
+
+/** At the same time on one connection; RFC 9113 §6.5.2 recommends at least so many. */
+const maxConcurrentStreams = 100
+
+/** Fields beyond the limit that are still read, to be refused with 431 instead of a reset stream. */
+const roomForFields = 100
+
+/** What a field adds to the size of a header list, in bytes (RFC 9113 §6.5.2). */
+const fieldOverhead = 32
+
+/**
+ * Requests that a client may take back at once, and how many more each second. Each costs about as much as one that is
+ * answered (rapid reset, CVE-2023-44487).
+ */
+const resets = { burst: 200, perSecond: 20 }
+
+/** Of the whole connection, in bytes; a stream has 64 kB. What has arrived for a stream is held until it is read. */
+const connectionWindow = 1_048_576
+
+/** How long a client may take nothing of an answer that is waiting, in ms. */
+const stallTimeout = 60_000
+
+interface Exchange {
+  request: Http2Request
+  response: Http2Response
+  startedAt: number
+  /** Bytes that waited for the client, and since when it has taken none. */
+  waiting: number
+  waitingSince: number
+}
+
+interface Connection {
+  session: ServerHttp2Session
+  exchanges: Set<Exchange>
+  /** When the last exchange ended. */
+  idleSince: number
+  /** Left of `resets`, at `resetsAt`. */
+  resets: number
+  resetsAt: number
+}
+
+export const createHttp2Sessions = (options: {
+  config: GatewayConfig
+  handler: RequestListener
+  /** Bytes for the target, beside those of the header fields. */
+  roomForTarget: number
+  /** How often timeouts are looked at, in ms. */
+  checkingInterval: number
+  metrics: Metrics
+}): Http2Sessions => {
+  const { handler, metrics, roomForTarget, checkingInterval } = options
+  const { headerCount, headerSize } = options.config.limits
+  let { limits } = options.config
+  const connections = new Set<Connection>()
+  let leaving = false
+  const open = metrics.gauge('surrogate_gateway_http2_connections', 'Open connections that speak HTTP/2')
+  const ended = metrics.counter(
+    'surrogate_gateway_http2_ended_total',
+    'Connections of HTTP/2 ended because of what the client did',
+    ['reason'],
+  )
+  const fields = headerCount + roomForFields
+  const settings = {
+    maxSessionMemory: 10,
+    maxHeaderListPairs: fields,
+    maxOutstandingPings: 10,
+    maxOutstandingSettings: 10,
+    maxSettings: 32,
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    settings: {
+      maxConcurrentStreams,
+      maxHeaderListSize: headerSize + roomForTarget + fields * fieldOverhead,
+      enablePush: false,
+    },
+  }
+
+  const takeReset = (connection: Connection): void => {
+    const now = performance.now()
+    const regained = ((now - connection.resetsAt) / 1_000) * resets.perSecond
+    connection.resets = Math.min(resets.burst, connection.resets + regained) - 1
+    connection.resetsAt = now
+    if (connection.resets >= 0 || connection.session.destroyed) return
+    ended.inc({ reason: 'resets' })
+    // Without an error Node would say NO_ERROR, whatever the code.
+    connection.session.destroy(new Error('too many requests were taken back'), NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+
+  const begin = (
+    connection: Connection,
+    socket: TLSSocket,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: string[],
+  ) => {
+    // Taken back before anybody has looked at it.
+    if (stream.destroyed || stream.closed) return takeReset(connection)
+    const request = new Http2Request(stream, headers, rawHeaders, socket)
+    const response = new Http2Response(stream, request, socket)
+    const now = performance.now()
+    const exchange = { request, response, startedAt: now, waiting: 0, waitingSince: now }
+    connection.exchanges.add(exchange)
+    stream.once('aborted', () => takeReset(connection))
+    stream.once('close', () => {
+      connection.exchanges.delete(exchange)
+      connection.idleSince = performance.now()
+    })
+    handler(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+  }
+
+  const checkExchange = (exchange: Exchange, now: number): void => {
+    const { request, response } = exchange
+    if (!request.complete && !response.writableEnded && now - exchange.startedAt >= limits.requestTimeout) {
+      response.abandon((open) =>
+        sendProblem(open as unknown as ServerResponse, problem('request_timeout'), uuidv7(), false),
+      )
+    }
+    const { waiting } = response
+    if (waiting === 0 || waiting < exchange.waiting || !response.writableEnded) exchange.waitingSince = now
+    exchange.waiting = waiting
+    if (now - exchange.waitingSince >= stallTimeout) response.destroy()
+  }
+
+  const check = () => {
+    const now = performance.now()
+    for (const { session, exchanges, idleSince } of connections) {
+      for (const exchange of exchanges) checkExchange(exchange, now)
+      if (exchanges.size > 0) continue
+      // The client has the same time again to take the farewell.
+      if (now - idleSince >= 2 * limits.keepAliveTimeout) session.destroy()
+      else if (now - idleSince >= limits.keepAliveTimeout) session.close()
+    }
+  }
+  const timer = setInterval(check, checkingInterval).unref()
+
+  return {
+    open(socket) {
+      const session = performServerHandshake(socket, settings)
+      const now = performance.now()
+      const connection = {
+        session,
+        exchanges: new Set<Exchange>(),
+        idleSince: now,
+        resets: resets.burst,
+        resetsAt: now,
+      }
+      connections.add(connection)
+      open.inc()
+      session.setLocalWindowSize(connectionWindow)
+      session.on('stream', (stream, headers, _flags, rawHeaders) =>
+        begin(connection, socket, stream, headers, rawHeaders),
+      )
+      session.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code?.startsWith('ERR_HTTP2')) ended.inc({ reason: 'protocol' })
+      })
+      session.once('close', () => {
+        connections.delete(connection)
+        open.dec()
+      })
+      if (leaving) session.close()
+    },
+    adjust(config) {
+      limits = config.limits
+    },
+    drain() {
+      leaving = true
+      for (const { session } of connections) session.close()
+    },
+    destroy() {
+      clearInterval(timer)
+      for (const { session } of connections) session.destroy()
+    },
+  }
+}

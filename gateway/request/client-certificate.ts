@@ -1,0 +1,50 @@
+import type { X509Certificate } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { PolicyInput } from '../../policies/decide.ts'
+
+/** What rules see of a connection whose client has shown a certificate. */
+export type ConnectionTls = NonNullable<PolicyInput['tls']>
+
+const connectionTls = Symbol('connection tls')
+type Marked = Socket & { encrypted?: boolean; [connectionTls]?: ConnectionTls }
+
+/** Keeps, for the requests of a connection, what its verified client certificate says. Called once for each. */
+export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Certificate): void => {
+  const serverName = socket.servername
+  const tls: ConnectionTls = {
+    version: (socket.getProtocol() ?? '').replace('TLSv', ''),
+    cipher: socket.getCipher().standardName,
+    ...(typeof serverName === 'string' && serverName !== '' && { serverName }),
+    clientCertificate: describe(certificate),
+  }
+  ;(socket as Marked)[connectionTls] = tls
+}
+
+/** Undefined: the client has shown no certificate, or the listener does not verify any. */
+export const connectionTlsOf = (socket: Socket): ConnectionTls | undefined => (socket as Marked)[connectionTls]
+
+/** Whether the connection to this process is one of TLS. */
+export const isEncrypted = (socket: Socket): boolean => (socket as Marked).encrypted === true
+
+const describe = (certificate: X509Certificate): ConnectionTls['clientCertificate'] => ({
+  subject: distinguishedName(certificate.subject),
+  issuer: distinguishedName(certificate.issuer),
+  serial: certificate.serialNumber.toLowerCase(),
+  thumbprint: Buffer.from(certificate.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
+  names: namesOf(certificate.subjectAltName ?? ''),
+  notAfter: Math.floor(certificate.validToDate.getTime() / 1_000),
+})
+
+/** Node has a line for each part, with RFC 4514's escapes, the most general first; RFC 4514 begins with the last. */
+const distinguishedName = (lines: string | undefined): string => (lines ?? '').split('\n').reverse().join(',')
+
+/** Of the kinds that name a client; Node quotes those that could be read in two ways, as JSON. */
+const namesOf = (subjectAltName: string): ConnectionTls['clientCertificate']['names'] => {
+  const names = { dns: [] as string[], uri: [] as string[], email: [] as string[] }
+  for (const [, kind, text] of subjectAltName.matchAll(/(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,"]*)(?=, |$)/g)) {
+    const list = names[kind!.toLowerCase() as keyof typeof names]
+    list?.push(text!.startsWith('"') ? (JSON.parse(text!) as string) : text!)
+  }
+  return names
+}
