@@ -10,7 +10,7 @@ import { startProcess, type TestProcess } from './process.ts'
 
 const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
 
-/** A gateway of several processes, of the real command line, with rules of its own that are compiled by a counted OPA. */
+/** A gateway of several processes, of the real command line, with rules of its own that a counted OPA compiles. */
 export interface GatewayWorkers {
   child: TestProcess
   folder: string
