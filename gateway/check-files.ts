@@ -2,7 +2,7 @@ import { createLifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/logger.ts'
 import { createMetrics } from '../platform/metrics.ts'
 import { StartupError } from '../platform/startup-error.ts'
-import type { PolicySet } from '../policies/decide.ts'
+import { type PolicySet, watchPolicies } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import type { GatewayConfig } from './config/load.ts'
 import { readAuthorities, readCertificate, requireUnexpired } from './listener/certificates.ts'
@@ -52,7 +52,14 @@ const refusalOf = async (attempt: () => unknown): Promise<StartupError | undefin
 
 const load = async (config: GatewayConfig, path: string, opaBin: string | undefined): Promise<PolicySet> => {
   const lifecycle = createLifecycle({ logger: silentLogger })
-  const parts = { shared: createSharedParts(), lifecycle, logger: silentLogger, metrics: createMetrics(), opaBin }
+  const parts = {
+    shared: createSharedParts(),
+    lifecycle,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    opaBin,
+    watch: watchPolicies,
+  }
   try {
     const policies = await openPolicies({ config: { ...config, policies: { ...config.policies, path } }, ...parts })
     return policies.current()

@@ -20,6 +20,7 @@ import {
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
+import { ownProviders, type Providers } from './providers.ts'
 import { createProxyTrust } from './request/client-address.ts'
 import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
 import type { UnparsedRequest } from './request/unparsed.ts'
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   stages?: (parts: StageParts) => readonly Stage[]
   /** What is kept when another configuration takes the place of this one. Default: nothing. */
   shared?: SharedParts
+  /** Default: those of a process of its own. */
+  providers?: Providers
 }
 
 export interface Gateway {
@@ -83,8 +86,8 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 
 const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
   const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
-  const { shared = createSharedParts() } = options
-  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin }
+  const { shared = createSharedParts(), providers = ownProviders } = options
+  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin, watch: providers.watchPolicies }
   const policies = options.policies ?? (await openPolicies(policyParts))
   requireEntrypoints(config, policies.current())
   const shadow = await openShadow(policyParts)
@@ -101,7 +104,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       now,
     })
 
-  const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now })
+  const { count, refusals, ...opened } = openParts({ config, shared, lifecycle, logger, metrics, now, providers })
   const { issuers, revocations } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')

@@ -17,10 +17,21 @@ export interface HotSwap {
    * cannot be built.
    */
   replace(config: GatewayConfig, signal: AbortSignal): Promise<boolean>
+  /** The first half of `replace`: everything but taking over. Undefined when `signal` came first. */
+  prepare(config: GatewayConfig, signal: AbortSignal): Promise<Successor | undefined>
+  /** New requests wait from now on, until `release`; they begin with whoever is the current one then. */
+  hold(): void
+  release(): void
   /** Of all of them. */
   reopenLogs(): void
   drain(): void
   close(): Promise<void>
+}
+
+/** A gateway that is ready to take over. One of both is called. */
+export interface Successor {
+  takeOver(): void
+  discard(): Promise<void>
 }
 
 /** Rejects when the first one cannot be built. */
@@ -35,6 +46,7 @@ export const createHotSwap = async (options: {
   let current = await build(config)
   const retired = new Set<Gateway>()
   const all = () => [current, ...retired]
+  let waiting: (() => void)[] | undefined
 
   const showChecks = ({ checks }: Gateway) => {
     for (const [name, check] of Object.entries(checks)) health.addCheck(`gateway ${name}`, check)
@@ -50,26 +62,52 @@ export const createHotSwap = async (options: {
       .finally(() => retired.delete(gateway))
   }
 
+  const prepare = async (nextConfig: GatewayConfig, signal: AbortSignal): Promise<Successor | undefined> => {
+    const next = await build(nextConfig)
+    const superseded = once(signal, 'abort')
+    if (!signal.aborted) await Promise.race([next.ready, superseded])
+    if (signal.aborted) {
+      await next.close()
+      return undefined
+    }
+    return {
+      takeOver() {
+        retire(current)
+        current = next
+        config = nextConfig
+        showChecks(next)
+      },
+      discard: () => next.close(),
+    }
+  }
+
+  /** Stands before the current gateway while requests wait. */
+  const waitingRoom = (queue: (() => void)[]): Gateway => ({
+    ...current,
+    handler: (incoming, response) => void queue.push(() => current.handler(incoming, response)),
+    upgrade: (incoming, socket, head) => void queue.push(() => current.upgrade(incoming, socket, head)),
+  })
+
   return {
     get current() {
-      return current
+      return waiting ? waitingRoom(waiting) : current
     },
     get config() {
       return config
     },
+    prepare,
     async replace(nextConfig, signal) {
-      const next = await build(nextConfig)
-      const superseded = once(signal, 'abort')
-      if (!signal.aborted) await Promise.race([next.ready, superseded])
-      if (signal.aborted) {
-        await next.close()
-        return false
-      }
-      retire(current)
-      current = next
-      config = nextConfig
-      showChecks(next)
-      return true
+      const successor = await prepare(nextConfig, signal)
+      successor?.takeOver()
+      return successor !== undefined
+    },
+    hold() {
+      waiting ??= []
+    },
+    release() {
+      const begun = waiting ?? []
+      waiting = undefined
+      for (const begin of begun) begin()
     },
     reopenLogs() {
       for (const gateway of all()) gateway.reopenLogs()

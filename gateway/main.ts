@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig, GatewaySource } from './config/load.ts'
+import { drain } from './drain.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
@@ -10,6 +10,7 @@ import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
 export {
+  type FileSource,
   fileSource,
   type GatewayConfig,
   type GatewaySource,
@@ -85,14 +86,7 @@ export const startGateway = async (
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      listener.endKeepAlive()
-      const reloadsEnded = reloads?.close()
-      const { delay: pause, timeout } = gateways.config.drain
-      if (pause > 0) await delay(pause)
-      gateways.drain()
-      await listener.close(timeout)
-      await reloadsEnded
-      await gateways.close()
+      await drain({ listener, gateways, reloadsEnded: reloads?.close() })
     },
   }
 }
@@ -100,11 +94,12 @@ export const startGateway = async (
 /** Settings of open listeners: a change counts from the next start. */
 const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
+  workers: ({ workers }: GatewayConfig) => workers,
   admin: ({ admin }: GatewayConfig) => admin,
   'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
 } as const
 
-const warnOfRestart = (before: GatewayConfig, next: GatewayConfig, logger: Logger): void => {
+export const warnOfRestart = (before: GatewayConfig, next: GatewayConfig, logger: Logger): void => {
   const members = Object.entries(restartMembers)
     .filter(([, read]) => JSON.stringify(read(before)) !== JSON.stringify(read(next)))
     .map(([name]) => name)

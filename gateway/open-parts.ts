@@ -1,5 +1,4 @@
 import type { Clock } from '../platform/clock.ts'
-import { fetchJson } from '../platform/jwt/fetch-json.ts'
 import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -13,6 +12,7 @@ import { createRevocations, type Revocations } from './caller/revocations.ts'
 import type { GatewayConfig } from './config/load.ts'
 import type { RateLimitSettings } from './config/settings/route.ts'
 import { createRequestMetrics } from './logs/request-metrics.ts'
+import type { Providers } from './providers.ts'
 import type { SharedParts } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 
@@ -27,8 +27,9 @@ export const openParts = (options: {
   logger: Logger
   metrics: Metrics
   now: Clock
+  providers: Providers
 }) => {
-  const { config, shared, lifecycle, logger, metrics, now } = options
+  const { config, shared, lifecycle, logger, metrics, now, providers } = options
 
   const use = <Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => unknown): Part => {
     const { part, release } = shared.use(kind, settings, open, close)
@@ -42,7 +43,7 @@ export const openParts = (options: {
     config.issuers.map(({ issuer, jwksUri, jwks, algorithms, typ, clockSkew }) => {
       const { cooldown: cooldownMs, timeout: timeoutMs, maxBytes } = jwks
       const settings = { issuer, jwksUri, cooldownMs, timeoutMs, maxBytes }
-      const open = () => createJwksClient({ ...settings, fetch: fetchJson(settings), logger, metrics, now })
+      const open = () => createJwksClient({ ...settings, fetch: providers.fetchJson(settings), logger, metrics, now })
       const keys = use('keys', settings, open, closing)
       return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
     })
@@ -52,7 +53,9 @@ export const openParts = (options: {
     config.issuers.flatMap(({ issuer, client, revocations: feed }) => {
       if (feed?.mode !== 'feed' || !client) return []
       const settings = { issuer, client, ...feed }
-      return [use('revocations', settings, () => createRevocations({ ...settings, logger, metrics, now }), closing)]
+      const follow = providers.followRevocations
+      const open = () => createRevocations({ ...settings, logger, metrics, now, follow })
+      return [use('revocations', settings, open, closing)]
     })
 
   /** By issuer, of those that have a client; empty when no route accepts them. */
@@ -76,7 +79,7 @@ export const openParts = (options: {
       }),
     )
 
-  const rateLimits = (): Pick<LimitRateParts, 'rateLimits' | 'onLimited'> => {
+  const rateLimits = (): Pick<LimitRateParts, 'rateLimits' | 'onLimited' | 'takeTokens'> => {
     const limited = metrics.counter('surrogate_gateway_rate_limited_total', 'Requests refused by a rate limit', [
       'route',
       'limit',
@@ -84,6 +87,7 @@ export const openParts = (options: {
     const limitsOf = (routeId: string, settings: GatewayConfig['routes'][number]['rateLimits']): RateLimit[] =>
       settings.map((limit) => ({
         ...limit,
+        key: limitKey(routeId, limit),
         buckets: use('rate limit', { routeId, ...limit }, () => countedBuckets(limit, metrics), closing).buckets,
       }))
     const rateLimits = new Map(
@@ -91,7 +95,11 @@ export const openParts = (options: {
         settings.length > 0 ? [[id, limitsOf(id, settings)] as const] : [],
       ),
     )
-    return { rateLimits, onLimited: (route, limit) => limited.inc({ route, limit }) }
+    return {
+      rateLimits,
+      takeTokens: providers.takeTokens,
+      onLimited: (route, limit) => limited.inc({ route, limit }),
+    }
   }
 
   const perSecond = config.limits.refusedTokens
@@ -106,8 +114,11 @@ export const openParts = (options: {
   }
 }
 
+/** Names a limit with all that it says, the same in every process. */
+export const limitKey = (routeId: string, limit: RateLimitSettings): string => JSON.stringify({ routeId, ...limit })
+
 /** The gauges are shared by all limits: each adds its own buckets. */
-const countedBuckets = (limit: RateLimitSettings, metrics: Metrics) => {
+export const countedBuckets = (limit: Pick<RateLimitSettings, 'requests' | 'per' | 'burst'>, metrics: Metrics) => {
   const buckets = createTokenBuckets(limit)
   const sizes = metrics.gauge('surrogate_gateway_rate_limit_buckets', 'Callers whose requests are being counted')
   const forgotten = metrics.gauge(

@@ -4,7 +4,7 @@ import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { StartupError } from '../platform/startup-error.ts'
-import { type PolicySet, watchPolicies } from '../policies/decide.ts'
+import type { PolicySet, watchPolicies } from '../policies/decide.ts'
 import type { Verification } from '../policies/engine/index.ts'
 import { createShadow, type Shadow } from '../policies/shadow.ts'
 import type { GatewayConfig } from './config/load.ts'
@@ -17,18 +17,20 @@ export interface PolicyProvider {
   close?(): Promise<void>
 }
 
-interface PolicyParts {
+export interface PolicyParts {
   config: GatewayConfig
   shared: SharedParts
   lifecycle: Lifecycle
   logger: Logger
   metrics: Metrics
   opaBin: string | undefined
+  /** Follows what is at a source. */
+  watch: typeof watchPolicies
 }
 
 /** Watched; closed by whoever uses it last. Throws `StartupError` when they cannot be loaded. */
 export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> => {
-  const { config, shared, lifecycle, logger, metrics, opaBin } = parts
+  const { config, shared, lifecycle, logger, metrics, opaBin, watch } = parts
   const { path, remote, verify, units, isolation } = config.policies
   const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))].sort()
   const isolated = config.routes.some((route) => route.isolation === 'worker')
@@ -41,7 +43,7 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
     'policies',
     { path, needed, remote, verify, units, isolation: isolated && isolation },
     () =>
-      watchPolicies({
+      watch({
         path,
         logger,
         opaBin,
@@ -82,7 +84,7 @@ export const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: P
 
 /** Candidates beside the live policies, where the configuration names some. */
 export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined> => {
-  const { config, shared, lifecycle, logger, metrics, opaBin } = parts
+  const { config, shared, lifecycle, logger, metrics, opaBin, watch } = parts
   const { shadow, shadowSample: sample, remote, verify } = config.policies
   if (shadow === undefined) return undefined
   const verification = verify && (await readVerification(verify))
@@ -99,6 +101,7 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
         verification,
         logger,
         metrics,
+        watch,
       }),
     closeOpened,
   )

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /**
  * The metrics of one process, in Prometheus' text format at `/metrics` of the admin listener. Names begin with
@@ -17,7 +17,18 @@ export interface Metrics {
   /** Runs before each scrape, to set gauges from the database. Returns what ends that. */
   onCollect(collect: () => Promise<void> | void): () => void
   render(): Promise<{ contentType: string; text: string }>
+  /** All values now, to be merged with those of other processes. */
+  snapshot(): Promise<MetricsSnapshot>
+  /** What other processes count: from now on `render` has it too. */
+  include(others: () => Promise<MetricsSnapshot[]>): void
 }
+
+/** Metrics as data. Each says how values of several processes become one (`aggregator`: sum, max, …). */
+export type MetricsSnapshot = (Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number] & { values?: unknown })[]
+
+/** One snapshot of several. */
+export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> =>
+  AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 
 /** `processMetrics: true` adds CPU, memory and event-loop figures of the process; once per process. */
 export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
@@ -25,6 +36,11 @@ export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
   const collectors = new Set<() => Promise<void> | void>()
   if (processMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
   const registers = [registry]
+  let included: (() => Promise<MetricsSnapshot[]>) | undefined
+  const snapshot = async (): Promise<MetricsSnapshot> => {
+    await Promise.all([...collectors].map((collect) => collect()))
+    return registry.getMetricsAsJSON()
+  }
   // Several parts of one process may share a metric; the first one to ask makes it.
   const once = <Metric>(name: string, make: () => Metric): Metric =>
     (registry.getSingleMetric(name) as Metric | undefined) ?? make()
@@ -39,8 +55,21 @@ export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
       return () => void collectors.delete(collect)
     },
     async render() {
+      const { contentType } = registry
+      if (included) {
+        // Figures of a process are told apart by their labels, and nothing is added up or left out.
+        const own = (await snapshot()).map((metric) =>
+          metric.name.startsWith('surrogate_') ? metric : { ...metric, aggregator: 'sum' as const },
+        )
+        const merged = AggregatorRegistry.aggregate([own, ...(await included())])
+        return { contentType, text: await merged.metrics() }
+      }
       await Promise.all([...collectors].map((collect) => collect()))
-      return { contentType: registry.contentType, text: await registry.metrics() }
+      return { contentType, text: await registry.metrics() }
+    },
+    snapshot,
+    include(others) {
+      included = others
     },
   }
 }

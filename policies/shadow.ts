@@ -41,6 +41,8 @@ type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verifica
   sample?: number | undefined
   logger: Logger
   metrics: Metrics
+  /** Follows the candidate. Default: its files or address. */
+  watch?: typeof watchPolicies | undefined
 }
 
 /** Comparisons waiting for the next turn of the event loop; more are skipped. */
@@ -68,10 +70,10 @@ interface Comparison<Question> {
 }
 
 const follow = async <Question>(
-  { sample = 1, logger, metrics, ...source }: ShadowOptions,
+  { sample = 1, logger, metrics, watch = watchPolicies, ...source }: ShadowOptions,
   { count, judge, message, name }: Comparison<Question> & { name: string },
 ): Promise<ShadowOf<Question>> => {
-  const policies = await watchPolicies({ ...source, logger, metrics, name, isolation, startWith: empty })
+  const policies = await watch({ ...source, logger, metrics, name, isolation, startWith: empty })
 
   let second = 0
   let lines = 0

@@ -39,6 +39,11 @@ export const watchPolicies = async (
      * Runs while there is nothing better: then a first load that fails is no more than a later one. Default: it throws.
      */
     startWith?: PolicySet
+    /**
+     * Makes a set of each bundle that is to be swapped in; when it rejects, the last good set stays. Default: on this
+     * thread.
+     */
+    openSet?: (bundle: Bundle) => Promise<PolicySet>
     metrics?: Metrics | undefined
     /** For metrics: which of a process's policies these are. Default `live`. */
     name?: string
@@ -54,6 +59,7 @@ export const watchPolicies = async (
     ['policies', 'entrypoint'],
   )
   const onUsedUp = (entrypoint: string) => usedUp?.inc({ policies: name, entrypoint })
+  const openSet = source.openSet ?? ((bundle: Bundle) => policySet(bundle, { ...source, onUsedUp }))
   const stale = metrics?.gauge('surrogate_policies_stale', '1 while newer policies cannot be used', ['policies'])
   stale?.set({ policies: name }, 0)
 
@@ -74,7 +80,7 @@ export const watchPolicies = async (
     refused = true
     const bundle = await obtainBundle(source, files, compiled)
     refuseRollback(bundle, serial)
-    const opened = await policySet(bundle, { ...source, onUsedUp })
+    const opened = await openSet(bundle)
     const unasked = optional.filter((entrypoint) => hasRulesOf(files, entrypoint))
     const missing = [...lacking, ...unasked].filter((entrypoint) => !opened.entrypoints.includes(entrypoint))
     if (missing.length > 0) {
@@ -128,7 +134,7 @@ export const watchPolicies = async (
       const instead = before ?? source.startWith
       if (!instead) throw error
       failed(error as Error, instead.revision)
-      return 'evaluate' in instead ? instead : policySet(instead, { ...source, onUsedUp })
+      return 'evaluate' in instead ? instead : openSet(instead)
     }
   }
 

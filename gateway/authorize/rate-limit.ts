@@ -2,11 +2,36 @@ import type { Clock } from '../../platform/clock.ts'
 import type { RateLimitSettings } from '../config/settings/route.ts'
 import { problem } from '../refusals/problems.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
-import type { TokenBuckets } from './token-buckets.ts'
+import type { BucketAnswer, TokenBuckets } from './token-buckets.ts'
 
 /** One limit of one route. */
 export interface RateLimit extends RateLimitSettings {
+  /** Of no other limit; the same in every process. */
+  readonly key: string
   readonly buckets: TokenBuckets
+}
+
+/** A token that a request needs. */
+export interface WantedToken {
+  limit: RateLimit
+  /** Whose bucket it comes from. */
+  party: string
+}
+
+/**
+ * Takes all tokens of a request, or none when there is one that it would have to wait for. One answer for each. `now`
+ * in ms. Rejects when it cannot be known how many there are.
+ */
+export type TakeTokens = (
+  wanted: readonly WantedToken[],
+  now: number,
+) => readonly BucketAnswer[] | Promise<readonly BucketAnswer[]>
+
+/** From the buckets of this process. */
+export const takeTokens = (wanted: readonly WantedToken[], now: number): readonly BucketAnswer[] => {
+  const answers = wanted.map(({ limit, party }) => limit.buckets.ask(party, now))
+  if (answers.every(({ wait }) => wait === 0)) for (const { limit, party } of wanted) limit.buckets.take(party, now)
+  return answers
 }
 
 export interface LimitRateParts {
@@ -14,6 +39,7 @@ export interface LimitRateParts {
   rateLimits: ReadonlyMap<string, readonly RateLimit[]>
   /** Called for each request that a limit refuses. */
   onLimited: (routeId: string, limit: string) => void
+  takeTokens: TakeTokens
   now: Clock
 }
 
@@ -59,7 +85,7 @@ const appended = (list: string | undefined, item: string) => (list === undefined
  * others when it is known who asks. A request that one limit refuses takes nothing from the others.
  */
 export const createLimitRate = (
-  { rateLimits, onLimited, now }: LimitRateParts,
+  { rateLimits, onLimited, takeTokens, now }: LimitRateParts,
   when: 'early' | 'late',
 ): Stage<RoutedRequest> => {
   const here = new Map(
@@ -70,30 +96,42 @@ export const createLimitRate = (
   )
   if (here.size === 0) return () => {}
 
-  return (context) => {
+  /** Throws 429, when one of the answers says that there is no token. */
+  const answer = (context: RoutedRequest, wanted: readonly WantedToken[], answers: readonly BucketAnswer[]) => {
     const routeId = context.route.id
-    const limits = here.get(routeId)
-    if (!limits) return
-    const time = now().getTime()
     let policies = context.answerFields?.['ratelimit-policy']
     let states = context.answerFields?.['ratelimit']
     let longestWait = 0
-    const taken: (() => void)[] = []
-    for (const limit of limits) {
-      const party = parties[limit.by](context)
-      if (party === undefined) continue
-      const { wait, left, fullIn } = limit.buckets.ask(party, time)
+    for (const [index, { limit }] of wanted.entries()) {
+      const { wait, left, fullIn } = answers[index]!
       if (wait > 0) onLimited(routeId, limit.name)
       longestWait = Math.max(longestWait, wait)
       policies = appended(policies, policyItem(limit))
       states = appended(states, stateItem(limit.name, left, wait > 0 ? wait : fullIn))
-      taken.push(() => limit.buckets.take(party, time))
     }
     if (policies === undefined || states === undefined) return
     context.answerFields = { ...context.answerFields, 'ratelimit-policy': policies, ratelimit: states }
     if (longestWait > 0) {
       throw problem('rate_limited', { headers: { 'retry-after': String(Math.ceil(longestWait / 1000)) } })
     }
-    for (const take of taken) take()
+  }
+
+  return (context) => {
+    const limits = here.get(context.route.id)
+    if (!limits) return
+    const wanted: WantedToken[] = []
+    for (const limit of limits) {
+      const party = parties[limit.by](context)
+      if (party !== undefined) wanted.push({ limit, party })
+    }
+    if (wanted.length === 0) return
+    const answers = takeTokens(wanted, now().getTime())
+    if (!(answers instanceof Promise)) return answer(context, wanted, answers)
+    return answers.then(
+      (all) => answer(context, wanted, all),
+      (cause: unknown) => {
+        throw problem('limits_unavailable', { cause, headers: { 'retry-after': '1' } })
+      },
+    )
   }
 }

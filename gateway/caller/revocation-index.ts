@@ -15,6 +15,8 @@ export interface RevocationIndex {
   add(entry: RevocationEntry): void
   /** Forgets entries whose tokens have all expired. `now` in seconds. */
   prune(now: number): void
+  /** All that is in it. */
+  entries(): RevocationEntry[]
   readonly size: number
 }
 
@@ -64,6 +66,15 @@ export const createRevocationIndex = (): RevocationIndex => {
         for (const [value, { expiresAt }] of kind) if (expiresAt <= now) kind.delete(value)
       }
     },
+    entries: () =>
+      (Object.keys(entries) as (keyof typeof entries)[]).flatMap((kind) =>
+        [...entries[kind]].map(([value, { issuedBefore, expiresAt }]) => ({
+          kind,
+          value,
+          issuedBefore: Number.isFinite(issuedBefore) ? issuedBefore : null,
+          expiresAt,
+        })),
+      ),
     get size() {
       return Object.values(entries).reduce((sum, { size }) => sum + size, 0)
     },

@@ -8,13 +8,14 @@ import type { Secret } from '../../platform/secret.ts'
 import { basicAuthorization } from './basic-authorization.ts'
 import type { RevocationEntry } from './revocation-index.ts'
 
-const entry = z.object({
+/** Of the feed, and of what is handed on. */
+export const revocationEntry = z.object({
   kind: z.enum(['jti', 'sid', 'sub', 'client']),
   value: z.string(),
   issuedBefore: z.number().nullable(),
   expiresAt: z.number(),
 })
-const page = z.object({ entries: z.array(entry), cursor: z.number().int(), more: z.boolean() })
+const page = z.object({ entries: z.array(revocationEntry), cursor: z.number().int(), more: z.boolean() })
 
 export interface RevocationReaderOptions {
   /** Of the feed. */
@@ -22,8 +23,11 @@ export interface RevocationReaderOptions {
   client: { id: string; secret: Secret }
   /** How long the issuer may wait for news, in seconds. */
   waitSeconds: number
-  /** `upToDate`: there is nothing more for now. */
-  onPage: (entries: readonly RevocationEntry[], upToDate: boolean) => void
+  /**
+   * `upToDate`: there is nothing more for now. `silentMs`, default 0: how old that news is, where somebody else read
+   * it.
+   */
+  onPage: (entries: readonly RevocationEntry[], upToDate: boolean, silentMs?: number) => void
   /** `reason` is for operators; `failures` counts since the last page. */
   onFailure: (reason: string, failures: number) => void
 }

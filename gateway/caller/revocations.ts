@@ -39,6 +39,8 @@ export interface RevocationsOptions {
   logger: Logger
   metrics: Metrics
   now: Clock
+  /** Reads the feed. Default: over the network. */
+  follow?: typeof followRevocations | undefined
 }
 
 const leastStaleMs = 5_000
@@ -48,7 +50,7 @@ const pruneEveryMs = 60_000
 
 /** Starts following at once. `now` serves the ages; the waiting runs on the machine's clock. */
 export const createRevocations = (options: RevocationsOptions): Revocations => {
-  const { issuer, whenStale, logger, metrics, now } = options
+  const { issuer, whenStale, logger, metrics, now, follow = followRevocations } = options
   const maxStale = Math.max(options.maxStale, leastStaleMs)
   const index = createRevocationIndex()
   const first = Promise.withResolvers<void>()
@@ -61,19 +63,19 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
   const silentMs = () => now().getTime() - lastHeard
   const isStale = () => silentMs() > maxStale
 
-  const reader = followRevocations({
+  const reader = follow({
     url: options.url ?? `${issuer}/revocations`,
     client: options.client,
     // Well within the time that a feed may be silent.
     waitSeconds: Math.min(longestWait, Math.floor(maxStale / 2_000)),
-    onPage(entries, upToDate) {
+    onPage(entries, upToDate, silentMs = 0) {
       for (const entry of entries) index.add(entry)
       if (entries.length > 0) for (const listener of listeners) listener()
       if (!upToDate) return
       const time = now().getTime()
       if (trouble !== undefined) logger.info({ issuer }, 'the revocation feed is followed again')
       trouble = undefined
-      lastHeard = time
+      lastHeard = time - silentMs
       if (time - lastPruned >= pruneEveryMs) {
         index.prune(time / 1000)
         lastPruned = time

@@ -6,6 +6,7 @@ import { insecureSettings } from './insecure-settings.ts'
 import { issuersOf, pathEqualityOf, strippedSegments } from './route.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RouteEntry } from './settings/route.ts'
+import { workersOf } from './worker-count.ts'
 
 export interface Contradiction {
   path: PropertyKey[]
@@ -49,7 +50,21 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const [index, entry] of routes.entries()) {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
   }
-  return [...found, ...ties(file)]
+  return [...found, ...undivided(file), ...ties(file)]
+}
+
+/** Limits of what is here now are divided among the workers: each needs one at least. */
+const undivided = (file: GatewayFile): Contradiction[] => {
+  const count = workersOf(file)
+  const limits = [
+    { path: ['limits', 'refusedTokens'], limit: file.limits.refusedTokens },
+    ...Object.entries(file.upstreams).flatMap(([name, { maxRequests, maxWebSockets }]) => [
+      { path: ['upstreams', name, 'maxRequests'], limit: maxRequests },
+      { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
+    ]),
+  ]
+  const message = `is divided among the workers, of which there are ${count}: it must be as many at least`
+  return limits.flatMap(({ path, limit }) => (limit < count ? [{ path, message }] : []))
 }
 
 /** A port that the system chooses is never the same. */

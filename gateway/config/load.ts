@@ -41,15 +41,16 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * Reads `gateway.yaml`. `${NAME}` is replaced by the environment's value; paths are relative to the file. Throws
  * `StartupError` with every problem as `file:line:column: message`.
  */
-export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> => {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+export const loadGatewayConfig = async (file: string, env: Environment): Promise<GatewayConfig> =>
+  parseGatewayConfig(await readConfigText(file), { file, env })
+
+const readConfigText = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartupError(`The gateway's configuration cannot be read: ${file}`, {
       hint: 'Name another file with --config or GATEWAY_CONFIG.',
       cause,
     })
   })
-  return parseGatewayConfig(text, { file, env })
-}
 
 /** A configuration that can be read again. */
 export interface GatewaySource {
@@ -58,8 +59,17 @@ export interface GatewaySource {
   load: () => Promise<GatewayConfig>
 }
 
-export const fileSource = (file: string, env: Environment): GatewaySource => ({
+/** A file whose text can be handed to other processes: they parse what was read here. */
+export interface FileSource extends GatewaySource {
+  file: string
+  env: Environment
+  read: () => Promise<string>
+}
+
+export const fileSource = (file: string, env: Environment): FileSource => ({
   file,
+  env,
+  read: () => readConfigText(file),
   load: () => loadGatewayConfig(file, env),
 })
 

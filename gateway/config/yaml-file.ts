@@ -20,6 +20,15 @@ export interface YamlFile {
 /** `${NAME}` in any string value; names as POSIX shells allow them. An unset or empty variable is a problem. */
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
+/** The variables that a text names, with their values. */
+export const namedVariables = (text: string, env: Environment): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(reference)].flatMap(([, name = '']) => {
+      const value = env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
 export const openYaml = (text: string, env: Environment): YamlFile => {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, stringKeys: true })

@@ -23,6 +23,7 @@ export const problems = {
   policy_error: [403, 'The policy gave no usable decision.'],
   policy_unavailable: [503, 'The policy could not be asked in time.'],
   rate_limited: [429, 'Too many requests.'],
+  limits_unavailable: [503, 'It cannot be known whether the rate limit allows this request.'],
   keys_unavailable: [503, 'The keys of the token issuer cannot be obtained.'],
   issuer_unavailable: [503, 'The token issuer cannot be reached.'],
   revocations_unavailable: [503, 'It cannot be known whether the token was revoked.'],

@@ -5,6 +5,8 @@ import { readWhole } from '../http/read-whole.ts'
 export interface Fetched {
   body: unknown
   cacheControl: string
+  /** How long ago somebody else asked for it, in ms, where the answer is shared. Undefined: it was asked for now. */
+  ageMs?: number | undefined
 }
 
 /** GETs JSON documents. `get` throws with a message for operators: status, size, time, or what the network said. */

@@ -132,10 +132,11 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     const answer = await fetcher.get(jwksUri)
     const fresh = importJwks(answer.body)
     if (fresh.size === 0) throw new Error('the JWK Set holds no usable key')
-    const age = Math.min(Math.max(maxAgeOf(answer) ?? minAgeMs, minAgeMs), maxAgeMs)
+    const { ageMs = 0 } = answer
+    const age = Math.min(Math.max(maxAgeOf(answer) ?? minAgeMs, minAgeMs), maxAgeMs) - ageMs
     const merged = mergeKeys(keys, fresh)
-    // Keys that have just left need not be asked about either.
-    for (const kid of [...asked, ...keys.keys()]) absent.add(kid)
+    // Keys that have just left need not be asked about either. An older answer says nothing of what was seen since.
+    for (const kid of [...(ageMs > 0 ? [] : asked), ...keys.keys()]) absent.add(kid)
     for (const kid of merged.keys.keys()) absent.delete(kid)
     for (const kid of absent) if (absent.size > maxUnknown) absent.delete(kid)
     keys = merged.keys
@@ -143,9 +144,9 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     usableUntil = freshUntil + maxStaleMs
     failures = 0
     lastError = undefined
-    fetches?.inc({ issuer, outcome: 'ok' })
+    if (answer.ageMs === undefined) fetches?.inc({ issuer, outcome: 'ok' })
     staleGauge?.set({ issuer }, 0)
-    schedule(age)
+    schedule(Math.max(age, retryMs))
     if (!merged.removed) return
     generation++
     for (const listener of listeners) listener()

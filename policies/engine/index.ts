@@ -16,7 +16,7 @@ export {
   type PolicyErrorCode,
   UnitsUsedUp,
 } from './base/policy-error.ts'
-export { type Bundle, type Compiled, publishBundle, readBundle } from './bundle/bundle.ts'
+export { type Bundle, type Compiled, publishBundle, readBundle, writeBundle } from './bundle/bundle.ts'
 export { type BundleKey, type SignatureAlgorithm, signatureAlgorithms, type Verification } from './bundle/signatures.ts'
 export { suppliedCapabilities } from './compile/capabilities.ts'
 export {

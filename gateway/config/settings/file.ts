@@ -76,6 +76,13 @@ export const gatewayFile = z.strictObject({
     .array(z.enum(insecureNames))
     .default([])
     .describe('Insecure settings that are meant. Each is an error unless it is named here.'),
+  workers: z
+    .union(
+      [z.literal('auto'), z.number().int().min(1).max(256)],
+      'must be a number of processes from 1 to 256, or auto',
+    )
+    .default(1)
+    .describe('Processes that share the public port, of the command line; `auto`: one for each core.'),
   listen: listen.describe('The public listener.'),
   admin: admin.describe('The listener for operators: /livez, /readyz, /metrics.'),
   forwardedBy: z

@@ -113,6 +113,24 @@ export const publishBundle = (
   return pack(files)
 }
 
+/** The bytes of a bundle that was read or compiled: reading them gives the same one. */
+export const writeBundle = ({
+  revision,
+  serial,
+  wasm,
+  data,
+  built,
+}: Omit<Bundle, 'prepared'>): Uint8Array<ArrayBuffer> => {
+  const files = new Map<string, Uint8Array>([
+    [wasmFile, wasm],
+    ['data.json', new TextEncoder().encode(JSON.stringify(data))],
+  ])
+  const surrogate = built && { ...built, contents: contentsOf(files) }
+  const modules = [{ entrypoint: 'all', module: `/${wasmFile}` }]
+  files.set(manifestFile, jsonBytes({ revision, wasm: modules, metadata: { serial, surrogate } }))
+  return new Uint8Array(gzipSync(writeTar(files, { root: '/' }), { level: 1 }))
+}
+
 /** SHA-256 (hex) of all files but the manifest and the signature, which is made last. */
 const contentsOf = (files: ReadonlyMap<string, Uint8Array>): string => {
   const others = new Map([...files].filter(([name]) => name !== manifestFile && name !== signaturesFile))

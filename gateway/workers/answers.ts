@@ -1,0 +1,57 @@
+import type { Metrics } from '../../platform/metrics.ts'
+import { createDocuments } from './documents.ts'
+import { createFeeds } from './feeds.ts'
+import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
+import { createLimits, type Limits } from './limits.ts'
+
+/** What the primary process does for its workers: asks issuers, follows their feeds, and counts for limits. */
+export interface Answers {
+  limits: Limits
+  /** @param ready called when it has the keys and revocations of all issuers. */
+  to(worker: WorkerProcess, ready: () => void): PrimaryHandlers
+  /** Of a worker that has ended. */
+  forget(worker: WorkerProcess): void
+  close(): Promise<void>
+}
+
+export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
+  const documents = createDocuments()
+  const feeds = createFeeds()
+  const limits = createLimits({ metrics })
+  /** By the worker's number for the feed: what ends following it. */
+  const followed = new WeakMap<WorkerProcess, Map<number, () => void>>()
+  const followedBy = (worker: WorkerProcess) => {
+    const known = followed.get(worker) ?? new Map<number, () => void>()
+    followed.set(worker, known)
+    return known
+  }
+
+  return {
+    limits,
+    to: (worker, ready) => ({
+      ready,
+      fetch: (request) => documents.get(worker, request),
+      take: (requests) => limits.take(requests),
+      follow({ feed, ...address }) {
+        if (!worker.alive) return
+        const end = feeds.follow(address, {
+          revoked: (entries, upToDate, silent) =>
+            worker.tell('revoked', { feed, entries: [...entries], upToDate, silent }),
+          failed: (reason, failures) => worker.tell('feedFailed', { feed, reason, failures }),
+        })
+        followedBy(worker).set(feed, end)
+      },
+      unfollow({ feed }) {
+        followedBy(worker).get(feed)?.()
+        followedBy(worker).delete(feed)
+      },
+    }),
+    forget(worker) {
+      for (const end of followedBy(worker).values()) end()
+      followed.delete(worker)
+    },
+    async close() {
+      await Promise.all([documents.close(), feeds.close()])
+    },
+  }
+}

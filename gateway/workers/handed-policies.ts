@@ -1,0 +1,103 @@
+import type { Metrics } from '../../platform/metrics.ts'
+import type { PolicySet, WatchedPolicies, watchPolicies } from '../../policies/decide.ts'
+import { openBundle, PolicyError } from '../../policies/engine/index.ts'
+import { policySet } from '../../policies/policy-set.ts'
+import type { PolicyBundle } from './messages.ts'
+
+type Source = Parameters<typeof watchPolicies>[0]
+
+/** The rules of a worker: they come compiled from the primary process, which follows their source. */
+export interface HandedPolicies {
+  /** Takes the place of the `watchPolicies` that looks at files. */
+  watch: typeof watchPolicies
+  /** What gateways that are built from now on begin with. */
+  hand(bundles: readonly PolicyBundle[]): void
+  /** Opens newer ones wherever they are used. Throws `PolicyError`, and nothing has changed. */
+  prepare(bundles: readonly PolicyBundle[]): Promise<PreparedPolicies>
+}
+
+/** One of both is called. */
+export interface PreparedPolicies {
+  takeOver(): void
+  discard(): void
+}
+
+interface Used {
+  source: Source
+  set: PolicySet
+}
+
+const keyOf = ({ name = 'live', path }: { name?: string; path: string }): string => `${name} ${path}`
+
+export const createHandedPolicies = ({ metrics }: { metrics: Metrics }): HandedPolicies => {
+  const handed = new Map<string, Uint8Array>()
+  const used = new Set<Used>()
+  const usedUp = metrics.counter(
+    'surrogate_policies_units_used_up_total',
+    'Evaluations that were ended because they used up their units of work',
+    ['policies', 'entrypoint'],
+  )
+
+  const open = async (source: Source, bytes: Uint8Array): Promise<PolicySet> => {
+    const onUsedUp = (entrypoint: string) => usedUp.inc({ policies: source.name ?? 'live', entrypoint })
+    return policySet(await openBundle(bytes), { ...source, onUsedUp })
+  }
+
+  const requireNeeded = ({ needed = [] }: Source, { entrypoints }: PolicySet) => {
+    const missing = needed.filter((entrypoint) => !entrypoints.includes(entrypoint))
+    if (missing.length > 0) throw new PolicyError(`the policies lack these entrypoints: ${missing.join(', ')}`)
+  }
+
+  const hand = (bundles: readonly PolicyBundle[]) => {
+    for (const { bundle, ...place } of bundles) handed.set(keyOf(place), bundle)
+  }
+
+  return {
+    hand,
+    async watch(source): Promise<WatchedPolicies> {
+      const bytes = handed.get(keyOf(source))
+      if (!bytes && !source.startWith) throw new PolicyError('the primary process has handed no policies over')
+      const one: Used = { source, set: bytes ? await open(source, bytes) : source.startWith! }
+      used.add(one)
+      return {
+        current: () => one.set,
+        status: () => ({ revision: one.set.revision }),
+        reload: async () => {},
+        async close() {
+          used.delete(one)
+          await one.set.close?.()
+        },
+      }
+    },
+    async prepare(bundles) {
+      const opened: { one: Used; set: PolicySet }[] = []
+      const discard = () => {
+        for (const { set } of opened) void set.close?.()
+      }
+      try {
+        for (const { bundle, ...place } of bundles) {
+          for (const one of used) {
+            if (keyOf(one.source) !== keyOf(place)) continue
+            const set = await open(one.source, bundle)
+            opened.push({ one, set })
+            requireNeeded(one.source, set)
+          }
+        }
+      } catch (error) {
+        discard()
+        throw error
+      }
+      return {
+        discard,
+        takeOver() {
+          hand(bundles)
+          for (const { one, set } of opened) {
+            void one.set.close?.()
+            one.set = set
+            one.source.onChange?.(set)
+          }
+        },
+      }
+    },
+  }
+}

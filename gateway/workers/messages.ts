@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import type { MetricsSnapshot } from '../../platform/metrics.ts'
+import { revocationEntry } from '../caller/revocation-reader.ts'
+import type { Calls } from './channel.ts'
+
+/** What the primary process and its workers say to each other; `channel.ts` carries it. */
+
+const nothing = z.undefined()
+/** Of a call that is done, or rejects. */
+const done = z.void()
+const bytes = z.instanceof(Uint8Array)
+
+/** Compiled rules, as a bundle. `name` and `path` are those of their `PolicySource`. */
+const policyBundle = z.object({ name: z.string(), path: z.string(), bundle: bytes })
+export type PolicyBundle = z.output<typeof policyBundle>
+
+/** `gateway.yaml` as the primary process read it, with the variables of the environment that it names. */
+const configuration = z.object({
+  file: z.string(),
+  text: z.string(),
+  environment: z.record(z.string(), z.string()),
+})
+export type Configuration = z.output<typeof configuration>
+
+const snapshot = z.custom<MetricsSnapshot>((value) => Array.isArray(value))
+const check = z.object({ ok: z.boolean(), detail: z.string().optional() })
+
+/** Several may be under way: one of a configuration may wait for its issuers. */
+const change = z.object({ id: z.number().int() })
+
+/** Asked of a worker. */
+export const workerCalls = {
+  /** The first call. */
+  start: {
+    body: z.object({
+      /** From 1 to `of`; whoever takes the place of a worker has its number. */
+      worker: z.number().int(),
+      of: z.number().int(),
+      log: z.object({ name: z.string(), level: z.string() }),
+    }),
+    answer: done,
+  },
+  /**
+   * Makes everything that the change needs, without using it: of a configuration or of rules. `settle`: how long to
+   * wait for keys and revocations of issuers, in ms; then it takes over without.
+   */
+  prepare: {
+    body: change.extend({
+      configuration: configuration.optional(),
+      policies: z.array(policyBundle),
+      settle: z.number().optional(),
+    }),
+    answer: done,
+  },
+  /** New requests wait from now on. */
+  hold: { body: change, answer: done },
+  /** What was prepared takes over, and requests that waited begin. */
+  commit: { body: change, answer: done },
+  /** What was prepared is thrown away, and requests that waited begin. */
+  discard: { body: change, answer: done },
+  /** Accepts connections. */
+  listen: {
+    body: z.object({ portSetting: z.string() }),
+    answer: z.object({ url: z.string(), port: z.number().int() }),
+  },
+  metrics: { body: nothing, answer: snapshot },
+  health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
+  reopenLogs: { body: nothing, answer: done },
+  /** Ends as a gateway ends, and then the process. */
+  drain: { body: nothing, answer: done },
+  /** What is new of a feed that the worker follows. `silent`: for how long it has not been heard of, in ms. */
+  revoked: {
+    body: z.object({
+      feed: z.number().int(),
+      entries: z.array(revocationEntry),
+      upToDate: z.boolean(),
+      silent: z.number(),
+    }),
+    answer: done,
+  },
+  feedFailed: {
+    body: z.object({ feed: z.number().int(), reason: z.string(), failures: z.number().int() }),
+    answer: done,
+  },
+} satisfies Calls
+
+/** Seconds. */
+const feed = z.object({ url: z.string(), id: z.string(), secret: z.string(), waitSeconds: z.number() })
+export type FeedAddress = z.output<typeof feed>
+
+/** A JSON document of an issuer. Times in ms. */
+const documentRequest = z.object({
+  url: z.string(),
+  timeoutMs: z.number(),
+  maxBytes: z.number(),
+  /** How long an answer may be shared with others. */
+  cooldownMs: z.number(),
+})
+export type DocumentRequest = z.output<typeof documentRequest>
+
+/** `key` is a limit's own. */
+const wantedToken = z.object({ key: z.string(), party: z.string() })
+const bucketAnswer = z.object({ wait: z.number(), left: z.number(), fullIn: z.number() })
+
+/** Asked of the primary process. */
+export const primaryCalls = {
+  fetch: {
+    body: documentRequest,
+    answer: z.object({ body: z.unknown(), cacheControl: z.string(), ageMs: z.number().optional() }),
+  },
+  /** `feed` is the worker's own number for what follows. */
+  follow: { body: feed.extend({ feed: z.number().int() }), answer: done },
+  unfollow: { body: z.object({ feed: z.number().int() }), answer: done },
+  /** One list for each request that waits: tokens that it needs of several limits, all or none. */
+  take: { body: z.array(z.array(wantedToken)), answer: z.array(z.array(bucketAnswer)) },
+  /** The keys and revocations of all issuers are there. */
+  ready: { body: nothing, answer: done },
+} satisfies Calls

@@ -1,0 +1,217 @@
+import type { Health, HealthResult } from '../../platform/health.ts'
+import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
+import { openLines } from '../../platform/line-writer.ts'
+import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
+import { workersOf } from '../config/worker-count.ts'
+import { namedVariables } from '../config/yaml-file.ts'
+import { type RunningGateway, warnOfRestart } from '../main.ts'
+import type { PolicyProvider } from '../open-policies.ts'
+import { createReloads } from '../reload.ts'
+import { createSharedParts } from '../shared-parts.ts'
+import { createAnswers } from './answers.ts'
+import { createChanges } from './changes.ts'
+import { forkWorker, type WorkerProcess } from './fork-worker.ts'
+import { createHandOver } from './hand-over.ts'
+import { createWorkerMetrics } from './merged-metrics.ts'
+import type { Configuration } from './messages.ts'
+import { createWorkerPool } from './worker-pool.ts'
+
+/** What runs: the configuration, as text and read, and the rules that it names. */
+interface Running {
+  config: GatewayConfig
+  configuration: Configuration
+  policies: PolicyProvider
+  /** Releases what the primary process opened for it. */
+  lifecycle: Lifecycle
+}
+
+/** Lines of all workers that wait to be written, in bytes. */
+const bufferSize = 67_108_864
+/** Beyond `drain`, until a worker is ended. In ms. */
+const drainGraceMs = 5_000
+const reportTimeoutMs = 1_500
+
+/**
+ * The gateway in several processes. This one reads the configuration and compiles the rules, follows revocations, asks
+ * for keys and counts for limits, once for all; the workers (`worker.ts`) share the public port and serve. Whatever is
+ * new takes over in all of them together (`changes.ts`); a worker that ends has its place taken (`worker-pool.ts`); and
+ * when this process ends they end. The same as `startGateway` otherwise.
+ */
+export const startWorkers = async (options: {
+  source: FileSource
+  /** In the lines of the workers' log. */
+  name: string
+  logger: Logger
+  metrics: Metrics
+  health: Health
+  opaBin?: string | undefined
+  portSetting?: string | undefined
+}): Promise<RunningGateway> => {
+  const { source, name, logger, metrics, health, opaBin, portSetting = 'listen.port' } = options
+  const shared = createSharedParts()
+  const answers = createAnswers({ metrics })
+  const counted = createWorkerMetrics()
+  const stdout = openLines({ to: 'stdout', bufferSize })
+  const texts = new WeakMap<GatewayConfig, string>()
+
+  const load = async (): Promise<GatewayConfig> => {
+    const text = await source.read()
+    const config = parseGatewayConfig(text, source)
+    texts.set(config, text)
+    return config
+  }
+
+  const handOver = createHandOver({
+    shared,
+    logger,
+    metrics,
+    opaBin,
+    change: (bundle, onCommit) => changes.make({ policies: [bundle] }, onCommit),
+  })
+
+  /** Opens what this process has of a configuration: its rules. */
+  const open = async (config: GatewayConfig): Promise<Running> => {
+    const lifecycle = createLifecycle({ logger })
+    try {
+      const policies = await handOver.open(config, lifecycle)
+      const text = texts.get(config) ?? ''
+      const environment = namedVariables(text, source.env)
+      return { config, configuration: { file: source.file, text, environment }, policies, lifecycle }
+    } catch (error) {
+      await lifecycle.stop()
+      throw error
+    }
+  }
+
+  let running = await open(await load())
+  const size = workersOf(running.config)
+  answers.limits.keep(running.config)
+
+  let address: { url: string; port: number } | undefined
+  const changes = createChanges({
+    inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
+    async open(worker) {
+      address = await worker.call('listen', { portSetting })
+    },
+  })
+  const ready = new Set<number>()
+  const allReady = Promise.withResolvers<void>()
+  const pool = createWorkerPool({
+    size,
+    logger,
+    fork: (number) =>
+      forkWorker({
+        number,
+        stdout,
+        handlersOf: (worker) =>
+          answers.to(worker, () => {
+            if (ready.add(number).size === size) allReady.resolve()
+          }),
+      }),
+    async introduce(worker) {
+      await worker.call('start', { worker: worker.number, of: size, log: { name, level: logger.level } })
+      await changes.join(worker)
+    },
+    onEnd(worker) {
+      changes.leave(worker)
+      answers.forget(worker)
+      void counted.end(worker.number)
+    },
+  })
+
+  const stop = async () => {
+    pool.stop()
+    for (const worker of pool.running()) worker.kill()
+    await Promise.all(pool.running().map(({ closed }) => closed))
+    await running.lifecycle.stop()
+    await answers.close()
+  }
+  await pool.started.catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  const { url, port } = address!
+  logger.info({ url, revision: running.config.revision, workers: size }, 'the gateway listens')
+
+  const reloads = createReloads({
+    file: source.file,
+    running: running.config,
+    load,
+    async apply(config, signal) {
+      const before = running
+      const next = await open(config)
+      const policies = handOver.bundlesOf(config)
+      const takeOver = () => {
+        running = next
+      }
+      try {
+        await changes.make({ configuration: next.configuration, policies }, takeOver, signal)
+      } catch (error) {
+        await next.lifecycle.stop()
+        if (signal.aborted) return false
+        throw error
+      }
+      answers.limits.keep(config)
+      await before.lifecycle.stop()
+      warnOfRestart(before.config, config, logger)
+      return true
+    },
+    logger,
+    metrics,
+  })
+  health.addCheck('gateway configuration', reloads.status)
+  health.addCheck('gateway policies', () => {
+    const { policies } = running
+    const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
+    return { ok: true, detail: lastError ?? `revision ${revision}` }
+  })
+  health.addCheck('gateway workers', () => readinessOf(changes.members(), size))
+  metrics.include(async () => {
+    const report = async (worker: WorkerProcess) => {
+      const snapshot = await worker.call('metrics', undefined, reportTimeoutMs).catch(() => undefined)
+      if (snapshot && worker.alive) counted.add(worker.number, snapshot)
+    }
+    await Promise.all(changes.members().map(report))
+    return counted.all()
+  })
+
+  return {
+    url,
+    port,
+    ready: allReady.promise,
+    reload: reloads.reload,
+    reopenLogs() {
+      for (const worker of changes.members()) worker.tell('reopenLogs', undefined)
+    },
+    async close() {
+      pool.stop()
+      const reloadsEnded = reloads.close()
+      const { delay, timeout } = running.config.drain
+      await Promise.all(
+        changes.members().map((worker) =>
+          // It ends by itself when it has drained.
+          worker
+            .call('drain', undefined, delay + timeout + drainGraceMs)
+            .then(() => worker.closed)
+            .catch(() => {}),
+        ),
+      )
+      await reloadsEnded
+      await stop()
+    },
+  }
+}
+
+/** Of the whole: all workers serve, and none of them misses anything. */
+const readinessOf = async (workers: readonly WorkerProcess[], size: number): Promise<HealthResult> => {
+  const asked = workers.map((worker) => worker.call('health', undefined, reportTimeoutMs).catch(() => undefined))
+  const answers = await Promise.all(asked)
+  const details = answers.flatMap((answer) =>
+    answer ? Object.values(answer.checks).flatMap(({ ok, detail }) => (ok || !detail ? [] : [detail])) : ['no answer'],
+  )
+  const serving = answers.filter((answer) => answer?.ok).length
+  const detail = [`${serving} of ${size} serve`, ...new Set(details)].join('; ')
+  return { ok: serving === size, detail }
+}

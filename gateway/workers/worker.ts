@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { createHealth } from '../../platform/health.ts'
+import { createLogger, type Logger } from '../../platform/logger.ts'
+import { createMetrics } from '../../platform/metrics.ts'
+import { type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
+import { drain } from '../drain.ts'
+import { createGateway } from '../gateway.ts'
+import { createHotSwap, type HotSwap } from '../hot-swap.ts'
+import { type Listener, openListener } from '../listener.ts'
+import { createSharedParts } from '../shared-parts.ts'
+import { createAskPrimary } from './ask-primary.ts'
+import { type Channel, createChannel } from './channel.ts'
+import { createHandedPolicies } from './handed-policies.ts'
+import { type Configuration, primaryCalls, workerCalls } from './messages.ts'
+import { type Place, shareOf } from './share.ts'
+
+/** What was prepared and waits for all other workers. */
+interface Change {
+  takeOver(): void
+  discard(): unknown
+}
+
+/**
+ * The worker: a gateway with its listener that reads no files, asks nobody but the primary process, and changes when
+ * that says so. `end` is called when it has drained.
+ */
+export const createWorker = (options: {
+  send: (message: object) => void
+  end: () => void
+  /** For what nobody handled. */
+  onLogger: (logger: Logger) => void
+}): Pick<Channel<typeof primaryCalls>, 'receive' | 'end'> => {
+  const { send, end, onLogger } = options
+  const health = createHealth()
+  const metrics = createMetrics({ processMetrics: true })
+  const shared = createSharedParts()
+  const policies = createHandedPolicies({ metrics })
+  let logger: Logger
+  let place: Place
+  let gateways: HotSwap | undefined
+  let listener: Listener | undefined
+  const changes = new Map<number, Change>()
+
+  const build = (config: GatewayConfig) =>
+    createGateway({
+      config,
+      logger,
+      metrics,
+      shared,
+      providers: { ...asking.providers, watchPolicies: policies.watch },
+    })
+
+  const configOf = ({ file, text, environment }: Configuration): GatewayConfig =>
+    shareOf(parseGatewayConfig(text, { file, env: environment }), place)
+
+  /** The first configuration is in force at once; nobody can connect yet. */
+  const begin = async (config: GatewayConfig, settle: number): Promise<Change> => {
+    const first = await createHotSwap({ config, build, health })
+    gateways = first
+    void first.current.ready.then(() => channel.tell('ready', undefined))
+    await Promise.race([first.current.ready, delay(settle, undefined, { ref: false })])
+    return { takeOver: () => {}, discard: () => {} }
+  }
+
+  const succeed = async (id: number, running: HotSwap, config: GatewayConfig): Promise<Change> => {
+    const superseded = new AbortController()
+    changes.set(id, { takeOver: () => {}, discard: () => superseded.abort() })
+    const successor = await running.prepare(config, superseded.signal)
+    if (!successor) throw new Error('a later configuration has come')
+    return {
+      takeOver() {
+        successor.takeOver()
+        listener?.adjust(config)
+      },
+      discard: successor.discard,
+    }
+  }
+
+  /** It is not there when another worker could not prepare it, and this one had not begun to. */
+  const take = (id: number): Change | undefined => {
+    const change = changes.get(id)
+    changes.delete(id)
+    return change
+  }
+
+  const asking = createAskPrimary({
+    call: (...call) => channel.call(...call),
+    tell: (...call) => channel.tell(...call),
+  })
+
+  const channel: Channel<typeof primaryCalls> = createChannel({
+    ours: workerCalls,
+    theirs: primaryCalls,
+    send,
+    handlers: {
+      start({ log, ...given }) {
+        place = given
+        logger = createLogger(log).child({ worker: place.worker }) as Logger
+        onLogger(logger)
+      },
+      async prepare({ id, configuration, policies: bundles, settle = 0 }) {
+        if (!configuration) return void changes.set(id, await policies.prepare(bundles))
+        policies.hand(bundles)
+        const config = configOf(configuration)
+        changes.set(id, gateways ? await succeed(id, gateways, config) : await begin(config, settle))
+      },
+      hold: () => gateways?.hold(),
+      commit({ id }) {
+        take(id)?.takeOver()
+        gateways?.release()
+      },
+      discard: async ({ id }) => void (await take(id)?.discard()),
+      async listen({ portSetting }) {
+        const running = gateways!
+        listener = await openListener({
+          config: running.config,
+          gateway: () => running.current,
+          portSetting,
+          logger,
+          metrics,
+        })
+        return { url: listener.url, port: listener.port }
+      },
+      metrics: () => metrics.snapshot(),
+      health: async () => health.ready() as never,
+      reopenLogs: () => gateways?.reopenLogs(),
+      async drain() {
+        if (listener && gateways) await drain({ listener, gateways })
+        setImmediate(end)
+      },
+      ...asking.handlers,
+    },
+  })
+  return channel
+}
