@@ -4,7 +4,10 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Http2Request } from '../request/http2-request.ts'
 
-const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants
+const { NGHTTP2_NO_ERROR } = constants
+
+/** Resets the stream with INTERNAL_ERROR. */
+const brokenOff = new Error('the answer was broken off')
 
 /**
  * An answer over HTTP/2, with what the pipeline uses of Node's `ServerResponse` and the same meaning. The head is kept
@@ -108,7 +111,8 @@ export class Http2Response extends EventEmitter {
 
   /** Breaks the answer off so that nobody takes it for whole. */
   destroy(): void {
-    if (!this.#stream.destroyed) this.#stream.close(NGHTTP2_INTERNAL_ERROR)
+    // `close` would end the stream as if the answer were whole, before it resets it.
+    this.#stream.destroy(brokenOff)
   }
 
   #flush(endStream: boolean): void {

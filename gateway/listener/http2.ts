@@ -15,7 +15,7 @@ import { problem } from '../refusals/problems.ts'
 import { Http2Request } from '../request/http2-request.ts'
 import { Http2Response } from './http2-response.ts'
 
-const { NGHTTP2_ENHANCE_YOUR_CALM } = constants
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants
 
 /** The connections that speak HTTP/2: each request of theirs goes to the handler of HTTP/1.1, under the same limits. */
 export interface Http2Sessions {
@@ -60,6 +60,7 @@ interface Exchange {
 }
 
 interface Connection {
+  socket: TLSSocket
   session: ServerHttp2Session
   exchanges: Set<Exchange>
   /** When the last exchange ended. */
@@ -67,6 +68,17 @@ interface Connection {
   /** Left of `resets`, at `resetsAt`. */
   resets: number
   resetsAt: number
+}
+
+/** How long a client may take to read why its connection ends, in ms. */
+const lingerMs = 1_000
+
+const breakOff = ({ session, socket }: Connection, code: number = NGHTTP2_NO_ERROR): void => {
+  // Without an error Node would say NO_ERROR, whatever the code.
+  session.destroy(code === NGHTTP2_NO_ERROR ? undefined : new Error('the connection is broken off'), code)
+  // The session would wait for a client that reads nothing.
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 export const createHttp2Sessions = (options: {
@@ -112,19 +124,18 @@ export const createHttp2Sessions = (options: {
     connection.resetsAt = now
     if (connection.resets >= 0 || connection.session.destroyed) return
     ended.inc({ reason: 'resets' })
-    // Without an error Node would say NO_ERROR, whatever the code.
-    connection.session.destroy(new Error('too many requests were taken back'), NGHTTP2_ENHANCE_YOUR_CALM)
+    breakOff(connection, NGHTTP2_ENHANCE_YOUR_CALM)
   }
 
   const begin = (
     connection: Connection,
-    socket: TLSSocket,
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: string[],
   ) => {
     // Taken back before anybody has looked at it.
     if (stream.destroyed || stream.closed) return takeReset(connection)
+    const { socket } = connection
     const request = new Http2Request(stream, headers, rawHeaders, socket)
     const response = new Http2Response(stream, request, socket)
     const now = performance.now()
@@ -153,11 +164,12 @@ export const createHttp2Sessions = (options: {
 
   const check = () => {
     const now = performance.now()
-    for (const { session, exchanges, idleSince } of connections) {
+    for (const connection of connections) {
+      const { session, exchanges, idleSince } = connection
       for (const exchange of exchanges) checkExchange(exchange, now)
       if (exchanges.size > 0) continue
       // The client has the same time again to take the farewell.
-      if (now - idleSince >= 2 * limits.keepAliveTimeout) session.destroy()
+      if (now - idleSince >= 2 * limits.keepAliveTimeout) breakOff(connection)
       else if (now - idleSince >= limits.keepAliveTimeout) session.close()
     }
   }
@@ -168,6 +180,7 @@ export const createHttp2Sessions = (options: {
       const session = performServerHandshake(socket, settings)
       const now = performance.now()
       const connection = {
+        socket,
         session,
         exchanges: new Set<Exchange>(),
         idleSince: now,
@@ -177,9 +190,7 @@ export const createHttp2Sessions = (options: {
       connections.add(connection)
       open.inc()
       session.setLocalWindowSize(connectionWindow)
-      session.on('stream', (stream, headers, _flags, rawHeaders) =>
-        begin(connection, socket, stream, headers, rawHeaders),
-      )
+      session.on('stream', (stream, headers, _flags, rawHeaders) => begin(connection, stream, headers, rawHeaders))
       session.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code?.startsWith('ERR_HTTP2')) ended.inc({ reason: 'protocol' })
       })
@@ -198,7 +209,7 @@ export const createHttp2Sessions = (options: {
     },
     destroy() {
       clearInterval(timer)
-      for (const { session } of connections) session.destroy()
+      for (const connection of connections) breakOff(connection)
     },
   }
 }

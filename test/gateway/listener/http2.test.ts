@@ -59,11 +59,11 @@ describe('a request over HTTP/2', () => {
 })
 
 test.each([
-  ['another host than its authority', { ':authority': 'localhost', host: 'other.test' }, {}],
-  ['a scheme that is not https', { ':scheme': 'http' }, {}],
-  ['CONNECT', { ':method': 'CONNECT', ':scheme': undefined, ':path': undefined }, {}],
-  ['an asterisk', { ':method': 'OPTIONS', ':path': '*' }, {}],
-  ['a path of dots', { ':path': '/public/../x' }, {}],
+  ['another host than its authority', { ':authority': 'localhost', host: 'other.test' }],
+  ['a scheme that is not https', { ':scheme': 'http' }],
+  ['CONNECT', { ':method': 'CONNECT', ':scheme': undefined, ':path': undefined }],
+  ['an asterisk', { ':method': 'OPTIONS', ':path': '*' }],
+  ['a path of dots', { ':path': '/public/../x' }],
 ])('400 for %s', async (_, headers) => {
   const answer = await client.send({ ':path': '/public/x', ...headers })
   expect([answer.status, JSON.parse(answer.body).code]).toEqual([400, 'invalid_request'])
