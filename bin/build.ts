@@ -91,7 +91,9 @@ const copyDocuments = async (output: string): Promise<void> => {
   const readme = await readFile(join(root, 'docs', 'package.md'), 'utf8')
   await writeFile(join(output, 'README.md'), readme.replace(/\]\((?=[\w-]+\.md)/g, '](docs/'))
   const pages = (await filesBelow(root, 'docs')).filter((file) => file.endsWith('.md') && !forMaintainers.has(file))
-  for (const file of pages) await copy(join(root, file), join(output, file))
+  // The page about proxies in front of the gateway points to their files.
+  const shown = await filesBelow(root, 'deploy/in-front')
+  for (const file of [...pages, ...shown]) await copy(join(root, file), join(output, file))
 }
 
 /** For editors of `gateway.yaml`; `surrogate gateway schema` prints the same. */

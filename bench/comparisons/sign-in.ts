@@ -2,24 +2,25 @@ import { deepStrictEqual, partialDeepStrictEqual } from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from 'jose'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
-import { type Cookie, createBrowser } from '../harness/browser.ts'
-import type { Comparison, Contestant, Page, Ratio } from '../harness/comparison.ts'
-import type { Connection } from '../harness/database-store.ts'
-import type { FlowResult, Flows } from '../harness/flow-driver.ts'
-import { measure, type Settings, type Spread, spread } from '../harness/measure.ts'
+import { createBrowser } from '../harness/browser.ts'
+import type { Comparison, Contestant, Ratio } from '../harness/comparison.ts'
+import { addDatabase, type Connection } from '../harness/database-store.ts'
+import { measure, type Settings } from '../harness/measure.ts'
 import { people } from '../harness/people.ts'
-import { type BenchProcess, support, underTest } from '../harness/process.ts'
-import { range, tablesOf } from '../harness/report.ts'
+import { support, underTest } from '../harness/process.ts'
+import { tablesOf } from '../harness/report.ts'
 import { sendExpecting } from '../harness/send.ts'
-import { authorize, redeem, type Site, signIn as signInOnce } from '../harness/sign-in-flow.ts'
+import { authorize, redeem, type Site } from '../harness/sign-in-flow.ts'
 import type { Stage } from '../harness/stage.ts'
 import type { SignInPeerSettings } from '../peers/oidc-sign-in.ts'
 import { seedSignInPeer } from '../peers/oidc-sign-in-seed-store.ts'
+import type { SignInFloorSettings } from '../peers/sign-in-floor.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { startPostgres } from './issuer.ts'
 import { measureBurst } from './sign-in-burst.ts'
 import { measureCode } from './sign-in-code.ts'
 import { measureEnds } from './sign-in-ends.ts'
+import { measureFlows, type SigningIn } from './sign-in-flows.ts'
 import { measurePage } from './sign-in-page.ts'
 import { measurePages } from './sign-in-pages.ts'
 import { measureProofs } from './sign-in-proofs.ts'
@@ -33,9 +34,9 @@ import {
   personOf,
   refreshRequest,
   type SignInWorld,
+  signInClient,
   signInScope,
   siteOf,
-  verdict,
 } from './sign-in-world.ts'
 
 /**
@@ -55,7 +56,9 @@ export const signIn: Comparison = {
     const peer = await preparePeer(stage, postgres, digest)
     const ours = await prepareOurs(stage, postgres, digest)
     const refreshed = await refresh(stage, settings, progress, [peer, ours])
-    const flows = await measureFlows(stage, settings, progress, { peer, ours, digest })
+    for (const issuer of [peer, ours]) await assertSignsIn(issuer)
+    const floor = await prepareFloor(stage, postgres, digest)
+    const flows = await measureFlows(stage, settings, progress, { peer, ours, floor, digest })
     progress('transactions')
     const transactions = await measureTransactions(stage, postgres, digest)
     progress('ends of sessions')
@@ -91,8 +94,6 @@ export const signIn: Comparison = {
   },
 }
 
-const everybody = Array.from({ length: people.subjects }, (_, index) => index + 1)
-
 const preparePeer = async (stage: Stage, postgres: Connection, digest: string): Promise<Issuer> => {
   // It makes its addresses from the header `host`, so this is a name only.
   const issuer = 'http://localhost:3001'
@@ -114,6 +115,18 @@ const prepareOurs = async (stage: Stage, postgres: Connection, digest: string) =
   })
   const world = { ...seeded, mintRefreshTokens, issuer: await issuerOf(server) }
   return { name: 'Surrogate', server, world, site: siteOf(server, world) }
+}
+
+const prepareFloor = async (stage: Stage, postgres: Connection, digest: string): Promise<SigningIn> => {
+  const { redirectUri } = signInClient
+  const settings: SignInFloorSettings = {
+    connection: await addDatabase(postgres, 'sign_in_floor'),
+    digest,
+    redirectUri,
+  }
+  const server = await stage.serve(new URL('../peers/sign-in-floor.ts', import.meta.url), underTest, settings)
+  const paths = { authorize: '/auth', token: '/token', jwks: '/jwks' }
+  return { name: 'the floor', server, site: siteOf(server, { issuer: 'http://localhost', paths, resource: '' }) }
 }
 
 const refreshRatios: Ratio[] = [{ of: 'oidc-provider, refresh', to: 'Surrogate, refresh', atLeast: 2 }]
@@ -198,185 +211,4 @@ const assertSignsIn = async ({ world, site }: Issuer): Promise<void> => {
     answers.map(({ body }) => body).join('\n'),
   )
   await assertTokens(world, site, JSON.parse(right.body), { nonce: again.nonce })
-}
-
-/**
- * V8 compiles well only what it has seen often, and Argon2 lets few sign-ins through: what one costs falls until about a
- * thousand, and does not after that.
- */
-const warmUpSignIns = 1_500
-
-/** Argon2 works for two at a time, so that more of them would only wait. */
-const passwordConnections = 4
-
-interface FlowSample {
-  cpuMicros: number
-  /** Of that, the thread that JavaScript runs in. */
-  mainMicros: number
-  /** Of that, the threads in which passwords are hashed. */
-  poolMicros: number
-  result: FlowResult
-}
-
-interface FlowRound {
-  passwordMicros: number
-  password: FlowSample
-  session: FlowSample
-}
-
-const measureFlows = async (
-  stage: Stage,
-  settings: Settings,
-  progress: (line: string) => void,
-  { peer, ours, digest }: { peer: Issuer; ours: Issuer; digest: string },
-): Promise<Page> => {
-  const { process: driver } = await stage.start(new URL('../harness/flow-driver.ts', import.meta.url), support)
-  const contestants: { issuer: Issuer; browsers: Cookie[][]; rounds: FlowRound[] }[] = []
-  for (const issuer of [peer, ours]) {
-    progress(`warm-up: ${issuer.name}`)
-    await assertSignsIn(issuer)
-    const browsers = await signedInBrowsers(issuer, settings.connections)
-    for (let signIns = 0; signIns < warmUpSignIns; ) {
-      const { password } = await flowRound({ issuer, browsers, driver, digest }, settings)
-      signIns += password.result.flows
-    }
-    contestants.push({ issuer, browsers, rounds: [] })
-  }
-  for (let number = 1; number <= settings.rounds; number++) {
-    for (const { issuer, browsers, rounds } of contestants) {
-      progress(`round ${number}/${settings.rounds}: ${issuer.name}, sign-in`)
-      rounds.push(await flowRound({ issuer, browsers, driver, digest }, settings))
-    }
-  }
-  return flowPage(contestants.map(({ issuer: { name }, rounds }) => ({ name, rounds })))
-}
-
-const signedInBrowsers = async ({ site }: Issuer, count: number): Promise<Cookie[][]> => {
-  const browsers: Cookie[][] = []
-  const browser = createBrowser(site)
-  for (let number = 1; number <= count; number++) {
-    browser.clear()
-    await signInOnce(browser, site, personOf(number))
-    browsers.push(browser.cookies())
-  }
-  browser.close()
-  return browsers
-}
-
-type FlowContestant = { issuer: Issuer; browsers: Cookie[][]; driver: BenchProcess; digest: string }
-
-const flowRound = async (
-  { issuer, browsers, driver, digest }: FlowContestant,
-  { seconds, connections }: Settings,
-): Promise<FlowRound> => {
-  const { site, server } = issuer
-  const sample = async (flows: Flows): Promise<FlowSample> => {
-    const cpu = () =>
-      Promise.all((['cpu', 'mainCpu', 'poolCpu'] as const).map((name) => server.process.call<number>(name)))
-    const before = await cpu()
-    const result = await driver.call<FlowResult>('run', flows).catch((error: Error) => {
-      throw new Error(`${issuer.name}, sign-in: ${error.message}`)
-    })
-    const after = await cpu()
-    const [cpuMicros, mainMicros, poolMicros] = after.map((micros, index) => (micros - before[index]!) / result.flows)
-    return { cpuMicros: cpuMicros!, mainMicros: mainMicros!, poolMicros: poolMicros!, result }
-  }
-  return {
-    passwordMicros: await server.process.call<number>('passwordMicros', {
-      password,
-      digest,
-      times: Math.ceil(seconds * 20),
-    }),
-    password: await sample({ site, seconds, connections: passwordConnections, people: everybody.map(personOf) }),
-    session: await sample({ site, seconds, connections, browsers }),
-  }
-}
-
-/** In ms: what those threads do beyond what they do in a sign-in without a password is hashing. */
-const hashing = ({ password, session }: FlowRound): number => (password.poolMicros - session.poolMicros) / 1000
-const besideHashing = (round: FlowRound): number => round.password.cpuMicros / 1000 - hashing(round)
-
-const bars = { besideHashingMs: 2, requests: 4, sessionRatio: 2.5 }
-
-const flowPage = (measured: { name: string; rounds: FlowRound[] }[]): Page => {
-  const over = ({ rounds }: { rounds: FlowRound[] }, pick: (round: FlowRound) => number): Spread =>
-    spread(rounds.map(pick))
-  const rates = (kind: 'password' | 'session') => (of: { rounds: FlowRound[] }) => [
-    range(
-      over(of, (round) => round[kind].result.flows / round[kind].result.seconds),
-      0,
-    ),
-    over(of, (round) => round[kind].result.p50Ms).median.toFixed(1),
-    over(of, (round) => round[kind].result.p99Ms).median.toFixed(1),
-    over(of, (round) => round[kind].result.requests).median.toFixed(0),
-    over(of, (round) => round[kind].result.cpuMicros / round[kind].result.flows).median.toFixed(0),
-  ]
-  const rateHeads = ['sign-ins/s', 'p50 ms', 'p99 ms', 'requests', 'load µs']
-  const [peer, ours] = measured as [(typeof measured)[number], (typeof measured)[number]]
-  const ratio = spread(
-    ours.rounds.map(({ session }, round) => peer.rounds[round]!.session.cpuMicros / session.cpuMicros),
-  )
-  const beside = over(ours, besideHashing)
-  const requests = over(ours, ({ password }) => password.result.requests)
-  return {
-    tables: [
-      [
-        ['sign-in by session', 'CPU µs', ...rateHeads],
-        ...measured.map((of) => [
-          of.name,
-          range(
-            over(of, ({ session }) => session.cpuMicros),
-            0,
-          ),
-          ...rates('session')(of),
-        ]),
-      ],
-      [
-        [
-          ...['sign-in by password', 'CPU ms', 'of that Argon2', 'beside Argon2', 'main thread', 'Argon2 by itself'],
-          ...rateHeads,
-        ],
-        ...measured.map((of) => [
-          of.name,
-          range(
-            over(of, ({ password }) => password.cpuMicros / 1000),
-            2,
-          ),
-          range(over(of, hashing), 2),
-          range(over(of, besideHashing), 2),
-          range(
-            over(of, ({ password }) => password.mainMicros / 1000),
-            2,
-          ),
-          range(
-            over(of, ({ passwordMicros }) => passwordMicros / 1000),
-            2,
-          ),
-          ...rates('password')(of),
-        ]),
-      ],
-      [
-        ['', 'measured', 'bar', ''],
-        [
-          'oidc-provider / Surrogate, sign-in by session',
-          `${range(ratio, 2)} ×`,
-          `≥ ${bars.sessionRatio} ×`,
-          verdict(ratio.median >= bars.sessionRatio),
-        ],
-        [
-          'Surrogate, sign-in by password, beside Argon2',
-          `${range(beside, 2)} ms`,
-          `≤ ${bars.besideHashingMs} ms`,
-          verdict(beside.median <= bars.besideHashingMs),
-        ],
-        [
-          'Surrogate, requests of a sign-in by password',
-          requests.median.toFixed(0),
-          `≤ ${bars.requests}`,
-          verdict(requests.median <= bars.requests),
-        ],
-      ],
-    ],
-    figures: measured,
-  }
 }

@@ -17,6 +17,16 @@ test('a random token carries 256 bits behind its prefix', () => {
   expect(randomToken('pat_')).toMatch(/^pat_[A-Za-z0-9_-]{43}$/)
 })
 
+test('random tokens do not repeat, whatever is drawn between them', () => {
+  const tokens = Array.from({ length: 2_000 }, (_, number) => {
+    newId(number % 30)
+    return randomToken()
+  })
+  expect(new Set(tokens).size).toBe(tokens.length)
+  // None has bytes that another one has used up.
+  expect(tokens.filter((token) => /A{6}/.test(token))).toEqual([])
+})
+
 test('UUIDs of version 7 are well formed and sort by their time', () => {
   const uuid = uuidv7(0x0123456789ab)
   expect(uuid).toMatch(/^01234567-89ab-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)

@@ -8,13 +8,15 @@ const isPlainPath = (text: string): boolean =>
   text === '/' || (/^(?:\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(text) && !/\/\.\.?(?:\/|$)/.test(text))
 
 export const rewrite = z.strictObject({
-  prefix: z.strictObject({
-    from: z.string().describe('The literal beginning of `path`, in whole segments.'),
-    to: z
-      .string()
-      .refine(isPlainPath, 'must be a path without query, escapes, dot segments and empty segments')
-      .describe('What stands in its place upstream; `/` leaves it out, as `stripPrefix` does.'),
-  }),
+  prefix: z
+    .strictObject({
+      from: z.string().describe('The literal beginning of `path`, in whole segments.'),
+      to: z
+        .string()
+        .refine(isPlainPath, 'must be a path without query, escapes, dot segments and empty segments')
+        .describe('What stands in its place upstream; `/` leaves it out, as `stripPrefix` does.'),
+    })
+    .describe('One beginning of the path for another.'),
 })
 
 /** RFC 9110 §5.5, visible ASCII. */
@@ -47,8 +49,11 @@ export const responseHeaders = z
 
 export const routeTargets = z.strictObject({
   match: z
-    .strictObject({ header: fieldName, value: z.string().min(1).max(1_024) })
-    .describe('A header that the client sends, with exactly this value. It is no proof of anything.'),
+    .strictObject({
+      header: fieldName.describe('Any client may send it: it is no proof of anything.'),
+      value: z.string().min(1).max(1_024).describe('The whole value; two of the header never match.'),
+    })
+    .describe('A header that the client sends.'),
   labels: z
     .record(z.string(), z.string())
     .refine((labels) => Object.keys(labels).length > 0, 'must name a label at least')

@@ -256,6 +256,29 @@ test('arrays arrive as they are, whatever is in them, by each interface', async 
   }
 })
 
+test('a row is the same by each interface: its columns in order, parsed by their types', async () => {
+  const database = await open()
+  const kinds = statement(
+    'test-kinds',
+    `SELECT 'z' AS z, 1 AS a, 9007199254740991::bigint AS "bigInt", true AS yes, NULL::text AS nothing, '{"b": [1]}'::jsonb AS json,
+       '2026-01-02T03:04:05Z'::timestamptz AS at, decode('00ff', 'hex') AS bytes, '{x,y}'::text[] AS list, 1 AS "constructor"
+     FROM generate_series(1, $1)`,
+  )
+  const row = {
+    ...{ z: 'z', a: 1, bigInt: Number.MAX_SAFE_INTEGER, yes: true, nothing: null, json: { b: [1] } },
+    ...{ at: new Date('2026-01-02T03:04:05Z'), bytes: Buffer.from([0, 255]), list: ['x', 'y'], constructor: 1 },
+  }
+  for (const rows of [
+    await database.query(kinds, [2]),
+    await database.transaction((trx) => trx(kinds, [2])),
+    (await database.knex.raw<{ rows: object[] }>(kinds.text.replace('$1', '2'))).rows,
+  ]) {
+    expect(rows).toEqual([row, row])
+    expect(Object.keys(rows[0]!)).toEqual(Object.keys(row))
+  }
+  expect(await database.query(kinds, [0])).toEqual([])
+})
+
 test('PostgreSQL compiles no statement, whatever its configuration says', async () => {
   const database = await open()
   const shown = statement('test-jit', 'SHOW jit')
