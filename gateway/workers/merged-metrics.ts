@@ -9,13 +9,15 @@ export interface WorkerMetrics {
   all(): MetricsSnapshot[]
 }
 
-/** These say the same in every process; all others are added up. */
-const sameEverywhere = new Set([
-  'surrogate_gateway_revocations',
-  'surrogate_gateway_revocations_silent_seconds',
-  'surrogate_gateway_revocations_stale',
-  'surrogate_jwks_stale',
-])
+/** These are no sums: most say the same in every process, and of targets the worst counts. All others are added up. */
+const aggregators: Record<string, 'max' | 'min'> = {
+  surrogate_gateway_revocations: 'max',
+  surrogate_gateway_revocations_silent_seconds: 'max',
+  surrogate_gateway_revocations_stale: 'max',
+  surrogate_jwks_stale: 'max',
+  surrogate_gateway_target_used: 'min',
+  surrogate_gateway_upstream_overdrawn: 'max',
+}
 
 /** Of a process (`process_*`, `nodejs_*`): not to be added up, so each has the number of its worker. */
 const ofProcess = (name: string) => !name.startsWith('surrogate_')
@@ -30,7 +32,8 @@ export const createWorkerMetrics = (): WorkerMetrics => {
 
   const labelled = (metric: Metric, worker: number): Metric => {
     if (!ofProcess(metric.name)) {
-      return sameEverywhere.has(metric.name) ? ({ ...metric, aggregator: 'max' } as Metric) : metric
+      const aggregator = aggregators[metric.name]
+      return aggregator ? ({ ...metric, aggregator } as Metric) : metric
     }
     const values = (metric.values ?? []).map((value) => ({ ...value, labels: { ...value.labels, worker } }))
     return { ...metric, aggregator: 'sum', values } as Metric
