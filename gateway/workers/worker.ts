@@ -11,7 +11,7 @@ import { createSharedParts } from '../shared-parts.ts'
 import { createAskPrimary } from './ask-primary.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createHandedPolicies } from './handed-policies.ts'
-import { type Configuration, primaryCalls, workerCalls } from './messages.ts'
+import { type Configuration, type PolicyBundle, primaryCalls, workerCalls } from './messages.ts'
 import { type Place, shareOf } from './share.ts'
 
 /** What was prepared and waits for all other workers. */
@@ -76,6 +76,17 @@ export const createWorker = (options: {
     }
   }
 
+  const adopt = async (id: number, bundles: readonly PolicyBundle[]) => {
+    let discarded = false
+    const discard = () => {
+      discarded = true
+    }
+    changes.set(id, { takeOver: () => {}, discard })
+    const prepared = await policies.prepare(bundles)
+    if (discarded) prepared.discard()
+    else changes.set(id, prepared)
+  }
+
   /** It is not there when another worker could not prepare it, and this one had not begun to. */
   const take = (id: number): Change | undefined => {
     const change = changes.get(id)
@@ -99,7 +110,7 @@ export const createWorker = (options: {
         onLogger(logger)
       },
       async prepare({ id, configuration, policies: bundles, settle = 0 }) {
-        if (!configuration) return void changes.set(id, await policies.prepare(bundles))
+        if (!configuration) return adopt(id, bundles)
         policies.hand(bundles)
         const config = configOf(configuration)
         changes.set(id, gateways ? await succeed(id, gateways, config) : await begin(config, settle))
