@@ -295,16 +295,16 @@ describe('the page for operators', () => {
   const page = read('docs/operations.md')
 
   test('names only metrics that there are', () => {
-    const files = ['deliveries', 'events', 'gateway', 'issuer', 'platform', 'relay'].flatMap((area) =>
+    const files = ['deliveries', 'events', 'gateway', 'issuer', 'platform', 'policies', 'relay'].flatMap((area) =>
       readdirSync(join(root, area), { recursive: true, encoding: 'utf8' })
         .filter((file) => file.endsWith('.ts'))
         .map((file) => read(join(area, file))),
     )
     const there = new Set(
-      files.flatMap((text) => [...text.matchAll(/'(surrogate_[a-z_]+)'/g)].map(([, name]) => name!)),
+      files.flatMap((text) => [...text.matchAll(/'(surrogate_[a-z0-9_]+)'/g)].map(([, name]) => name!)),
     )
     const volumes = Object.keys(compose.volumes).map((volume) => `surrogate_${volume}`)
-    const named = [...page.matchAll(/\bsurrogate_[a-z_]+/g)]
+    const named = [...page.matchAll(/\bsurrogate_[a-z0-9_]+/g)]
       .map(([name]) => name)
       .filter((name) => !volumes.includes(name))
     expect(named.length).toBeGreaterThan(15)
@@ -329,7 +329,12 @@ describe('the page for operators', () => {
   test('links to pages and sections that there are', () => {
     for (const [, file, section] of page.matchAll(/\]\(([\w-]+\.md)(?:#([\w-]+))?\)/g)) {
       const target = read(join('docs', file!))
-      const sections = [...target.matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'))
+      const sections = [...target.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+        title!
+          .toLowerCase()
+          .replace(/[^\w -]/g, '')
+          .replaceAll(' ', '-'),
+      )
       if (section !== undefined) expect(sections).toContain(section)
     }
   })
