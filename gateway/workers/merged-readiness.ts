@@ -30,7 +30,9 @@ export const mergeReadiness = (answers: readonly Answer[], size: number): Record
 
 const merged = (of: readonly { worker: number; result: HealthResult }[]): HealthResult => {
   const ok = of.every(({ result }) => result.ok)
-  const told = of.filter(({ result }) => result.detail !== undefined)
+  const told = of
+    .filter(({ result }) => result.detail !== undefined)
+    .toSorted((one, other) => one.worker - other.worker)
   const details = new Set(told.map(({ result }) => result.detail))
   if (details.size === 0) return { ok }
   if (details.size === 1) return { ok, detail: told[0]!.result.detail }

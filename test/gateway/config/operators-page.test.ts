@@ -115,5 +115,6 @@ test('its tables of settings are made from the rows of the settings: npm test --
   expect([...page.matchAll(/<!-- settings: (.*) -->/g)].map(([, name]) => name)).toEqual(
     expect.arrayContaining(Object.keys(tables)),
   )
+  expect(written).not.toMatch(/^\|.*\bundefined\b/m)
   await expect(written).toMatchFileSnapshot(pagePath)
 })
