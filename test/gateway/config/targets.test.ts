@@ -52,7 +52,7 @@ describe('is refused', () => {
     [{ url, balance: 'random' }, /must be least-requests, round-robin or/],
     [{ url, balance: { hash: 'cookie:a' } }, /must be/],
     [{ url, health: {} }, /path/],
-    [{ url, health: { path: '/x', interval: '1s' } }, /longer than the interval/],
+    [{ url, health: { path: '/x', interval: '1s', timeout: '2s' } }, /longer than the interval/],
     [{ url, ejection: { maxShare: '120%' } }, /from 0% to 100%/],
     [{ url, ejection: { maxshare: '10%' } }, /did you mean maxShare/],
   ])('%j', (api, problem) => {
