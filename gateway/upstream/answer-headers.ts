@@ -15,8 +15,8 @@ const dropped = new Set([
 
 /**
  * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets or deletes its
- * cookies. Throws `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away
- * (RFC 9112 §7).
+ * cookies. Throws `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes
+ * away (RFC 9112 §7).
  */
 export const answerHeaders = (
   status: number,
