@@ -184,6 +184,18 @@ describe('on answers', () => {
     expect(await clearing('/oidc/logout', '"cookies", "*"')).toBe('"cookies", "*"')
   })
 
+  test('nor in trailers', async () => {
+    gateway.upstream.answer = (_request, response) => {
+      response.writeHead(200, { trailer: 'x-sum' }).write('a')
+      response.addTrailers({ 'x-sum': '1', 'set-cookie': 'surrogate_session=evil', 'clear-site-data': '"cookies"' })
+      response.end()
+    }
+    const lines = ['GET /api/1 HTTP/1.1', 'Host: a.test', 'TE: trailers', 'Connection: close, TE', '', '']
+    const answer = await sendRaw(gateway.port, lines.join('\r\n'))
+    expect(answer).toContain('x-sum: 1')
+    expect(answer).not.toMatch(/surrogate_session|clear-site-data/i)
+  })
+
   test('nor does one that opens a WebSocket', async () => {
     live.answerLines = [...attempts.map((value) => `Set-Cookie: ${value}`), 'Clear-Site-Data: "cookies"']
     const { socket, answer } = await openWebSocket(`${gateway.url}/live`)
