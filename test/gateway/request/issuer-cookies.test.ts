@@ -79,10 +79,10 @@ describe('on requests', () => {
   })
 
   test('in several fields', async () => {
-    const fields = ['Cookie: a=1', 'cookie: surrogate_session=s1', 'COOKIE: b=2; __Host-surrogate_x=s2']
+    const fields = ['Cookie: a=1', 'cookie: surrogate_session=s1', 'COOKIE: b=2; __Host-surrogate_x=s2', 'Cookie: c=3']
     const lines = ['GET /api/1 HTTP/1.1', 'Host: a.test', 'Connection: close', ...fields, '', '']
     expect(await sendRaw(gateway.port, lines.join('\r\n'))).toMatch(/^HTTP\/1.1 200 /)
-    expect(gateway.upstream.seen[0]!.headers['cookie']).toBe('a=1; b=2')
+    expect(gateway.upstream.seen[0]!.headers['cookie']).toBe('a=1; b=2; c=3')
   })
 
   test('one in trailers reaches no upstream at all', async () => {
