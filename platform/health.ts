@@ -9,6 +9,8 @@ export interface Health {
   /** One of the same name is replaced. */
   addCheck(name: string, check: HealthCheck): void
   removeCheck(name: string): void
+  /** Checks whose names are known only when they are asked; one of the same name of `addCheck` goes before. */
+  addChecks(read: () => Promise<Record<string, HealthResult>>): void
   /** From now on not ready, so that balancers send no new work while running requests finish. */
   drain(): void
   ready(): Promise<{ ok: boolean; checks: Record<string, HealthResult> }>
@@ -32,10 +34,12 @@ const answerOf = async (check: HealthCheck): Promise<HealthResult> => {
 
 export const createHealth = (): Health => {
   const checks = new Map<string, HealthCheck>()
+  const groups: (() => Promise<Record<string, HealthResult>>)[] = []
   let draining = false
   return {
     addCheck: (name, check) => void checks.set(name, check),
     removeCheck: (name) => void checks.delete(name),
+    addChecks: (read) => void groups.push(read),
     drain: () => {
       draining = true
     },
@@ -43,6 +47,8 @@ export const createHealth = (): Health => {
       const results = await Promise.all(
         [...checks].map(async ([name, check]) => [name, await answerOf(check)] as const),
       )
+      for (const group of await Promise.all(groups.map((read) => read())))
+        results.push(...Object.entries(group).filter(([name]) => !checks.has(name)))
       if (draining) results.push(['draining', { ok: false, detail: 'the process is stopping' }])
       return { ok: results.every(([, { ok }]) => ok), checks: Object.fromEntries(results) }
     },

@@ -2,13 +2,14 @@
 export interface Inspection {
   /** Asked for each request; one of the same name is replaced. */
   add(name: string, read: () => unknown): void
-  read(): Record<string, unknown>
+  read(): Promise<Record<string, unknown>>
 }
 
 export const createInspection = (): Inspection => {
   const parts = new Map<string, () => unknown>()
   return {
     add: (name, read) => void parts.set(name, read),
-    read: () => Object.fromEntries([...parts].map(([name, read]) => [name, read()])),
+    read: async () =>
+      Object.fromEntries(await Promise.all([...parts].map(async ([name, read]) => [name, await read()] as const))),
   }
 }

@@ -68,8 +68,11 @@ const undivided = (file: GatewayFile): Contradiction[] => {
       { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
     ]),
   ]
-  const message = `is divided among the workers, of which there are ${count}: it must be as many at least`
-  return limits.flatMap(({ path, limit }) => (limit < count ? [{ path, message }] : []))
+  return limits.flatMap(({ path, limit }) =>
+    limit < count
+      ? [{ path, message: `${path.at(-1)} is divided among the ${count} workers: must be at least ${count}` }]
+      : [],
+  )
 }
 
 const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstreams'][string]): Contradiction[] => {
@@ -87,7 +90,10 @@ const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstre
     found.push({ path: ['dns'], message: 'needs a target with a name: these are addresses' })
   }
   if (health && health.timeout > health.interval) {
-    found.push({ path: ['health', 'timeout'], message: 'is longer than the interval between two checks' })
+    found.push({
+      path: ['health', 'timeout'],
+      message: 'timeout must not be longer than interval',
+    })
   }
   return found
 }

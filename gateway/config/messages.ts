@@ -8,7 +8,7 @@ export const messageOf: z.core.$ZodErrorMap = (issue) => {
     case 'invalid_type':
       return wrongType(issue.expected, issue.input)
     case 'invalid_value': {
-      const values = issue.values.map(String)
+      const values = [...new Set(issue.values.map(String))]
       const allowed = values.length === 1 ? values[0] : `one of ${values.join(', ')}`
       if (issue.input === undefined) return `is needed: ${allowed}`
       return `must be ${allowed}${values.length === 1 ? '' : didYouMean(issue.input, values)}`

@@ -29,6 +29,7 @@ export const readablePart = (value: unknown, { issues }: z.ZodError): ReadablePa
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const rest: Members = structuredClone(value as Members)
   const leftOut = new Set<number>()
+  const unreadable = new Set<string>()
   for (const issue of issues) {
     if (issue.code === 'unrecognized_keys') {
       const parent = memberAt(rest, issue.path)
@@ -41,13 +42,20 @@ export const readablePart = (value: unknown, { issues }: z.ZodError): ReadablePa
       if (entry === undefined) return undefined
       if (section === 'routes') leftOut.add(entry as number)
       else if (issue.code === 'invalid_key') delete (rest['upstreams'] as Members)[String(entry)]
-      else (rest['upstreams'] as Members)[String(entry)] = placeholder
+      else {
+        ;(rest['upstreams'] as Members)[String(entry)] = placeholder
+        unreadable.add(String(entry))
+      }
     } else delete rest[String(section)]
   }
-  const { routes } = rest
-  const kept = Array.isArray(routes) ? [...routes.keys()].filter((index) => !leftOut.has(index)) : []
+  const routes: Members[] | undefined = Array.isArray(rest['routes']) ? rest['routes'] : undefined
+  const kept = routes ? [...routes.keys()].filter((index) => !leftOut.has(index)) : []
+  const withoutTargets = (route: Members): Members => {
+    const { targets, ...others } = route
+    return unreadable.has(String(others['upstream'])) ? others : route
+  }
   const parsed = gatewayFile.safeParse(
-    Array.isArray(routes) ? { ...rest, routes: kept.map((index) => routes[index]) } : rest,
+    routes ? { ...rest, routes: kept.map((index) => withoutTargets(routes[index]!)) } : rest,
   )
   if (!parsed.success) return undefined
   return {
@@ -59,7 +67,7 @@ export const readablePart = (value: unknown, { issues }: z.ZodError): ReadablePa
   }
 }
 
-/** Keeps the name of an upstream that cannot be read: routes may go there. */
+/** Keeps the name of an upstream that cannot be read: routes may go there. Which targets it has is not known. */
 const placeholder = { url: 'http://localhost' }
 
 const memberAt = (value: unknown, path: readonly PropertyKey[]): Members | undefined => {

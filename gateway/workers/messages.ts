@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
+import { gatewayInspection } from '../inspect.ts'
 import type { Calls } from './channel.ts'
 
 /** What the primary process and its workers say to each other; `channel.ts` carries it. */
@@ -65,6 +66,7 @@ export const workerCalls = {
   },
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
+  inspect: { body: nothing, answer: gatewayInspection },
   reopenLogs: { body: nothing, answer: done },
   /** Ends as a gateway ends, and then the process. */
   drain: { body: nothing, answer: done },

@@ -1,4 +1,5 @@
-import type { Health, HealthResult } from '../../platform/health.ts'
+import type { Health } from '../../platform/health.ts'
+import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
@@ -14,7 +15,9 @@ import { createAnswers } from './answers.ts'
 import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
 import { createHandOver } from './hand-over.ts'
+import { mergeInspections } from './merged-inspections.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
+import { mergeReadiness } from './merged-readiness.ts'
 import type { Configuration } from './messages.ts'
 import { createWorkerPool } from './worker-pool.ts'
 
@@ -46,6 +49,8 @@ export const startWorkers = async (options: {
   logger: Logger
   metrics: Metrics
   health: Health
+  /** Gets a member `gateway`. */
+  inspection?: Inspection | undefined
   opaBin?: string | undefined
   portSetting?: string | undefined
 }): Promise<RunningGateway> => {
@@ -167,7 +172,19 @@ export const startWorkers = async (options: {
     const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
     return { ok: true, detail: lastError ?? `revision ${revision}` }
   })
-  health.addCheck('gateway workers', () => readinessOf(changes.members(), size))
+  health.addChecks(async () =>
+    mergeReadiness(
+      await askAll(changes.members(), (worker) => worker.call('health', undefined, reportTimeoutMs)),
+      size,
+    ),
+  )
+  options.inspection?.add('gateway', async () => {
+    const answers = await askAll(changes.members(), (worker) => worker.call('inspect', undefined, reportTimeoutMs))
+    return mergeInspections(
+      running.config.revision,
+      answers.flatMap(({ answer }) => answer ?? []),
+    )
+  })
   metrics.include(async () => {
     const report = async (worker: WorkerProcess) => {
       const snapshot = await worker.call('metrics', undefined, reportTimeoutMs).catch(() => undefined)
@@ -204,14 +221,8 @@ export const startWorkers = async (options: {
   }
 }
 
-/** Of the whole: all workers serve, and none of them misses anything. */
-const readinessOf = async (workers: readonly WorkerProcess[], size: number): Promise<HealthResult> => {
-  const asked = workers.map((worker) => worker.call('health', undefined, reportTimeoutMs).catch(() => undefined))
-  const answers = await Promise.all(asked)
-  const details = answers.flatMap((answer) =>
-    answer ? Object.values(answer.checks).flatMap(({ ok, detail }) => (ok || !detail ? [] : [detail])) : ['no answer'],
+/** What each of them answers; nothing of one that does not in time. */
+const askAll = <Answer>(workers: readonly WorkerProcess[], ask: (worker: WorkerProcess) => Promise<Answer>) =>
+  Promise.all(
+    workers.map(async (worker) => ({ worker: worker.number, answer: await ask(worker).catch(() => undefined) })),
   )
-  const serving = answers.filter((answer) => answer?.ok).length
-  const detail = [`${serving} of ${size} serve`, ...new Set(details)].join('; ')
-  return { ok: serving === size, detail }
-}

@@ -132,6 +132,7 @@ export const createWorker = (options: {
       },
       metrics: () => metrics.snapshot(),
       health: async () => health.ready() as never,
+      inspect: () => gateways!.current.inspect(),
       reopenLogs: () => gateways?.reopenLogs(),
       async drain() {
         if (listener && gateways) await drain({ listener, gateways })

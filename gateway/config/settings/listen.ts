@@ -23,7 +23,7 @@ const tls = z.strictObject({
     .enum(['optional', 'required'])
     .optional()
     .describe('Whether a client may come without a certificate. Default, with `clientCa`: `required`.'),
-  minVersion: z.enum(['1.2', '1.3']).default('1.2').describe('The oldest version of TLS.'),
+  minVersion: z.literal(['1.2', '1.3', 1.2, 1.3]).default('1.2').describe('The oldest version of TLS: `1.2` or `1.3`.'),
 })
 
 export type TlsSettings = z.output<typeof tls>

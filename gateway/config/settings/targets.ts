@@ -53,7 +53,7 @@ const health = z
       .array(z.number().int().min(200).max(599))
       .min(1)
       .default([200])
-      .describe('What a target answers that is well.'),
+      .describe('A list: what a target answers that is well.'),
   })
   .transform(({ timeout, ...rest }) => ({ ...rest, timeout: timeout ?? Math.min(rest.interval, 2_000) }))
 

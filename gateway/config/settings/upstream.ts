@@ -5,7 +5,7 @@ import { duration, pathEquality, share } from './values.ts'
 const retries = z.strictObject({
   attempts: z.number().int().min(2).max(10).default(2).describe('For one request, the first one counted.'),
   on: z
-    .array(z.union([z.enum(['connect', 'refused-stream']), z.literal([502, 503, 504])]))
+    .array(z.literal(['connect', 'refused-stream', 502, 503, 504]))
     .min(1)
     .default(['connect', 'refused-stream', 502, 503, 504])
     .describe(

@@ -12,9 +12,24 @@ const oneMessage = (message: string) => ({
   error: ({ input }: { input?: unknown }) => (input === undefined ? message.replace('must be', 'is needed:') : message),
 })
 
+/** As it is written in the file, in the largest unit that needs no fraction: `1h`. */
+const durationText = (ms: number): string => {
+  if (ms === 0) return '0s'
+  const [size, unit] = durationUnits.find(([size]) => ms % size === 0)!
+  return `${ms / size}${unit}`
+}
+
+const durationUnits = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1_000, 's'],
+  [1, 'ms'],
+] as const
+
 /** ms; `0s` where `min` is 0. A default is written as in the file: `.prefault('5s')`. */
 export const duration = (min: number, max: number) => {
-  const message = `must be a duration from ${min} ms to ${max} ms, such as 500ms, 5s or 10m`
+  const message = `must be a duration from ${durationText(min)} to ${durationText(max)}, such as 500ms, 5s or 10m`
   return z
     .string(oneMessage(message))
     .meta({ pattern: '^\\d{1,9}(?:ms|s|m|h|d)$' })
@@ -48,12 +63,12 @@ export const bytes = (min: number, max: number) => {
 
 /** From 0 to 1. A default is written as in the file: `.prefault('50%')`. */
 export const share = z
-  .string('must be a share from 0% to 100%')
+  .string('must be a share from 0% to 100%, such as 20%')
   .meta({ pattern: '^\\d{1,3}%$' })
   .transform((text, context) => {
     const [, percent] = /^(\d{1,3})%$/.exec(text) ?? []
     if (percent !== undefined && Number(percent) <= 100) return Number(percent) / 100
-    context.addIssue('must be a share from 0% to 100%')
+    context.addIssue('must be a share from 0% to 100%, such as 20%')
     return z.NEVER
   })
 

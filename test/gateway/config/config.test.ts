@@ -116,7 +116,7 @@ describe('every problem is told with its line and column', () => {
     [
       'a duration without unit',
       changed('clockSkew: 5s', 'clockSkew: "5"'),
-      ['gateway.yaml:9:16: issuers[0].clockSkew: must be a duration from 0 ms to 120000 ms, such as 500ms, 5s or 10m'],
+      ['gateway.yaml:9:16: issuers[0].clockSkew: must be a duration from 0s to 2m, such as 500ms, 5s or 10m'],
     ],
     ['a skew over two minutes', changed('clockSkew: 5s', 'clockSkew: 121s'), [expect.stringContaining('9:16')]],
     [
@@ -202,16 +202,12 @@ describe('every problem is told with its line and column', () => {
     [
       'a number in place of a duration',
       changed('clockSkew: 5s', 'clockSkew: 5'),
-      [expect.stringMatching(/clockSkew: must be a duration from 0 ms to 120000 ms, such as 500ms, 5s or 10m$/)],
+      [expect.stringMatching(/clockSkew: must be a duration from 0s to 2m, such as 500ms, 5s or 10m$/)],
     ],
     [
       'a duration that is missing',
       changed('    upstream: orders', '    rateLimit: { by: subject, requests: 1 }\n    upstream: orders'),
-      [
-        expect.stringMatching(
-          /rateLimit\.per: is needed: a duration from 1000 ms to 86400000 ms, such as 500ms, 5s or 10m$/,
-        ),
-      ],
+      [expect.stringMatching(/rateLimit\.per: is needed: a duration from 1s to 1d, such as 500ms, 5s or 10m$/)],
     ],
     [
       'a text in place of a list',

@@ -6,7 +6,7 @@ import { parseGatewayConfig } from '../../../gateway/config/load.ts'
 
 /**
  * What pages beside operators.md show of gateway.yaml, and the files of deploy/in-front, are what the gateway takes.
- * Blocks of other programs say so behind `yaml`; so do those that only a newer version takes (`next`).
+ * Blocks of other programs say so behind `yaml`.
  */
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))

@@ -7,9 +7,9 @@ import { StartupError } from '../../../platform/startup-error.ts'
 const configOf = (api: object, others: object = {}) =>
   parseGatewayConfig(stringify({ version: 1, upstreams: { api, ...others } }), { file: 'g.yaml', env: {} })
 
-const problemsOf = (api: object): string[] => {
+const problemsOf = (api: object, file: object = {}): string[] => {
   try {
-    configOf(api)
+    parseGatewayConfig(stringify({ version: 1, upstreams: { api }, ...file }), { file: 'g.yaml', env: {} })
     return []
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
@@ -47,17 +47,38 @@ describe('is refused', () => {
     [{ targets: [{ url, weight: 0 }] }, /weight/],
     [{ targets: [{ url, labels: { track: 'a b' } }] }, /must be letters, digits/],
     [{ url: 'https://10.0.0.1', dns: {} }, /5:10: needs a target with a name/],
-    [{ url, dns: { refresh: '500ms' } }, /from 1000 ms/],
+    [{ url, dns: { refresh: '500ms' } }, /from 1s to 1h/],
     [{ url, dns: { servers: ['dns.test'] } }, /must be an address with an optional port/],
     [{ url, balance: 'random' }, /must be least-requests, round-robin or/],
     [{ url, balance: { hash: 'cookie:a' } }, /must be/],
     [{ url, health: {} }, /path/],
-    [{ url, health: { path: '/x', interval: '1s', timeout: '2s' } }, /longer than the interval/],
+    [{ url, health: { path: '/x', interval: '1s', timeout: '2s' } }, /timeout must not be longer than interval/],
+    [{ url, retries: { on: [500] } }, /on\[0\]: must be one of connect, refused-stream, 502, 503, 504$/],
     [{ url, ejection: { maxShare: '120%' } }, /from 0% to 100%/],
     [{ url, ejection: { maxshare: '10%' } }, /did you mean maxShare/],
   ])('%j', (api, problem) => {
     expect(problemsOf(api).join('\n')).toMatch(problem)
   })
+
+  test('labels that no target has, unless it cannot be known which targets there are', () => {
+    const route = {
+      ...{ id: 'a', path: '/a', auth: 'none', upstream: 'api' },
+      targets: { match: { header: 'x-track', value: 'canary' }, labels: { track: 'canary' } },
+    }
+    expect(problemsOf({ targets }, { routes: [route] })).toEqual([expect.stringContaining('has these labels')])
+    expect(problemsOf({ targets, balance: 'random' }, { routes: [route] })).toEqual([
+      expect.stringContaining('balance'),
+    ])
+  })
+})
+
+test('the version of TLS is what it is in quotes and without', () => {
+  const tls = (minVersion: unknown) => ({ certificates: [{ cert: './a.pem', key: './a.key' }], minVersion })
+  const minVersion = (written: unknown) =>
+    parseGatewayConfig(stringify({ version: 1, listen: { tls: tls(written) } }), { file: 'g.yaml', env: {} }).listen.tls
+      ?.minVersion
+  expect([minVersion(1.3), minVersion('1.3')].map(String)).toEqual(['1.3', '1.3'])
+  expect(() => minVersion(1.1)).toThrow('must be one of 1.2, 1.3')
 })
 
 test.each(['10.0.0.53', '10.0.0.53:53', 'fd00::53', '[fd00::53]:5353'])('%s is a name server', (server) => {
