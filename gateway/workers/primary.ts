@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Health, HealthResult } from '../../platform/health.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
@@ -13,6 +14,7 @@ import { createSharedParts } from '../shared-parts.ts'
 import { createAnswers } from './answers.ts'
 import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
+import { createHandOut } from './hand-out.ts'
 import { createHandOver } from './hand-over.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
 import type { Configuration } from './messages.ts'
@@ -89,11 +91,12 @@ export const startWorkers = async (options: {
   const size = workersOf(running.config)
   answers.limits.keep(running.config)
 
-  let address: { url: string; port: number } | undefined
+  const handOut = createHandOut({ metrics })
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      address = await worker.call('listen', { portSetting })
+      await worker.call('serve', { portSetting })
+      handOut.join(worker)
     },
   })
   const ready = new Set<number>()
@@ -116,6 +119,7 @@ export const startWorkers = async (options: {
     },
     onEnd(worker) {
       changes.leave(worker)
+      handOut.leave(worker)
       answers.forget(worker)
       void counted.end(worker.number)
     },
@@ -128,11 +132,15 @@ export const startWorkers = async (options: {
     await running.lifecycle.stop()
     await answers.close()
   }
-  await pool.started.catch(async (error: unknown) => {
+  const openForAll = async () => {
+    await pool.started
+    const { listen } = running.config
+    return handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+  }
+  const { url, port } = await openForAll().catch(async (error: unknown) => {
     await stop()
     throw error
   })
-  const { url, port } = address!
   logger.info({ url, revision: running.config.revision, workers: size }, 'the gateway listens')
 
   const reloads = createReloads({
@@ -188,12 +196,15 @@ export const startWorkers = async (options: {
     async close() {
       pool.stop()
       const reloadsEnded = reloads.close()
-      const { delay, timeout } = running.config.drain
+      const { delay: pause, timeout } = running.config.drain
+      for (const worker of changes.members()) worker.tell('endKeepAlive', undefined)
+      if (pause > 0) await delay(pause)
+      await handOut.close()
       await Promise.all(
         changes.members().map((worker) =>
           // It ends by itself when it has drained.
           worker
-            .call('drain', undefined, delay + timeout + drainGraceMs)
+            .call('drain', undefined, timeout + drainGraceMs)
             .then(() => worker.closed)
             .catch(() => {}),
         ),
