@@ -22,7 +22,7 @@ export interface Listener<Running extends Serving = RunningServer> {
   running: Running
   /** Takes over the timeouts of another configuration; address and header size stay. */
   adjust(config: GatewayConfig): void
-  /** From now on each answer is the last one of its connection. */
+  /** From now on each answer is the last one of its connection; over HTTP/2 those open now take no more requests. */
   endKeepAlive(): void
   /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
@@ -124,7 +124,7 @@ export const openListenerOn = async <Running extends Serving>(
     },
     async close(timeoutMs) {
       leaving = true
-      sessions?.drain()
+      sessions?.close()
       // The server no longer counts them among its connections.
       const cutOff = setTimeout(() => {
         for (const socket of upgraded) socket.destroy()
