@@ -2,20 +2,25 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HotSwap } from './hot-swap.ts'
 import type { Listener } from './listener.ts'
 
-/**
- * Lets `drain.delay` pass, stops accepting, ends WebSockets with 1001, gives running requests `drain.timeout`, and then
- * releases everything.
- */
-export const drain = async (parts: {
-  listener: Listener
+interface Parts {
+  listener: Pick<Listener, 'endKeepAlive' | 'close'>
   gateways: HotSwap
   /** Nothing is built any more when this resolves. */
   reloadsEnded?: Promise<void> | undefined
-}): Promise<void> => {
-  const { listener, gateways, reloadsEnded } = parts
+}
+
+/** Lets `drain.delay` pass, and then ends. */
+export const drain = async (parts: Parts): Promise<void> => {
+  const { listener, gateways } = parts
   listener.endKeepAlive()
-  const { delay: pause, timeout } = gateways.config.drain
+  const { delay: pause } = gateways.config.drain
   if (pause > 0) await delay(pause)
+  await end(parts)
+}
+
+/** Stops accepting, ends WebSockets with 1001, gives running requests `drain.timeout`, and then releases everything. */
+export const end = async ({ listener, gateways, reloadsEnded }: Parts): Promise<void> => {
+  const { timeout } = gateways.config.drain
   gateways.drain()
   await listener.close(timeout)
   await reloadsEnded

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Server } from 'node:tls'
 import type { HealthResult } from '../platform/health.ts'
-import { listen } from '../platform/http/http-server.ts'
+import { type ListenOptions, listen, type RunningServer } from '../platform/http/http-server.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
@@ -17,12 +17,12 @@ import { opensWebSocket } from './upstream/websocket-handshake.ts'
  * The public listener: the options of Node's HTTP server, the events that it would otherwise answer itself, and which
  * connections speak TLS and HTTP/2.
  */
-export interface Listener {
-  url: string
-  port: number
+export interface Listener<Running extends Serving = RunningServer> {
+  /** What carries it. */
+  running: Running
   /** Takes over the timeouts of another configuration; address and header size stay. */
   adjust(config: GatewayConfig): void
-  /** From now on each answer is the last one of its connection. */
+  /** From now on each answer is the last one of its connection; over HTTP/2 those open now take no more requests. */
   endKeepAlive(): void
   /** Takes no new connections, and breaks off what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>
@@ -30,14 +30,15 @@ export interface Listener {
   certificates: (() => HealthResult) | undefined
 }
 
+type Serving = Pick<RunningServer, 'server' | 'close'>
+
 /**
  * Added to Node's limit of the head, in bytes: the longest target that can be allowed. Node counts the target among the
  * header fields and cannot say which of them was too large; with this room each is refused by its own limit.
  */
 const roomForTarget = 65_536
 
-/** Throws `StartupError` when the port is taken or a certificate cannot be used. */
-export const openListener = async (options: {
+interface ListenerOptions {
   config: GatewayConfig
   /** Whoever serves now. */
   gateway: () => Gateway
@@ -45,14 +46,23 @@ export const openListener = async (options: {
   portSetting: string
   logger: Logger
   metrics: Metrics
-}): Promise<Listener> => {
+}
+
+/** Throws `StartupError` when the port is taken or a certificate cannot be used. */
+export const openListener = (options: ListenerOptions): Promise<Listener> => openListenerOn(options, listen)
+
+/** The same on another server than one with a port of its own. */
+export const openListenerOn = async <Running extends Serving>(
+  options: ListenerOptions,
+  open: (options: ListenOptions) => Running | Promise<Running>,
+): Promise<Listener<Running>> => {
   const { config, gateway, portSetting, logger, metrics } = options
   const { headersTimeout, requestTimeout } = config.limits
   const checkingInterval = Math.min(headersTimeout, requestTimeout, 2_000)
   const handler: RequestListener = (incoming, response) => gateway().handler(incoming, response)
   const { tls: settings, http2 = true } = config.listen
   const tls = settings && (await openTls({ settings, http2, handshakeTimeout: headersTimeout, logger, metrics }))
-  const running = await listen({
+  const running = await open({
     name: 'the gateway',
     handler,
     host: config.listen.host,
@@ -74,7 +84,7 @@ export const openListener = async (options: {
       ...timeouts(config),
     },
   })
-  const { server, url, port } = running
+  const { server } = running
   const sessions = tls && createHttp2Sessions({ config, handler, roomForTarget, checkingInterval, metrics })
   if (settings && sessions) acceptTls({ server, settings, sessions, logger, metrics })
   tls?.follow(server as unknown as Server)
@@ -102,8 +112,7 @@ export const openListener = async (options: {
   })
 
   return {
-    url,
-    port,
+    running,
     adjust(next) {
       Object.assign(server, timeouts(next))
       sessions?.adjust(next)
@@ -115,7 +124,7 @@ export const openListener = async (options: {
     },
     async close(timeoutMs) {
       leaving = true
-      sessions?.drain()
+      sessions?.close()
       // The server no longer counts them among its connections.
       const cutOff = setTimeout(() => {
         for (const socket of upgraded) socket.destroy()

@@ -81,11 +81,12 @@ export const startGateway = async (
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
-  logger.info({ url: listener.url, revision: config.revision }, 'the gateway listens')
+  const { url, port } = listener.running
+  logger.info({ url, revision: config.revision }, 'the gateway listens')
 
   return {
-    url: listener.url,
-    port: listener.port,
+    url,
+    port,
     ready: gateways.current.ready,
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,

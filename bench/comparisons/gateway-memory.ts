@@ -1,15 +1,18 @@
-import { connect } from 'node:net'
-import { exportJWK, generateKeyPair } from 'jose'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Comparison, Page } from '../harness/comparison.ts'
-import type { Load, LoadResult } from '../harness/load-generator.ts'
+import type { GatewayFileSettings } from '../harness/gateway-file.ts'
+import type { Load, LoadResult, Protocol } from '../harness/load-generator.ts'
 import type { Settings } from '../harness/measure.ts'
-import { support, underTest } from '../harness/process.ts'
-import type { Stage } from '../harness/stage.ts'
-import { audience, bundle, request, signAccessToken } from './gateway.ts'
+import { type BenchProcess, support, underTest } from '../harness/process.ts'
+import type { Server, Stage } from '../harness/stage.ts'
+import { request } from './gateway.ts'
+import { gatewayWorld, selfSigned } from './gateway-edge.ts'
 
 /**
  * Whether the gateway keeps anything: a million requests over kept-alive connections with 10 000 different tokens, and
- * clients that leave in the middle of what they ask or are told. Memory is read after a full collection.
+ * clients that leave in the middle of what they ask or are told. Memory is read after a full collection; of several
+ * processes what is resident, in all of them together.
  */
 export const gatewayMemory: Comparison = {
   name: 'gateway-memory',
@@ -28,71 +31,103 @@ const mayGrow = 1.1
 interface Held {
   requests: number
   left: number
-  heapUsed: number
+  /** Undefined of several processes. */
+  heapUsed: number | undefined
   rss: number
 }
 
-const run = async (stage: Stage, settings: Settings, progress: (line: string) => void): Promise<Page> => {
-  const { privateKey, publicKey } = await generateKeyPair('ES256')
-  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'bench', alg: 'ES256', use: 'sig' }] }
-  const api = await stage.serve(new URL('../peers/upstream.ts', import.meta.url), support, { jwks, postBytes: 2_048 })
-  const upstream = `http://127.0.0.1:${api.port}`
-  const { port, process: gateway } = await stage.serve(new URL('../targets/gateway.ts', import.meta.url), underTest, {
-    upstream,
-    issuer: upstream,
-    audience,
-    bundle,
-  })
-  const { process: generator } = await stage.start(new URL('../harness/load-generator.ts', import.meta.url), support)
-  const requests = await Promise.all(
-    Array.from({ length: distinctTokens }, async () =>
-      request({
-        method: 'GET',
-        port,
-        token: await signAccessToken({ privateKey, issuer: upstream, scope: 'read:orders' }),
-      }),
-    ),
-  )
-  const impatient = request({
-    ...{ method: 'POST', port, body: 'x'.repeat(2_048) },
-    token: await signAccessToken({ privateKey, issuer: upstream, scope: 'read:orders' }),
-  })
-  const share = Math.min(1, (settings.rounds * settings.seconds) / defaultSeconds)
-  const perStage = Math.ceil((allRequests * share) / stages)
+interface Variant {
+  name: string
+  protocol: Protocol
+  server: Server
+}
 
+const run = async (stage: Stage, settings: Settings, progress: (line: string) => void): Promise<Page> => {
+  const { upstreams, settings: file, sign } = await gatewayWorld(stage)
+  const certificate = await selfSigned(stage)
+  const ours = (extra: Partial<GatewayFileSettings> = {}) =>
+    stage.serve(new URL('../targets/gateway.ts', import.meta.url), underTest, { ...file, ...extra })
+  const overTls = await ours({ certificate })
+  const processes = new URL('../targets/gateway-process.ts', import.meta.url)
+  const variants: Variant[] = [
+    { name: 'one target', protocol: 'http', server: await ours() },
+    { name: 'three targets, checked', protocol: 'http', server: await ours({ targets: upstreams }) },
+    { name: 'TLS', protocol: 'https', server: overTls },
+    { name: 'HTTP/2', protocol: 'h2', server: overTls },
+    { name: 'two workers', protocol: 'http', server: await stage.serve(processes, underTest, { ...file, workers: 2 }) },
+  ]
+  const { process: generator } = await stage.start(new URL('../harness/load-generator.ts', import.meta.url), support)
+  const tokens = await Promise.all(Array.from({ length: distinctTokens }, sign))
+  const share = Math.min(1, (settings.rounds * settings.seconds) / defaultSeconds)
+  const measured: { name: string; held: Held[] }[] = []
+  for (const variant of variants) {
+    const held = await fill({
+      ...{ variant, generator, tokens, connections: settings.connections },
+      perStage: Math.ceil((allRequests * share) / stages),
+      progress: (line) => progress(`${variant.name}: ${line}`),
+    })
+    measured.push({ name: variant.name, held })
+  }
+  progress('')
+  return page(measured)
+}
+
+const fill = async (options: {
+  variant: Variant
+  generator: BenchProcess
+  tokens: readonly string[]
+  perStage: number
+  connections: number
+  progress: (line: string) => void
+}): Promise<Held[]> => {
+  const { variant, generator, tokens, perStage, connections, progress } = options
+  const { protocol, server } = variant
+  const { port, process: gateway } = server
+  const requests = tokens.map((token) => request({ method: 'GET', port, token }))
+  const impatient = request({ method: 'POST', port, body: 'x'.repeat(2_048), token: tokens[0]! })
   const held: Held[] = []
   let [done, left] = [0, 0]
   for (let number = 1; number <= stages; number++) {
     progress(`stage ${number}/${stages}`)
     const wanted = done + perStage
     while (done < wanted) {
-      const leaving = leaveInTheMiddle(port, impatient)
+      const leaving = leaveInTheMiddle(port, protocol, impatient)
       const load: Load = {
-        ...{ port, connections: settings.connections, seconds: 1, requests, once: false },
+        ...{ port, protocol, connections, seconds: 1, requests, once: false },
         expected: { status: 200, bodyIncludes: '"sku-9"' },
       }
       done += (await generator.call<LoadResult>('run', load)).requests
       left += await leaving.stop()
     }
-    held.push({ requests: done, left, ...(await gateway.call<{ rss: number; heapUsed: number }>('memory')) })
+    held.push({ requests: done, left, ...(await gateway.call<Pick<Held, 'rss' | 'heapUsed'>>('memory')) })
   }
-  progress('')
-  return page(held)
+  return held
 }
 
 /** Opens connections, sends a part or all of a request, and goes: before, within and after the answer. */
-const leaveInTheMiddle = (port: number, text: string) => {
+const leaveInTheMiddle = (port: number, protocol: Protocol, text: string) => {
   let [count, stopping] = [0, false]
   const one = async (): Promise<void> => {
     while (!stopping) {
       const length = count % 3 === 0 ? Math.floor(text.length / 2) : text.length
-      const socket = connect(port, '127.0.0.1')
-      socket.on('error', () => {})
+      const raw = connect(port, '127.0.0.1')
+      // Over HTTP/2 these are no frames, which ends the connection as well.
+      const socket: Socket =
+        protocol === 'http'
+          ? raw
+          : connectTls({
+              socket: raw,
+              rejectUnauthorized: false,
+              ALPNProtocols: [protocol === 'h2' ? 'h2' : 'http/1.1'],
+            })
+      for (const each of [raw, socket]) each.on('error', () => {})
       await new Promise<void>((resolve) => {
-        socket.on('connect', () => socket.write(text.slice(0, length), () => setTimeout(resolve, count % 4)))
-        socket.on('close', () => resolve())
+        socket.on(protocol === 'http' ? 'connect' : 'secureConnect', () =>
+          socket.write(text.slice(0, length), () => setTimeout(resolve, count % 4)),
+        )
+        for (const each of [raw, socket]) each.on('close', () => resolve())
       })
-      socket.resetAndDestroy()
+      raw.resetAndDestroy()
       count++
     }
   }
@@ -106,23 +141,23 @@ const leaveInTheMiddle = (port: number, text: string) => {
   }
 }
 
-const page = (held: readonly Held[]): Page => {
-  const megabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1)
-  const growth = (of: 'heapUsed' | 'rss') => held.at(-1)![of] / held[1]![of]
-  const verdict = (of: 'heapUsed' | 'rss') => (growth(of) <= mayGrow ? 'met' : 'MISSED')
-  const rows = held.map((one) => [
-    ...[String(one.requests), String(one.left)],
-    ...[megabytes(one.heapUsed), megabytes(one.rss)],
-  ])
-  return {
-    tables: [
-      [['requests', 'left early', 'heap MB', 'resident MB'], ...rows],
-      [
-        ['last / second stage', '', 'bar', ''],
-        ['heap', `${growth('heapUsed').toFixed(2)} ×`, `≤ ${mayGrow} ×`, verdict('heapUsed')],
-        ['resident', `${growth('rss').toFixed(2)} ×`, `≤ ${mayGrow} ×`, verdict('rss')],
-      ],
-    ],
-    figures: held,
-  }
+const page = (measured: readonly { name: string; held: Held[] }[]): Page => {
+  const megabytes = (bytes: number | undefined) => (bytes === undefined ? '' : (bytes / 2 ** 20).toFixed(1))
+  const growth = (held: readonly Held[], of: 'heapUsed' | 'rss') => (held.at(-1)![of] ?? 0) / (held[1]![of] ?? 1)
+  const shown = (ratio: number) => `${ratio.toFixed(2)} ×`
+  const rows = measured.map(({ name, held }) => {
+    const [early, last] = [held[1]!, held.at(-1)!]
+    const decisive = last.heapUsed === undefined ? 'rss' : 'heapUsed'
+    return [
+      ...[name, String(last.requests), String(last.left)],
+      ...[megabytes(early.heapUsed), megabytes(last.heapUsed), megabytes(early.rss), megabytes(last.rss)],
+      ...[last.heapUsed === undefined ? '' : shown(growth(held, 'heapUsed')), shown(growth(held, 'rss'))],
+      growth(held, decisive) <= mayGrow && growth(held, 'rss') <= mayGrow ? 'met' : 'MISSED',
+    ]
+  })
+  const head = [
+    ...['gateway', 'requests', 'left early', 'heap MB after a fifth', 'at the end', 'resident MB after a fifth'],
+    ...['at the end', 'heap', 'resident', `≤ ${mayGrow} ×`],
+  ]
+  return { tables: [[head, ...rows]], figures: measured }
 }

@@ -24,7 +24,7 @@ const mainCpuMicros = (): number => {
 }
 
 /** Bytes after a full collection: what is really held. */
-const memory = (): { rss: number; heapUsed: number } => {
+export const ownMemory = (): { rss: number; heapUsed: number } => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   for (let times = 0; times < 3; times++) collect()
@@ -41,7 +41,7 @@ export const answerCalls = (handlers: Handlers): void => {
     cpu: ownCpuMicros,
     mainCpu: mainCpuMicros,
     poolCpu: poolCpuMicros,
-    memory,
+    memory: ownMemory,
     ...handlers,
   }
   process.on('message', async ({ id, name, argument }: Call) => {

@@ -42,6 +42,8 @@ export type Contestant = {
   expected: Expected
   /** Default `http`. */
   protocol?: Protocol
+  /** Times as many connections as the others have. Default 1. */
+  timesConnections?: number
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
   databaseMicros?: () => Promise<number>
   /** The bar for the 95th percentile of a round, in ms. */

@@ -43,5 +43,5 @@ const balanced = (targets: readonly string[]) => ({
   balance: 'least-requests',
   health: { path: '/health', interval: '1s' },
   ejection: { consecutiveFailures: 5, for: '30s', maxShare: '50%' },
-  retries: { attempts: 2, on: ['connect', '502', '503', '504'], budget: '20%' },
+  retries: { attempts: 2, on: ['connect', 502, 503, 504], budget: '20%' },
 })

@@ -65,3 +65,7 @@ export const cpuMicros = (pid: number): number => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
+
+/** What is resident, in bytes: the second field of proc(5) `statm`, in pages of 4 kB. */
+export const residentBytes = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * 4_096

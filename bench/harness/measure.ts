@@ -66,11 +66,18 @@ export const measure = async ({ prepared, generator, progress, ...settings }: De
 type Round = { contestant: Contestant; generator: BenchProcess; settings: Settings; seconds: number }
 
 const runRound = async ({ contestant, generator, settings, seconds }: Round): Promise<Sample> => {
-  const { server, once = false, expected, protocol, databaseMicros = async () => Number.NaN } = contestant
+  const {
+    server,
+    once = false,
+    expected,
+    protocol,
+    timesConnections = 1,
+    databaseMicros = async () => Number.NaN,
+  } = contestant
   const requests = await contestant.requests(Math.ceil(seconds * singleUsePerSecond))
   const load: Load = {
     port: server.port,
-    connections: settings.connections,
+    connections: settings.connections * timesConnections,
     seconds,
     requests,
     once,

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answerCalls, type Handlers, ownCpuMicros } from './calls.ts'
+import { answerCalls, type Handlers, ownCpuMicros, ownMemory } from './calls.ts'
 
 /** A server under test as a process of its own. */
 export type Listening = {
@@ -8,6 +8,8 @@ export type Listening = {
   stop: () => Promise<unknown>
   /** CPU microseconds so far, where another process than this one does the work. */
   cpu?: () => number
+  /** Likewise: bytes. */
+  memory?: () => { rss: number }
 }
 
 /** The body of such a process: `start(settings)` when the benchmark says so. It offers `handlers` as well. */
@@ -23,6 +25,7 @@ export const runServer = <Settings>(
       return listening.port
     },
     cpu: () => listening?.cpu?.() ?? ownCpuMicros(),
+    memory: () => listening?.memory?.() ?? ownMemory(),
     stop: () => listening?.stop(),
   })
 }

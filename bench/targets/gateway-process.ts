@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { freePort } from '../../test/support/free-port.ts'
 import { type GatewayFileSettings, gatewayFile } from '../harness/gateway-file.ts'
-import { cpuMicros } from '../harness/installed.ts'
+import { cpuMicros, residentBytes } from '../harness/installed.ts'
 import { runServer } from '../harness/server.ts'
 
 /** Our gateway as the command runs it, with all of its processes. */
@@ -23,10 +23,12 @@ runServer(async (settings: GatewayFileSettings) => {
     env: { ...process.env, LOG_LEVEL: 'warn' },
   })
   const gone = new Promise((resolve) => child.once('exit', resolve))
+  const processes = () => [child.pid!, ...childrenOf(child.pid!)]
   await serves(port, child)
   return {
     port,
-    cpu: () => [child.pid!, ...childrenOf(child.pid!)].reduce((sum, pid) => sum + cpuMicros(pid), 0),
+    cpu: () => processes().reduce((sum, pid) => sum + cpuMicros(pid), 0),
+    memory: () => ({ rss: processes().reduce((sum, pid) => sum + residentBytes(pid), 0) }),
     stop: async () => {
       child.kill()
       await gone

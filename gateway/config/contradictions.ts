@@ -92,7 +92,7 @@ const targetContradictions = ({ url, targets, dns, health }: GatewayFile['upstre
   if (health && health.timeout > health.interval) {
     found.push({
       path: ['health', 'timeout'],
-      message: 'timeout, 2s unless it is named, must not be longer than interval',
+      message: 'timeout must not be longer than interval',
     })
   }
   return found

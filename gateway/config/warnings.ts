@@ -1,4 +1,4 @@
-import { createRouter, findConflicts } from '../routing/router.ts'
+import { createRouter, findConflicts, type RouteConflict } from '../routing/router.ts'
 import type { GatewayConfig } from './load.ts'
 import type { Route } from './route.ts'
 import { targetsOf } from './settings/targets.ts'
@@ -20,12 +20,28 @@ const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as co
  */
 const spellings = (routes: readonly Route[]): string[] =>
   [...Map.groupBy(routes, ({ upstream }) => upstream)].flatMap(([upstream, group]) =>
-    findConflicts(group.map((route) => ({ ...route, pathEquality: everythingIsEqual }))).map(({ first, second }) => {
+    spelledApart(group).map(({ first, second }) => {
       const [one, other] = [first.pattern.text, second.pattern.text]
       const setting = upstream === '' ? 'forwardAuth.pathEquality' : `upstreams.${upstream}.pathEquality`
       return `the routes ${first.id} (${one}) and ${second.id} (${other}) differ only in spelling: if the API takes both for the same, say so in ${setting} and keep one of them`
     }),
   )
+
+/** Each pair once. A route for any host takes the spellings that one for a named host leaves to it. */
+const spelledApart = (routes: readonly Route[]): RouteConflict<Route>[] => {
+  const pairs = new Map<string, RouteConflict<Route>>()
+  for (const host of [...new Set(routes.flatMap(({ hosts }) => hosts)), undefined]) {
+    const taking = routes.filter((route) => takesHost(route, host)).map((route) => ({ ...route, hosts: [] }))
+    for (const pair of findConflicts(taking.map((route) => ({ ...route, pathEquality: everythingIsEqual })))) {
+      const both = taking.filter(({ id }) => id === pair.first.id || id === pair.second.id)
+      if (findConflicts(both).length === 0) pairs.set(both.map(({ id }) => id).join(), pair)
+    }
+  }
+  return [...pairs.values()]
+}
+
+const takesHost = ({ hosts }: Route, host: string | undefined): boolean =>
+  hosts.length === 0 || (host !== undefined && hosts.some((named) => named === host || host.startsWith(`${named}:`)))
 
 /** Many APIs answer HEAD with the handler of GET, and a route for GET alone leaves HEAD to a less exact one. */
 const headRequests = (routes: readonly Route[]): string[] => {

@@ -37,8 +37,8 @@ export const acceptTls = (options: {
       const certificate = socket.getPeerX509Certificate()
       if (!certificate) {
         if (settings.clientCertificate !== 'optional') return refuse(socket, 'no_certificate')
-      } else if (socket.authorized) rememberClientCertificate(socket, certificate)
-      else return refuse(socket, 'bad_certificate', String(socket.authorizationError))
+      } else if (!socket.authorized) return refuse(socket, 'bad_certificate', String(socket.authorizationError))
+      else if (!rememberClientCertificate(socket, certificate)) return refuse(socket, 'bad_certificate', 'too large')
     }
     if (socket.alpnProtocol === 'h2') sessions.open(socket)
     else for (const listener of http1) listener.call(server, socket)

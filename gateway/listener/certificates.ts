@@ -19,10 +19,8 @@ export interface Certificate {
 export const readCertificate = async (files: CertificateFiles): Promise<Certificate> => {
   const [cert, key] = await Promise.all([text(files.cert), text(files.key)])
   const certificate = attempt(() => new X509Certificate(cert), `${files.cert} holds no certificate in PEM.`)
-  const privateKey = attempt(
-    () => createPrivateKey(key),
-    `${files.key} holds no private key in PEM, without passphrase.`,
-  )
+  if (isEncrypted(key)) throw invalid(`The key ${files.key} is encrypted: decrypt it, a passphrase cannot be given.`)
+  const privateKey = attempt(() => createPrivateKey(key), `${files.key} holds no private key in PEM.`)
   if (!certificate.checkPrivateKey(privateKey)) throw invalid(`The key ${files.key} is not that of ${files.cert}.`)
   attempt(() => createSecureContext({ cert, key }), `${files.cert} and ${files.key} cannot be used for TLS.`)
   return { files, cert, key, names: dnsNames(certificate), notAfter: certificate.validToDate.getTime() }
@@ -47,6 +45,10 @@ const text = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((cause: unknown) => {
     throw invalid(`The file ${file} of listen.tls cannot be read.`, cause)
   })
+
+/** PKCS #8 (RFC 7468 §11), or the older form (RFC 1421 §4.6.1.1). */
+const isEncrypted = (pem: string): boolean =>
+  /^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)
 
 const attempt = <Result>(make: () => Result, message: string): Result => {
   try {

@@ -23,8 +23,13 @@ export interface Http2Sessions {
   open(socket: TLSSocket): void
   /** Takes over the timeouts of another configuration. */
   adjust(config: GatewayConfig): void
-  /** No further requests: GOAWAY, and the end of each connection after its last answer. */
+  /**
+   * No further requests on the connections that are open now: GOAWAY, and the end of each after its last answer. It
+   * names the last request that was taken, so that a client sends a later one elsewhere (RFC 9113 §6.8).
+   */
   drain(): void
+  /** The same for those that are still to come, too. */
+  close(): void
   /** Breaks off what is left. */
   destroy(): void
 }
@@ -94,7 +99,7 @@ export const createHttp2Sessions = (options: {
   const { headerCount, headerSize } = options.config.limits
   let { limits } = options.config
   const connections = new Set<Connection>()
-  let leaving = false
+  let closed = false
   const open = metrics.gauge('surrogate_gateway_http2_connections', 'Open connections that speak HTTP/2')
   const ended = metrics.counter(
     'surrogate_gateway_http2_ended_total',
@@ -110,6 +115,8 @@ export const createHttp2Sessions = (options: {
     maxSettings: 32,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
+    // What upstreams repeat goes on as they sent it, as over HTTP/1.1.
+    strictSingleValueFields: false,
     settings: {
       maxConcurrentStreams,
       maxHeaderListSize: headerSize + roomForTarget + fields * fieldOverhead,
@@ -173,6 +180,9 @@ export const createHttp2Sessions = (options: {
       else if (now - idleSince >= limits.keepAliveTimeout) session.close()
     }
   }
+  const drain = () => {
+    for (const { session } of connections) session.close()
+  }
   const timer = setInterval(check, checkingInterval).unref()
 
   return {
@@ -198,14 +208,15 @@ export const createHttp2Sessions = (options: {
         connections.delete(connection)
         open.dec()
       })
-      if (leaving) session.close()
+      if (closed) session.close()
     },
     adjust(config) {
       limits = config.limits
     },
-    drain() {
-      leaving = true
-      for (const { session } of connections) session.close()
+    drain,
+    close() {
+      closed = true
+      drain()
     },
     destroy() {
       clearInterval(timer)

@@ -1,18 +1,13 @@
 import { constants } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  createSecureContext,
-  type SecureContext,
-  type SecureContextOptions,
-  type Server,
-  type TlsOptions,
-} from 'node:tls'
+import type { SecureContextOptions, Server, TlsOptions } from 'node:tls'
 import { statesOf, textOf } from '../../platform/file-states.ts'
 import type { HealthResult } from '../../platform/health.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { TlsSettings } from '../config/settings/listen.ts'
 import { type Certificate, readAuthorities, readCertificate, requireUnexpired } from './certificates.ts'
+import { contextsOf } from './contexts.ts'
 
 /** The certificates of the public listener, chosen by name and read again when their files change. */
 export interface ListenerTls {
@@ -72,8 +67,6 @@ export const openTls = async (options: {
   const { clientCa } = settings
   const certificates = await Promise.all(settings.certificates.map(readCertificate))
   let authorities = clientCa === undefined ? undefined : await readAuthorities(clientCa)
-  const [first] = certificates
-  if (!first) throw new Error('there is no certificate')
   /** By file: why its content is not in use. */
   const problems = new Map<string, string>()
 
@@ -87,6 +80,10 @@ export const openTls = async (options: {
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientCa === undefined ? 0 : constants.SSL_OP_NO_TICKET),
   })
   let contexts = contextsOf(certificates, contextOptions)
+  const tellUnused = () => {
+    for (const one of contexts.unused) logger.warn(one, 'a certificate is not used for a name that another one has')
+  }
+  tellUnused()
 
   const tellExpiry = () => {
     const now = Date.now()
@@ -140,6 +137,7 @@ export const openTls = async (options: {
     if (!changed.includes(true)) return
     contexts = contextsOf(certificates, contextOptions)
     server.setSecureContext(contextOptions(certificates[0]!))
+    tellUnused()
     tellExpiry()
     logger.info({ certificates: certificates.map(({ files }) => files.cert) }, 'the certificates were reloaded')
   }
@@ -170,11 +168,11 @@ export const openTls = async (options: {
 
   return {
     options: {
-      ...contextOptions(first),
+      ...contextOptions(certificates[0]!),
       ALPNProtocols: http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
       SNICallback: (name, callback) => callback(null, contexts.find(name)),
       handshakeTimeout,
-      // A certificate that was not verified is refused once the handshake is over: see `listener.ts`.
+      // A certificate that was not verified is refused once the handshake is over: see `accept-tls.ts`.
       requestCert: clientCa !== undefined,
       rejectUnauthorized: false,
     },
@@ -185,21 +183,6 @@ export const openTls = async (options: {
     async close() {
       stop.abort()
       await watching
-    },
-  }
-}
-
-/** Undefined for a name that no certificate has: the first one is used, and the client sees that it is not meant. */
-const contextsOf = (certificates: readonly Certificate[], options: (one: Certificate) => SecureContextOptions) => {
-  const byName = new Map<string, SecureContext>()
-  for (const certificate of certificates) {
-    const context = createSecureContext(options(certificate))
-    for (const name of certificate.names) if (!byName.has(name)) byName.set(name, context)
-  }
-  return {
-    find(serverName: string): SecureContext | undefined {
-      const name = serverName.toLowerCase()
-      return byName.get(name) ?? byName.get(`*${name.slice(name.indexOf('.'))}`)
     },
   }
 }

@@ -1,11 +1,12 @@
 /**
  * The query without `access_token` (RFC 6750 §2.3), everything else as it was: queries end up in logs, so nothing
- * behind the gateway gets its token from there. In every spelling that servers read as that name: escaped, in capitals,
- * with a dot or a blank, as a list, or behind a semicolon, which some take for `&`.
+ * behind the gateway gets its token from there. In every spelling that some server reads as that name: escaped; in
+ * capitals (ASP.NET); `access.token`, `access token`, `access[token`, or with anything behind a NUL (PHP); in brackets
+ * (qs, Rack); after a second `?` (URLSearchParams); or behind a semicolon, which some take for `&`.
  */
 export const withoutAccessToken = (query: string, decode: (text: string) => string): string => {
   if (!/token|%/i.test(query)) return query
-  const isToken = (part: string) => /^ *access[_. ]token *(?:[=[]|$)/i.test(decode(part))
+  const isToken = (part: string) => tokenName.test(decode(part))
   const pairs = query.slice(1).split('&')
   const kept = pairs.flatMap((pair) => {
     const parts = pair.split(';')
@@ -15,3 +16,6 @@ export const withoutAccessToken = (query: string, decode: (text: string) => stri
   if (kept.join('&').length === query.length - 1) return query
   return kept.length === 0 ? '' : `?${kept.join('&')}`
 }
+
+/** With `u`, letters that other servers fold to ASCII are folded here too (U+017F, U+212A). */
+const tokenName = /^[ ?[\]]*access[_. []token *(?:[=[\]\0]|$)/iu

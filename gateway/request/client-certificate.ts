@@ -9,8 +9,14 @@ export type ConnectionTls = NonNullable<PolicyInput['tls']>
 const connectionTls = Symbol('connection tls')
 type Marked = Socket & { encrypted?: boolean; [connectionTls]?: ConnectionTls }
 
-/** Keeps, for the requests of a connection, what its verified client certificate says. Called once for each. */
-export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Certificate): void => {
+/** Of `input.tls` as JSON, in characters: a quarter of what a whole input may have. */
+const largest = 16_384
+
+/**
+ * Keeps, for the requests of a connection, what its verified client certificate says. Called once for each. False: it
+ * says more than rules are given, and nothing is kept.
+ */
+export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Certificate): boolean => {
   const serverName = socket.servername
   const tls: ConnectionTls = {
     version: (socket.getProtocol() ?? '').replace('TLSv', ''),
@@ -18,7 +24,9 @@ export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Ce
     ...(typeof serverName === 'string' && serverName !== '' && { serverName }),
     clientCertificate: describe(certificate),
   }
+  if (JSON.stringify(tls).length > largest) return false
   ;(socket as Marked)[connectionTls] = tls
+  return true
 }
 
 /** Undefined: the client has shown no certificate, or the listener does not verify any. */
@@ -36,8 +44,12 @@ const describe = (certificate: X509Certificate): ConnectionTls['clientCertificat
   notAfter: Math.floor(certificate.validToDate.getTime() / 1_000),
 })
 
-/** Node has a line for each part, with RFC 4514's escapes, the most general first; RFC 4514 begins with the last. */
-const distinguishedName = (lines: string | undefined): string => (lines ?? '').split('\n').reverse().join(',')
+/**
+ * Node has a line for each part, the most general first; RFC 4514 begins with the last. What a value could use to look
+ * like several parts (`,`, `+`, a line break, NUL) is escaped already, so two subjects are never the same text.
+ */
+const distinguishedName = (lines: string | undefined): string =>
+  (lines ?? '').split('\n').reverse().join(',').replaceAll(' + ', '+')
 
 /** Of the kinds that name a client; Node quotes those that could be read in two ways, as JSON. */
 const namesOf = (subjectAltName: string): ConnectionTls['clientCertificate']['names'] => {

@@ -14,3 +14,12 @@ export const withoutIssuerCookies = (field: string): string | undefined => {
 
 /** Whether a `Set-Cookie` field sets one; one without a name is sent back as its value alone (RFC 6265bis §5.5). */
 export const setsIssuerCookie = (field: string): boolean => issuerCookie.test(field)
+
+/**
+ * A `Clear-Site-Data` field without what would delete them: browsers then clear every cookie of the registered domain,
+ * whoever set it. Undefined when nothing is left.
+ */
+export const withoutClearedCookies = (field: string): string | undefined => {
+  const kept = field.split(',').filter((type) => !/cookies|\*/i.test(type))
+  return kept.join(',').trim() || undefined
+}

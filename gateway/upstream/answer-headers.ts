@@ -2,7 +2,7 @@ import type { Route } from '../config/route.ts'
 import { problem } from '../refusals/problems.ts'
 import { type FieldList, filterFields, pushFields } from '../request/field-list.ts'
 import { connectionOptions } from '../request/headers.ts'
-import { setsIssuerCookie } from '../request/issuer-cookies.ts'
+import { setsIssuerCookie, withoutClearedCookies } from '../request/issuer-cookies.ts'
 import type { RoutedRequest } from '../request/request-context.ts'
 
 /** Of an upstream's answer: of that connection only. `content-length` stays, `transfer-encoding` is made anew. */
@@ -14,8 +14,9 @@ const dropped = new Set([
 ])
 
 /**
- * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets its cookies. Throws
- * `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes away (RFC 9112 §7).
+ * The fields of an upstream's answer that go to the client, as a flat list. Only the issuer sets or deletes its
+ * cookies. Throws `AppError` `upstream_protocol_error` for a transfer coding that nobody asked for and nobody takes
+ * away (RFC 9112 §7).
  */
 export const answerHeaders = (
   status: number,
@@ -34,6 +35,9 @@ export const answerHeaders = (
     if (name === 'content-length' && (status === 204 || status < 200)) continue
     if (name === 'set-cookie' && !toIssuer) {
       for (const one of [value].flat()) if (!setsIssuerCookie(one)) flat.push(name, one)
+    } else if (name === 'clear-site-data' && !toIssuer) {
+      const left = withoutClearedCookies(String(value))
+      if (left !== undefined) flat.push(name, left)
     } else if (typeof value === 'string') flat.push(name, value)
     else for (const one of value) flat.push(name, one)
   }

@@ -6,7 +6,7 @@ import type { RequestContext } from '../request/request-context.ts'
  * may merge them into the head. The gateway's own fields are not allowed either.
  */
 const neverTrailing =
-  /^(?:content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|host|via|expect|range|max-forwards|authorization|www-authenticate|proxy-.*|set-cookie2?|cookie|cache-control|expires|date|location|retry-after|vary|age|pragma|warning|access-control-.*|strict-transport-security|x-request-id|x-auth-.*|ratelimit.*)$/
+  /^(?:content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|host|via|expect|range|max-forwards|authorization|www-authenticate|proxy-.*|set-cookie2?|clear-site-data|cookie|cache-control|expires|date|location|retry-after|vary|age|pragma|warning|access-control-.*|strict-transport-security|x-request-id|x-auth-.*|ratelimit.*)$/
 
 /**
  * The trailer fields of an upstream's answer that go to a client that asked for some (`TE: trailers`); undefined: none.

@@ -16,7 +16,7 @@ import { nextTarget } from './target-choice.ts'
 import type { Outcome, Target } from './targets/target.ts'
 import type { Choice } from './targets/targets.ts'
 import type { Upstream } from './upstream.ts'
-import { upstreamError } from './upstream-error.ts'
+import { isOwnTrouble, upstreamError } from './upstream-error.ts'
 import { upstreamHeaders, upstreamPath } from './upstream-request.ts'
 import { WebSocketBridge } from './websocket-bridge.ts'
 import { checkHandshake, checkOrigin, handshakeHeaders, isAccepted } from './websocket-handshake.ts'
@@ -75,7 +75,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
     const failed = (error: Error) => {
       if (bridge.destroyed) return
       const reason = isParserError(error) ? problem('upstream_protocol_error', { cause: error }) : upstreamError(error)
-      if (!opening.expired) outcome = 'failed'
+      if (!opening.expired && !isOwnTrouble(error)) outcome = 'failed'
       const next = connected ? undefined : targetAfter(opening, target)
       // Its place is free once it has closed.
       if (next) bridge.once('close', () => askAgain(opening, target, next))

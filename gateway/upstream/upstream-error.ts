@@ -28,3 +28,8 @@ const failures = new Set<string>([
 
 /** Whether it is the upstream that failed. */
 export const isUpstreamFailure = ({ code }: AppError): boolean => failures.has(code)
+
+/** Of this machine, which can open no more files, connections or ports: no target is to blame. */
+const ownTroubles = new Set(['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM'])
+
+export const isOwnTrouble = ({ code = '' }: NodeJS.ErrnoException): boolean => ownTroubles.has(code)

@@ -15,9 +15,12 @@ const withPrefix = (path: string, { stripSegments, addPrefix }: Route): string =
   return addPrefix + (end < 0 ? '' : path.slice(end)) || '/'
 }
 
-/** As a flat list. Made in the place of `forwardable`, so it is called once for a request. */
+/**
+ * As a flat list; `via` names the version that the client spoke (RFC 9110 §7.6.3). Made in the place of `forwardable`,
+ * so it is called once for a request.
+ */
 export const upstreamHeaders = (context: DecidedRequest): string[] => {
-  const { id, headers, request, route, decision, principal, assertion } = context
+  const { id, incoming, headers, request, route, decision, principal, assertion } = context
   const { forwardable: flat, authorization, via } = headers
   const { scheme, host, bodyLength, forwardedFor } = request
   setFields(flat, decision.headers)
@@ -26,7 +29,7 @@ export const upstreamHeaders = (context: DecidedRequest): string[] => {
   if (authorization !== undefined && route.forwardAuthorization) flat.push('authorization', authorization)
   if (bodyLength) flat.push('content-length', String(bodyLength))
   flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)
-  // RFC 9110 §7.6.3
-  flat.push('via', via === undefined ? '1.1 surrogate' : `${via}, 1.1 surrogate`, 'x-request-id', id)
+  const hop = `${incoming.httpVersion} surrogate`
+  flat.push('via', via === undefined ? hop : `${via}, ${hop}`, 'x-request-id', id)
   return flat
 }

@@ -29,7 +29,10 @@ export interface Upstream {
   readonly activeRequests: ActiveRequests
   /** How often each of `activeRequests` is checked, ms. */
   readonly checkInterval: number
-  /** `performance.now()` as of the last check, so that the clock need not be asked for every chunk. */
+  /**
+   * The clock that silence is measured with, ms, as of the last check: it need not be asked for every chunk. It goes on
+   * by `checkInterval` at most, so that what came while this process stood still counts before anybody is found silent.
+   */
   now: number
   close(): Promise<void>
 }
@@ -43,11 +46,16 @@ const shortestInterval = 20
  * a third of a request's CPU). Here all requests of an upstream share one timer; it gives up at most a quarter of the
  * timeout late, never early.
  */
-const watch = (upstream: Upstream): NodeJS.Timeout =>
-  setInterval(() => {
-    upstream.now = performance.now()
-    upstream.activeRequests.forEach((request) => void request.check())
-  }, upstream.checkInterval).unref()
+const watch = (upstream: Upstream): NodeJS.Timeout => {
+  const { checkInterval, activeRequests } = upstream
+  let last = performance.now()
+  return setInterval(() => {
+    const now = performance.now()
+    upstream.now += Math.min(now - last, checkInterval)
+    last = now
+    activeRequests.forEach((request) => void request.check())
+  }, checkInterval).unref()
+}
 
 const defaultClientTimeout = 60_000
 

@@ -1,10 +1,11 @@
-import cluster from 'node:cluster'
+import { fork, type SendHandle } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { LineWriter } from '../../platform/line-writer.ts'
 import { moduleUrl } from '../../platform/module-url.ts'
 import { type Channel, createChannel, type Handlers } from './channel.ts'
 import { primaryCalls, workerCalls } from './messages.ts'
 import { relayLines } from './relay-lines.ts'
+import type { Handed, OpenConnections, Taken } from './taken-connections.ts'
 
 /** A worker process, as the primary process sees it. */
 export interface WorkerProcess extends Pick<Channel<typeof workerCalls>, 'call' | 'tell'> {
@@ -17,6 +18,13 @@ export interface WorkerProcess extends Pick<Channel<typeof workerCalls>, 'call' 
   readonly ended: Promise<string>
   /** Resolves when all that it printed has been read, too. */
   readonly closed: Promise<void>
+  /** About how many connections it has. */
+  readonly connections: number
+  /**
+   * Hands over the connection of a native handle, which stays open here. Resolves to whether the worker has taken it:
+   * false when it has ended and has read nothing of it.
+   */
+  hand(connection: object): Promise<boolean>
   kill(): void
 }
 
@@ -30,17 +38,15 @@ export const forkWorker = (options: {
   stdout: Pick<LineWriter, 'write'>
 }): WorkerProcess => {
   const { number, handlersOf, stdout } = options
-  // Connections are handed to the workers in turn. Where each accepts for itself, one may get most of them.
-  cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({
-    exec: fileURLToPath(moduleUrl('./worker-process', import.meta.url)),
-    args: [],
+  const child = fork(fileURLToPath(moduleUrl('./worker-process', import.meta.url)), [], {
     serialization: 'advanced',
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  const worker = cluster.fork()
-  const child = worker.process
   let alive = true
+  let connections = 0
+  let lastHanded = 0
+  /** Connections on their way. */
+  const handed = new Map<number, (taken: boolean) => void>()
 
   const ended = new Promise<string>((resolve) => {
     const end = (how: string) => {
@@ -51,6 +57,23 @@ export const forkWorker = (options: {
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.once('error', (error) => end(error.message))
   })
+  // Both come after all that the worker has said, as its exit may not. Node leaves out the first one while a handle is
+  // on its way.
+  for (const event of ['disconnect', 'close']) {
+    child.once(event, () => {
+      alive = false
+      for (const settle of handed.values()) settle(false)
+      handed.clear()
+    })
+  }
+  const receive = (message: object) => {
+    if ('open' in message) connections = (message as OpenConnections).open + handed.size
+    else if ('taken' in message) {
+      const { taken } = message as Taken
+      handed.get(taken)?.(true)
+      handed.delete(taken)
+    } else channel.receive(message)
+  }
   const self: WorkerProcess = {
     number,
     pid: child.pid,
@@ -61,6 +84,18 @@ export const forkWorker = (options: {
     tell: (...call) => channel.tell(...call),
     ended,
     closed: new Promise((resolve) => child.once('close', () => resolve())),
+    get connections() {
+      return connections
+    },
+    hand: (connection) =>
+      new Promise((resolve) => {
+        if (!child.connected) return resolve(false)
+        const id = ++lastHanded
+        handed.set(id, resolve)
+        connections++
+        const message: Handed = { connection: id }
+        child.send(message, connection as SendHandle, { keepOpen: true }, () => {})
+      }),
     kill: () => void child.kill('SIGKILL'),
   }
   const channel = createChannel<typeof primaryCalls, typeof workerCalls>({
@@ -69,8 +104,8 @@ export const forkWorker = (options: {
     handlers: handlersOf(self),
     send: (message) => void child.send(message, undefined, undefined, () => {}),
   })
-  worker.on('message', channel.receive)
-  worker.on('error', () => {})
+  child.on('message', receive)
+  child.on('error', () => {})
   if (child.stdout) relayLines(child.stdout, stdout)
   return self
 }

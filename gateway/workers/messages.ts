@@ -59,16 +59,15 @@ export const workerCalls = {
   commit: { body: change, answer: done },
   /** What was prepared is thrown away, and requests that waited begin. */
   discard: { body: change, answer: done },
-  /** Accepts connections. */
-  listen: {
-    body: z.object({ portSetting: z.string() }),
-    answer: z.object({ url: z.string(), port: z.number().int() }),
-  },
+  /** Opens what serves connections; they are handed over from then on (`hand-out.ts`). */
+  serve: { body: z.object({ portSetting: z.string() }), answer: done },
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
   inspect: { body: nothing, answer: gatewayInspection },
   reopenLogs: { body: nothing, answer: done },
-  /** Ends as a gateway ends, and then the process. */
+  /** From now on each answer is the last one of its connection. */
+  endKeepAlive: { body: nothing, answer: done },
+  /** Ends as a gateway ends, and then the process. No connection is handed over any more. */
   drain: { body: nothing, answer: done },
   /** What is new of a feed that the worker follows. `silent`: for how long it has not been heard of, in ms. */
   revoked: {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../../platform/health.ts'
 import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
@@ -14,6 +15,7 @@ import { createSharedParts } from '../shared-parts.ts'
 import { createAnswers } from './answers.ts'
 import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
+import { createHandOut } from './hand-out.ts'
 import { createHandOver } from './hand-over.ts'
 import { mergeInspections } from './merged-inspections.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
@@ -94,11 +96,12 @@ export const startWorkers = async (options: {
   const size = workersOf(running.config)
   answers.limits.keep(running.config)
 
-  let address: { url: string; port: number } | undefined
+  const handOut = createHandOut({ metrics })
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      address = await worker.call('listen', { portSetting })
+      await worker.call('serve', { portSetting })
+      handOut.join(worker)
     },
   })
   const ready = new Set<number>()
@@ -121,6 +124,7 @@ export const startWorkers = async (options: {
     },
     onEnd(worker) {
       changes.leave(worker)
+      handOut.leave(worker)
       answers.forget(worker)
       void counted.end(worker.number)
     },
@@ -133,11 +137,15 @@ export const startWorkers = async (options: {
     await running.lifecycle.stop()
     await answers.close()
   }
-  await pool.started.catch(async (error: unknown) => {
+  const openForAll = async () => {
+    await pool.started
+    const { listen } = running.config
+    return handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+  }
+  const { url, port } = await openForAll().catch(async (error: unknown) => {
     await stop()
     throw error
   })
-  const { url, port } = address!
   logger.info({ url, revision: running.config.revision, workers: size }, 'the gateway listens')
 
   const reloads = createReloads({
@@ -205,12 +213,15 @@ export const startWorkers = async (options: {
     async close() {
       pool.stop()
       const reloadsEnded = reloads.close()
-      const { delay, timeout } = running.config.drain
+      const { delay: pause, timeout } = running.config.drain
+      for (const worker of changes.members()) worker.tell('endKeepAlive', undefined)
+      if (pause > 0) await delay(pause)
+      await handOut.close()
       await Promise.all(
         changes.members().map((worker) =>
           // It ends by itself when it has drained.
           worker
-            .call('drain', undefined, delay + timeout + drainGraceMs)
+            .call('drain', undefined, timeout + drainGraceMs)
             .then(() => worker.closed)
             .catch(() => {}),
         ),

@@ -1,5 +1,6 @@
 import { flushStdout } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
+import type { Handed } from './taken-connections.ts'
 import { createWorker } from './worker.ts'
 
 /** The process that `worker-pool.ts` forks. */
@@ -22,12 +23,12 @@ process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
 
 const worker = createWorker({
-  send: (message) => void process.send!(message, undefined, undefined, () => {}),
+  send: (message, written = () => {}) => void process.send!(message, undefined, undefined, written),
   end: () => void end(0),
   onLogger: (opened) => {
     logger = opened
   },
 })
-process.on('message', worker.receive)
+process.on('message', (message, handle) => (handle ? worker.take(message as Handed, handle) : worker.receive(message)))
 // Nobody serves unsupervised: without a primary process there are no revocations, no limits and no reloads.
 process.on('disconnect', () => process.exit(1))

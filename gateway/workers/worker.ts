@@ -1,18 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createHealth } from '../../platform/health.ts'
+import type { PortlessServer } from '../../platform/http/http-server.ts'
 import { createLogger, type Logger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
-import { drain } from '../drain.ts'
+import { end as endServing } from '../drain.ts'
 import { createGateway } from '../gateway.ts'
 import { createHotSwap, type HotSwap } from '../hot-swap.ts'
-import { type Listener, openListener } from '../listener.ts'
+import { type Listener, openListenerOn } from '../listener.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAskPrimary } from './ask-primary.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createHandedPolicies } from './handed-policies.ts'
 import { type Configuration, type PolicyBundle, primaryCalls, workerCalls } from './messages.ts'
 import { type Place, shareOf } from './share.ts'
+import { createTakenConnections, type TakenConnections } from './taken-connections.ts'
 
 /** What was prepared and waits for all other workers. */
 interface Change {
@@ -25,20 +27,22 @@ interface Change {
  * that says so. `end` is called when it has drained.
  */
 export const createWorker = (options: {
-  send: (message: object) => void
+  /** `written` is called once the primary process will get it, even if this process ends. */
+  send: (message: object, written?: () => void) => void
   end: () => void
   /** For what nobody handled. */
   onLogger: (logger: Logger) => void
-}): Pick<Channel<typeof primaryCalls>, 'receive' | 'end'> => {
+}): Pick<Channel<typeof primaryCalls>, 'receive'> & Pick<TakenConnections, 'take'> => {
   const { send, end, onLogger } = options
   const health = createHealth()
   const metrics = createMetrics({ processMetrics: true })
   const shared = createSharedParts()
   const policies = createHandedPolicies({ metrics })
+  const connections = createTakenConnections({ send })
   let logger: Logger
   let place: Place
   let gateways: HotSwap | undefined
-  let listener: Listener | undefined
+  let listener: Listener<PortlessServer> | undefined
   const changes = new Map<number, Change>()
 
   const build = (config: GatewayConfig) =>
@@ -121,25 +125,23 @@ export const createWorker = (options: {
         gateways?.release()
       },
       discard: async ({ id }) => void (await take(id)?.discard()),
-      async listen({ portSetting }) {
+      async serve({ portSetting }) {
         const running = gateways!
-        listener = await openListener({
-          ...{ config: running.config, gateway: () => running.current, portSetting },
-          ...{ logger, metrics },
-        })
+        const options = { config: running.config, gateway: () => running.current, portSetting, logger, metrics }
+        listener = await openListenerOn(options, connections.serve)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
-        return { url: listener.url, port: listener.port }
       },
       metrics: () => metrics.snapshot(),
       health: async () => health.ready() as never,
       inspect: () => gateways!.current.inspect(),
       reopenLogs: () => gateways?.reopenLogs(),
+      endKeepAlive: () => listener?.endKeepAlive(),
       async drain() {
-        if (listener && gateways) await drain({ listener, gateways })
+        if (listener && gateways) await endServing({ listener, gateways })
         setImmediate(end)
       },
       ...asking.handlers,
     },
   })
-  return channel
+  return { receive: channel.receive, take: connections.take }
 }

@@ -14,16 +14,17 @@ export const createAuthority = () => {
   const path = (name: string) => join(folder, name)
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+  const newRsaKey = ['-newkey', 'rsa:2048', '-nodes']
   const authority = ['-subj', '/CN=Test authority', '-keyout', path('ca-key.pem'), '-out', path('ca.pem')]
   openssl('req', '-x509', ...newKey, '-days', '2', ...authority)
   let number = 0
 
   return {
     certificate: readFileSync(path('ca.pem'), 'utf8'),
-    /** For a host name, or other `names`; `expired`: since yesterday; `digest`: of the signature. */
+    /** For a host name, or other `names`; `expired`: since yesterday; `digest`: of the signature; `rsa`: of the key. */
     issue(
       host: string,
-      { expired = false, digest = 'sha256', names: alternatives = `DNS:${host}` } = {},
+      { expired = false, digest = 'sha256', rsa = false, names: alternatives = `DNS:${host}` } = {},
     ): ServerCertificate {
       number += 1
       const [key, request, cert, names] = ['key', 'csr', 'pem', 'ext'].map((end) => path(`${number}.${end}`)) as [
@@ -33,7 +34,7 @@ export const createAuthority = () => {
         string,
       ]
       writeFileSync(names, `subjectAltName=${alternatives}`)
-      openssl('req', ...newKey, '-subj', `/CN=${host}`, '-keyout', key, '-out', request)
+      openssl('req', ...(rsa ? newRsaKey : newKey), '-subj', `/CN=${host}`, '-keyout', key, '-out', request)
       const issuer = ['-CA', path('ca.pem'), '-CAkey', path('ca-key.pem'), '-CAcreateserial']
       // A negative number of days ends before it begins.
       const days = ['-days', expired ? '-1' : '2']

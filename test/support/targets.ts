@@ -66,6 +66,30 @@ export const startTargetProcess = async (port = 0) => {
   }
 }
 
+const countingProgram = `
+const { writeSync } = require('node:fs')
+const server = require('node:http').createServer((request, response) => {
+  if (request.method === 'POST') writeSync(1, 'got ' + request.url + '.\\n')
+  request.resume().once('end', () => setTimeout(() => response.end('well'), 2))
+})
+server.listen(0, '127.0.0.1', () => console.log('listens on ' + server.address().port + '.'))
+`
+
+/** A process that says which POSTs began to reach it, before it answers any. */
+export const startCountingProcess = async () => {
+  const child = startProcess(process.execPath, ['-e', countingProgram], { cwd: '/', env: {} })
+  const [, listening] = await child.waitFor(/listens on (\d+)\./)
+  return {
+    url: `http://127.0.0.1:${listening}`,
+    signal: child.signal,
+    posts: () => [...child.output().matchAll(/got (\/\d+)\./g)].map(([, path]) => path!),
+    async close() {
+      child.signal('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
 const openPool = (connectTimeout: number, ca: string | undefined) => (origin: string, address?: string) => {
   const connect = buildConnector({ timeout: connectTimeout, ...(ca !== undefined && { ca }) })
   return new Pool(origin, {

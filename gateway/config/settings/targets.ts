@@ -35,23 +35,27 @@ const dns = z.strictObject({
     .describe('Which addresses count. `any`: IPv6 only where this machine has it, or the name has no others.'),
 })
 
-const health = z.strictObject({
-  path: z
-    .string()
-    .regex(/^\/[\x21-\x22\x24-\x7e]*$/, 'must be a path, with an optional query')
-    .describe('Asked with GET; from the root of the server.'),
-  interval: duration(100, 3_600_000).prefault('5s').describe('Between two checks, a tenth more or less at random.'),
-  timeout: duration(1, 600_000)
-    .prefault('2s')
-    .describe('Until the head of the answer, connection included; no longer than `interval`.'),
-  healthyAfter: z.number().int().min(1).max(100).default(2).describe('Good checks in a row, until it is used again.'),
-  unhealthyAfter: z.number().int().min(1).max(100).default(3).describe('Bad checks in a row, until it is left out.'),
-  status: z
-    .array(z.number().int().min(200).max(599))
-    .min(1)
-    .default([200])
-    .describe('A list: what a target answers that is well.'),
-})
+const health = z
+  .strictObject({
+    path: z
+      .string()
+      .regex(/^\/[\x21-\x22\x24-\x7e]*$/, 'must be a path, with an optional query')
+      .describe('Asked with GET; from the root of the server.'),
+    interval: duration(100, 3_600_000).prefault('5s').describe('Between two checks, a tenth more or less at random.'),
+    timeout: duration(1, 600_000)
+      .optional()
+      .describe(
+        'Until the head of the answer, connection included. Default: `2s`, or the interval if that is shorter.',
+      ),
+    healthyAfter: z.number().int().min(1).max(100).default(2).describe('Good checks in a row, until it is used again.'),
+    unhealthyAfter: z.number().int().min(1).max(100).default(3).describe('Bad checks in a row, until it is left out.'),
+    status: z
+      .array(z.number().int().min(200).max(599))
+      .min(1)
+      .default([200])
+      .describe('A list: what a target answers that is well.'),
+  })
+  .transform(({ timeout, ...rest }) => ({ ...rest, timeout: timeout ?? Math.min(rest.interval, 2_000) }))
 
 const ejection = z.strictObject({
   consecutiveFailures: z

@@ -72,7 +72,7 @@ export const upstream = z
       .boolean()
       .optional()
       .describe(
-        '`true`: this is the issuer, or its console. Its cookies (`surrogate_*`, `__Host-surrogate*`) reach no other upstream, and no other one sets them.',
+        '`true`: this is the issuer, or its console. Its cookies (`surrogate_*`, `__Host-surrogate*`) reach no other upstream, and no other one sets them or deletes them.',
       ),
     identityAudience: z
       .string()

@@ -65,6 +65,32 @@ test('what is probably not meant is told, and no mistake', async () => {
   })
 })
 
+test('a spelling that the route of a host leaves to one for any host is told', async () => {
+  const routes = `
+  - { id: strong, hosts: [a.test], path: /Report, audience: [a], upstream: api }
+  - { id: weak, path: /report, audience: [a], upstream: api }
+  - { id: ported, hosts: ["b.test:8080"], path: /Bill/, audience: [a], upstream: api }
+  - { id: named, hosts: [b.test], path: /bill/, audience: [a], upstream: api }
+  - { id: elsewhere, hosts: [c.test], path: /Bill, audience: [a], upstream: api }
+  - { id: same, hosts: [a.test], path: /orders/**, audience: [a], upstream: api }
+  - { id: folded, hosts: [a.test], path: /Folded, audience: [a], upstream: folding }
+  - { id: any, path: /folded/, audience: [a], upstream: folding }
+`
+  const upstreams =
+    '{ api: { url: https://api.test }, folding: { url: https://f.test, pathEquality: { case: insensitive, trailingSlash: ignore } } }'
+  const { code, output } = await run(['check', 'gateway.yaml'], {
+    'gateway.yaml': right.replace('{ api: { url: https://api.test } }', upstreams).concat(routes.slice(1)),
+  })
+  expect({ code, lines: output.trimEnd().split('\n') }).toEqual({
+    code: 0,
+    lines: [
+      'gateway.yaml is right: 9 routes, 1 issuer.',
+      'Warning: the routes strong (/Report) and weak (/report) differ only in spelling: if the API takes both for the same, say so in upstreams.api.pathEquality and keep one of them.',
+      'Warning: the routes ported (/Bill/) and named (/bill/) differ only in spelling: if the API takes both for the same, say so in upstreams.api.pathEquality and keep one of them.',
+    ],
+  })
+})
+
 test('every mistake is told as file:line:column, and no secret with it', async () => {
   const { code, output } = await run(['check', 'gateway.yaml'], {
     'gateway.yaml': right

@@ -42,10 +42,16 @@ describe('the examples of the page for operators', () => {
     })
     const { upstreams } = configOf({ ...block('upstreams:'), routes: [] })
     expect(upstreams['app']!.pathEquality).toEqual({ case: 'insensitive', trailingSlash: 'ignore' })
-    expect(configOf(block('# One in ten')).upstreams['orders']).toMatchObject({
+    const severalTargets = configOf(block('# One in ten'))
+    expect(severalTargets.upstreams['orders']).toMatchObject({
       targets: [{ weight: 9 }, { weight: 1, labels: { track: 'canary' } }],
       ejection: { for: 30_000, maxShare: 0.5 },
+      retries: { attempts: 2, budget: 0.2 },
+      tls: { serverName: 'orders.internal' },
     })
+    expect(severalTargets.routes).toMatchObject([
+      { timeout: 40_000, targets: { labels: { track: 'canary' } }, stripSegments: 1, addPrefix: '/api' },
+    ])
     expect(configOf(block('listen:')).listen).toMatchObject({
       tls: { certificates: [{ cert: '/etc/surrogate/a.pem' }, {}], clientCertificate: 'optional' },
       http2: true,

@@ -52,10 +52,7 @@ describe('is refused', () => {
     [{ url, balance: 'random' }, /must be least-requests, round-robin or/],
     [{ url, balance: { hash: 'cookie:a' } }, /must be/],
     [{ url, health: {} }, /path/],
-    [
-      { url, health: { path: '/x', interval: '1s' } },
-      /timeout, 2s unless it is named, must not be longer than interval/,
-    ],
+    [{ url, health: { path: '/x', interval: '1s', timeout: '2s' } }, /timeout must not be longer than interval/],
     [{ url, retries: { on: [500] } }, /on\[0\]: must be one of connect, refused-stream, 502, 503, 504$/],
     [{ url, ejection: { maxShare: '120%' } }, /from 0% to 100%/],
     [{ url, ejection: { maxshare: '10%' } }, /did you mean maxShare/],

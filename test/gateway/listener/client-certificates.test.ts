@@ -118,6 +118,32 @@ test('names that could be read in two ways are read as they are', async () => {
   expect(inputs[0]!.tls!.clientCertificate.names.dns).toEqual(['admin.test'])
 })
 
+test('a subject cannot be written so that it looks like another one', async () => {
+  const { gateway, inputs } = await start('required')
+  const subjects = ['alice\nCN=root,O=x\\+OU=y', ' alice\u0001 ', 'alice/CN=root', 'alice+OU=b']
+  for (const subject of subjects) {
+    expect(await ask(gateway, files.authority.issue(subject, { names: 'DNS:a.test' }))).toBe(200)
+  }
+  expect(inputs.map(({ tls }) => tls!.clientCertificate.subject)).toEqual([
+    'CN=alice\\0ACN=root\\,O=x\\+OU=y',
+    'CN=\\ alice\\01\\ ',
+    'CN=root,CN=alice',
+    'OU=b+CN=alice',
+  ])
+})
+
+test('a certificate with a hundred names is served, and one that fills the input of rules is not', async () => {
+  const { gateway, inputs } = await start('required')
+  const withNames = (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `DNS:client-${index}.example.test`).join()
+    return files.authority.issue('many', { names })
+  }
+  expect(await ask(gateway, withNames(100))).toBe(200)
+  expect(inputs[0]!.tls!.clientCertificate.names.dns).toHaveLength(100)
+  await expect(ask(gateway, withNames(1_000))).rejects.toThrow()
+  await until(async () => expect(await refusals(gateway, 'bad_certificate')).toBe('1'))
+})
+
 test('other authorities count for the next connection, and no session gets past them', async () => {
   const { gateway } = await start('required')
   expect(await ask(gateway, alice)).toBe(200)

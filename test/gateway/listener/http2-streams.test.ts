@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2'
+import { request } from 'node:https'
 import { connect } from 'node:tls'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -50,6 +51,11 @@ const openClient = async (gateway: TestGateway, settings = {}) => {
 }
 
 const headOf = async (stream: ClientHttp2Stream): Promise<IncomingHttpHeaders> => (await once(stream, 'response'))[0]
+const askHttp1 = ({ url }: TestGateway): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, { ca, servername: 'localhost', agent: false }, (answer) => resolve(answer.resume()))
+    sent.on('error', reject).end()
+  })
 const closeOf = async (stream: ClientHttp2Stream): Promise<number> => {
   stream.resume()
   if (!stream.destroyed) await new Promise((resolve) => stream.once('close', resolve))
@@ -91,6 +97,17 @@ describe('answers', () => {
     expect(Object.keys(plain.headers)).not.toEqual(expect.arrayContaining(['connection']))
     expect(plain.headers).not.toHaveProperty('x-mine')
     expect(await send({ ':path': '/', te: 'trailers' })).toMatchObject({ body: 'body', trailers: { 'x-sum': '42' } })
+  })
+
+  test('have the fields that an upstream repeats as it sent them, as over HTTP/1.1', async () => {
+    const repeated = ['content-type', 'text/plain', 'content-type', 'text/html', 'etag', '"a"', 'etag', '"b"']
+    const gateway = await start((_, response) => void response.writeHead(200, repeated).end('ok'))
+    const { ask } = await openClient(gateway)
+    const stream = ask('/')
+    const raw = await new Promise<string[]>((resolve) => stream.on('response', (_head, _flags, all) => resolve(all)))
+    expect(raw.slice(2, 2 + repeated.length)).toEqual(repeated)
+    const overHttp1 = await askHttp1(gateway)
+    expect(overHttp1.rawHeaders.slice(0, repeated.length)).toEqual(repeated)
   })
 
   test.each([204, 304])('%i has no body', async (status) => {
@@ -155,6 +172,43 @@ describe('answers', () => {
 })
 
 describe('requests', () => {
+  test('say upstream how they came', async () => {
+    const seen: (string | undefined)[] = []
+    const gateway = await start((request, response) => {
+      seen.push(request.headers.via)
+      response.end()
+    })
+    const { send } = await openClient(gateway)
+    await send({ ':path': '/', via: '1.1 front' })
+    await askHttp1(gateway)
+    expect(seen).toEqual(['1.1 front, 2.0 surrogate', '1.1 surrogate'])
+  })
+
+  test('lose their trailers, as over HTTP/1.1, whose body has as many as a head may have fields', async () => {
+    let trailers: unknown
+    const gateway = await start((request, response) => {
+      request.resume().on('end', () => {
+        trailers = request.trailers
+        response.end('ok')
+      })
+    })
+    const client = await openClient(gateway)
+    const withTrailers = (fields: OutgoingHttpHeaders) => {
+      const stream = client.session.request(
+        { ':path': '/', ':authority': 'localhost', ':method': 'POST' },
+        { waitForTrailers: true },
+      )
+      stream.on('error', () => {})
+      stream.on('wantTrailers', () => stream.sendTrailers(fields))
+      stream.end('body')
+      return stream
+    }
+    expect(await headOf(withTrailers({ 'x-auth-sub': 'root', 'x-sum': '1' }))).toMatchObject({ ':status': 200 })
+    expect(trailers).toEqual({})
+    const bomb = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x-${index}`, 'a']))
+    expect(await closeOf(withTrailers(bomb))).not.toBe(constants.NGHTTP2_NO_ERROR)
+  })
+
   test('taken back end upstream, before and within their answer', async () => {
     const events: string[] = []
     const gateway = await start((request, response) => {

@@ -4,7 +4,14 @@ import express from 'express'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { protect } from '../../../gateway/express.ts'
 import { silentLogger } from '../../../platform/logger.ts'
-import { orders, startTestGateway, startUpstream, type TestGateway, type TestUpstream } from '../../support/gateway.ts'
+import {
+  orders,
+  sendRaw,
+  startTestGateway,
+  startUpstream,
+  type TestGateway,
+  type TestUpstream,
+} from '../../support/gateway.ts'
 import { openWebSocket, startWebSocketApi, type WebSocketApi } from '../../support/websocket-api.ts'
 
 /** Cookies of the issuer and its console are theirs: no other upstream gets one, and none sets one. */
@@ -71,6 +78,27 @@ describe('on requests', () => {
     expect(gateway.upstream.seen[0]!.headers['cookie']).toBe(expected)
   })
 
+  test('in several fields', async () => {
+    const fields = ['Cookie: a=1', 'cookie: surrogate_session=s1', 'COOKIE: b=2; __Host-surrogate_x=s2', 'Cookie: c=3']
+    const lines = ['GET /api/1 HTTP/1.1', 'Host: a.test', 'Connection: close', ...fields, '', '']
+    expect(await sendRaw(gateway.port, lines.join('\r\n'))).toMatch(/^HTTP\/1.1 200 /)
+    expect(gateway.upstream.seen[0]!.headers['cookie']).toBe('a=1; b=2; c=3')
+  })
+
+  test('one in trailers reaches no upstream at all', async () => {
+    let received: unknown
+    gateway.upstream.answer = ({ rawTrailers }, response, { body }) => {
+      received = { body, trailers: rawTrailers }
+      response.end()
+    }
+    const fields = ['Trailer: Cookie', 'Transfer-Encoding: chunked']
+    const body = ['3', 'abc', '0', 'Cookie: surrogate_session=s1', 'X-Auth-Sub: root', '', '']
+    const lines = ['POST /api/1 HTTP/1.1', 'Host: a.test', 'Connection: close', ...fields, '', ...body]
+    expect(await sendRaw(gateway.port, lines.join('\r\n'))).toMatch(/^HTTP\/1.1 200 /)
+    expect(gateway.upstream.seen[0]!.headers).not.toHaveProperty('cookie')
+    expect(received).toEqual({ body: 'abc', trailers: [] })
+  })
+
   test('the issuer gets all of them', async () => {
     await fetch(`${gateway.url}/oidc/auth`, { headers: { cookie: all } })
     expect(issuer.seen[0]!.headers['cookie']).toBe(all)
@@ -115,6 +143,12 @@ describe('on answers', () => {
     // A cookie without a name is sent back as its value alone.
     '=surrogate_session=evil',
     ' \t surrogate_x=evil',
+    '= = surrogate_x=evil',
+    'surrogate_session',
+    'surrogate_session = ; Max-Age=0',
+    'Surrogate_Session=evil; Domain=test',
+    '__secure-surrogate_x=evil; Secure; Partitioned',
+    '__Host-surrogate_x=evil; Secure; Path=/; SameSite=None; Partitioned',
     'surrogate=plain',
   ]
   const settingAll: TestUpstream['answer'] = (_request, response) =>
@@ -134,9 +168,38 @@ describe('on answers', () => {
     expect((await fetch(`${gateway.url}/oidc/auth`)).headers.getSetCookie()).toHaveLength(attempts.length)
   })
 
+  test('nor does it delete those that browsers have', async () => {
+    const clearing = async (path: string, ...fields: string[]) => {
+      const answer: TestUpstream['answer'] = (_request, response) =>
+        void response.writeHead(200, { 'clear-site-data': fields }).end()
+      gateway.upstream.answer = issuer.answer = answer
+      return (await fetch(gateway.url + path)).headers.get('clear-site-data')
+    }
+    expect(await clearing('/api/1', '"cache", "cookies","storage"')).toBe('"cache","storage"')
+    expect(await clearing('/api/1', '"cookies"')).toBe(null)
+    expect(await clearing('/api/1', '"*"')).toBe(null)
+    expect(await clearing('/api/1', '"storage"', '"Cookies" , "executionContexts"')).toBe(
+      '"storage", "executionContexts"',
+    )
+    expect(await clearing('/oidc/logout', '"cookies", "*"')).toBe('"cookies", "*"')
+  })
+
+  test('nor in trailers', async () => {
+    gateway.upstream.answer = (_request, response) => {
+      response.writeHead(200, { trailer: 'x-sum' }).write('a')
+      response.addTrailers({ 'x-sum': '1', 'set-cookie': 'surrogate_session=evil', 'clear-site-data': '"cookies"' })
+      response.end()
+    }
+    const lines = ['GET /api/1 HTTP/1.1', 'Host: a.test', 'TE: trailers', 'Connection: close, TE', '', '']
+    const answer = await sendRaw(gateway.port, lines.join('\r\n'))
+    expect(answer).toContain('x-sum: 1')
+    expect(answer).not.toMatch(/surrogate_session|clear-site-data/i)
+  })
+
   test('nor does one that opens a WebSocket', async () => {
-    live.answerLines = attempts.map((value) => `Set-Cookie: ${value}`)
+    live.answerLines = [...attempts.map((value) => `Set-Cookie: ${value}`), 'Clear-Site-Data: "cookies"']
     const { socket, answer } = await openWebSocket(`${gateway.url}/live`)
+    expect(answer.headers).not.toHaveProperty('clear-site-data')
     expect(answer.headers['set-cookie']).toEqual(['a=1; Path=/', 'surrogate=plain'])
     socket.terminate()
   })

@@ -52,8 +52,23 @@ const spellings = [
   'Access_Token=x',
   'access.token=x',
   'access+token=x',
-  'access_token[]=x'.replace('[]', '%5B%5D'),
+  'access_token%5B%5D=x',
+  'access_token%5Ba%5D=x',
   'a=1;access_token=x',
+  'a=1;?access_token=x',
+  // PHP: blanks in front, one open bracket, the end of a string in C.
+  '%20+access_token=x',
+  'access%5Btoken=x',
+  'access_token%00=x',
+  'access_token%00a=x',
+  // qs (Express) and Rack.
+  '%5Baccess_token%5D=x',
+  '%5B%5Baccess_token=x',
+  'access_token%5D=x',
+  // URLSearchParams and ASP.NET.
+  '?access_token=x',
+  '%3Faccess_token=x',
+  'ACCE%C5%BFS_TO%E2%84%AAEN=x',
 ]
 
 describe('beside a token in the header', () => {
@@ -65,7 +80,8 @@ describe('beside a token in the header', () => {
   })
 
   test('what only looks like one is a parameter like any other', async () => {
-    const query = '?access_tokens=1&my_access_token=2&a=access_token&token=3&accesstoken=4'
+    const query =
+      '?access_tokens=1&my_access_token=2&a=access_token&token=3&accesstoken=4&b=/?access_token=5&access-token=6&c%5Baccess_token%5D=7'
     expect(await ask(`/orders/1${query}`, bearer())).toBe(200)
     expect(gateway.upstream.seen[0]!.url).toBe(`/orders/1${query}`)
   })
@@ -85,6 +101,8 @@ describe('alone', () => {
     ['?a&&access_token=x', '?a&'],
     ['?a=1;access_token=x;b=2&c', '?a=1;b=2&c'],
     ['?access%5ftoken=x&a', '?a'],
+    ['??access_token=x&a', '?a'],
+    ['?%5Baccess_token%5D=x&access%5Btoken=y&access_token%00=z&a', '?a'],
   ])('never goes on, to the upstream or to the policy: %s', async (query, left) => {
     expect(await ask(`/public/1${query}`)).toBe(200)
     expect(gateway.upstream.seen[0]!.url).toBe(`/public/1${left}`)

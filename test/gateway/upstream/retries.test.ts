@@ -431,3 +431,12 @@ test('who is hashed goes to one target', async () => {
   for (let tenant = 0; tenant < 20; tenant++) counts.push(await seenBy(`tenant ${tenant}`))
   expect(new Set(counts)).toEqual(new Set([0, 4]))
 })
+
+test.each([['subject'], ['header:x-tenant']])('who has no %s goes to any target', async (hash) => {
+  const [one, other] = [await startServer(ok), await startServer(ok)]
+  const gateway = await gatewayTo([one.url, other.url], { balance: { hash } })
+  await until(async () => {
+    expect(await send(gateway, 'GET')).toBe(200)
+    expect([one.heads.length > 0, other.heads.length > 0]).toEqual([true, true])
+  })
+})

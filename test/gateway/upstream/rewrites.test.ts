@@ -56,6 +56,13 @@ describe('the path upstream', () => {
     const gateway = await gatewayWith({ rewrite, matrixParameters: 'keep' })
     expect(await pathUpstream(gateway, '/v1;a=1/x;b=2')).toBe('/api/x;b=2')
   })
+
+  test('keeps the encoded slashes of segments that are not rewritten', async () => {
+    const rewrite = { prefix: { from: '/v1', to: '/api' } }
+    const gateway = await gatewayWith({ path: '/v1/{name}/x', rewrite, encodedSlash: 'keep' })
+    expect(await pathUpstream(gateway, '/v1/a%2Fb/x?c=%2F..')).toBe('/api/a%2Fb/x?c=%2F..')
+    expect(await pathUpstream(gateway, '/v1%2Fa/x')).toBe('none')
+  })
 })
 
 describe('header fields of answers', () => {
@@ -76,6 +83,23 @@ describe('header fields of answers', () => {
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('strict-transport-security')).toBe('max-age=63072000')
     expect(headers.get('x-other')).toBe('stays')
+  })
+
+  test('cookies that are set take the place of those of the upstream', async () => {
+    const gateway = await gatewayWith({ responseHeaders: { set: { 'Set-Cookie': 'a=1; HttpOnly' } } })
+    gateway.upstream.answer = (_, response) => response.writeHead(200, { 'set-cookie': ['b=2', 'c=3'] }).end()
+    expect((await fetch(`${gateway.url}/v1/x`)).headers.getSetCookie()).toEqual(['a=1; HttpOnly'])
+  })
+
+  test('are not on interim answers, which nobody gets', async () => {
+    const gateway = await gatewayWith({ responseHeaders })
+    gateway.upstream.answer = (_, response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' })
+      response.end()
+    }
+    const text = await sendRaw(gateway.port, 'GET /v1/x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+    expect(text.match(/x-frame-options/gi)).toHaveLength(1)
   })
 
   test('that are set stand on refusals of the gateway too, which keep their own', async () => {
@@ -124,6 +148,12 @@ describe('mistakes', () => {
     [{ timeout: '0s' }, 'must be a duration'],
     [{ responseHeaders: { set: { 'content-length': '0' } } }, 'frames the answer'],
     [{ responseHeaders: { set: { 'x-request-id': 'a' } } }, 'frames the answer'],
+    [{ responseHeaders: { set: { Connection: 'x-frame-options' } } }, 'frames the answer'],
+    [{ responseHeaders: { set: { 'Sec-WebSocket-Protocol': 'a' } } }, 'frames the answer'],
+    [{ responseHeaders: { remove: ['content-encoding'] } }, 'frames the answer'],
+    [{ responseHeaders: { set: { 'x-a: b\r\nx-c': 'd' } } }, 'must be a header name'],
+    [{ responseHeaders: { set: { 'x-a': 'b\u0000' } } }, 'visible ASCII'],
+    [{ responseHeaders: { set: { 'x-a': '' } } }, 'visible ASCII'],
     [{ responseHeaders: { remove: ['Transfer-Encoding'] } }, 'frames the answer'],
     [{ responseHeaders: { set: { 'x-a': 'b\r\nx-c: d' } } }, 'visible ASCII'],
     [{ responseHeaders: { set: { 'x-a': 'b' }, remove: ['x-a'] } }, 'leave it out here'],

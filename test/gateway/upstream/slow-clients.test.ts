@@ -103,22 +103,45 @@ describe('readers', () => {
 
   test('who go on reading keep theirs for as long as it takes', async () => {
     let closed = 0
+    const idleTimeout = 400
     const gateway = await gatewayBefore(
       endless(() => closed++),
-      { maxRequests: 1, idleTimeout: '200ms' },
+      { maxRequests: 1, idleTimeout: `${idleTimeout}ms` },
     )
     const { socket } = await openClient(gateway, get())
     let read = 0
+    // So much in each turn that the connection, whose buffers hold megabytes, takes something new.
+    const inOneTurn = 4_000_000
     socket.on('data', (chunk) => {
       read += chunk.length
-      socket.pause()
+      if (read % inOneTurn < chunk.length) socket.pause()
     })
+    const begun = performance.now()
     for await (const _ of every(5)) {
       socket.resume()
-      if (read > 10_000_000 || socket.destroyed) break
+      if (socket.destroyed || (read > 10 * inOneTurn && performance.now() - begun > 4 * idleTimeout)) break
     }
     expect([closed, socket.destroyed]).toEqual([0, false])
   })
+})
+
+test('what came while the gateway itself stood still counts: nobody was silent', async () => {
+  let stood = 0
+  const gateway = await gatewayBefore(
+    (request, response) => {
+      // The upstream, the client and the gateway of this test are one process.
+      for (const until = performance.now() + 700; performance.now() < until; );
+      stood++
+      request.resume().once('end', () => response.end('ok'))
+    },
+    { headersTimeout: '200ms', idleTimeout: '200ms' },
+  )
+  expect(await statusOf(gateway)).toBe(200)
+  const { received, socket } = await openClient(gateway, post(100_000, 'x'.repeat(50_000)))
+  socket.resume()
+  await until(() => expect(stood).toBe(2))
+  socket.write('x'.repeat(50_000))
+  await until(() => expect(received()).toMatch(/^HTTP\/1\.1 200 /))
 })
 
 describe('senders', () => {

@@ -123,6 +123,7 @@ routes:
     'rules/b.rego': rule('b'),
     'rules/c.rego': rule('c'),
     'folding.yaml': gateway('pathEquality: { trailingSlash: ignore }'),
+    'capitals.yaml': gateway('pathEquality: { case: insensitive }'),
     'plain.yaml': gateway('').replace('matrixParameters: keep', ''),
   })
   const filesOf = async (...config: string[]) => {
@@ -131,6 +132,7 @@ routes:
     return lines.flatMap((line) => /^warning: (\w+)\.rego/.exec(line)?.[1] ?? [])
   }
   expect(await filesOf('--config', join(folder, 'folding.yaml'))).toEqual(['a', 'c'])
+  expect(await filesOf('--config', join(folder, 'capitals.yaml'))).toEqual(['a', 'c'])
   expect(await filesOf('--config', join(folder, 'plain.yaml'))).toEqual([])
   expect(await filesOf()).toEqual(['a', 'b', 'c'])
 })

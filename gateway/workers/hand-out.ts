@@ -1,0 +1,127 @@
+import { createServer, type Socket } from 'node:net'
+import { openPort } from '../../platform/http/http-server.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import type { WorkerProcess } from './fork-worker.ts'
+
+/**
+ * The public port. Each connection goes, unread, to the worker that has the fewest. This process keeps its copy until
+ * the worker has it; when the worker ends before that, another one gets it.
+ */
+export interface HandOut {
+  /** Throws `StartupError` when the port is taken. */
+  open(address: { host: string; port: number; setting: string; tls: object | undefined }): Promise<{
+    url: string
+    port: number
+  }>
+  /** The worker takes connections from now on. */
+  join(worker: WorkerProcess): void
+  leave(worker: WorkerProcess): void
+  /** Takes no more; resolves when those that were taken are with workers. */
+  close(): Promise<void>
+}
+
+/** So many connections may wait for a worker, beside those in the kernel's own queue; further ones are broken off. */
+const mostWaiting = 1_024
+/** To one worker: few, as they wait if it stands still, and other messages to it wait behind them. */
+const mostOnTheWay = 4
+/**
+ * How long a worker may take for a connection before this process gives it up, in ms. It cannot go to another one: the
+ * first may be about to read it.
+ */
+const longestHandOver = 10_000
+
+export const createHandOut = ({ metrics }: { metrics: Metrics }): HandOut => {
+  /** Those that have waited longest for a connection are first. */
+  const members = new Set<WorkerProcess>()
+  /** By worker: connections that are on their way. */
+  const onTheWay = new Map<WorkerProcess, number>()
+  const waiting: Socket[] = []
+  const broken = metrics.counter(
+    'surrogate_gateway_connections_dropped_total',
+    'Connections that were broken off because no worker took them',
+  )
+  let drained: (() => void) | undefined
+
+  const drop = (socket: Socket) => {
+    broken.inc()
+    socket.destroy()
+  }
+
+  const count = (worker: WorkerProcess, change: 1 | -1) => {
+    const number = (onTheWay.get(worker) ?? 0) + change
+    if (number > 0) onTheWay.set(worker, number)
+    else onTheWay.delete(worker)
+  }
+
+  const leastUsed = (): WorkerProcess | undefined => {
+    let best: WorkerProcess | undefined
+    for (const worker of members) {
+      if (!worker.alive || (onTheWay.get(worker) ?? 0) >= mostOnTheWay) continue
+      if (!best || worker.connections < best.connections) best = worker
+    }
+    return best
+  }
+
+  const handOver = async (socket: Socket, worker: WorkerProcess) => {
+    count(worker, 1)
+    if (members.delete(worker)) members.add(worker)
+    const timer = setTimeout(drop, longestHandOver, socket)
+    const handle = handleOf(socket)
+    const taken = handle ? await worker.hand(handle) : true
+    clearTimeout(timer)
+    count(worker, -1)
+    if (taken) socket.destroy()
+    else if (!socket.destroyed) waiting.unshift(socket)
+    dispatch()
+  }
+
+  const dispatch = () => {
+    while (waiting.length > 0) {
+      const worker = leastUsed()
+      if (!worker) break
+      void handOver(waiting.shift()!, worker)
+    }
+    if (!drained) return
+    // Nobody takes the place of a worker any more.
+    if (members.size === 0) waiting.splice(0).forEach(drop)
+    if (waiting.length === 0 && onTheWay.size === 0) drained()
+  }
+
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    if (waiting.length >= mostWaiting) return drop(socket)
+    waiting.push(socket)
+    dispatch()
+  })
+
+  return {
+    open: (address) => openPort(server, { name: 'the gateway', ...address }),
+    join(worker) {
+      members.add(worker)
+      dispatch()
+    },
+    leave(worker) {
+      members.delete(worker)
+      dispatch()
+    },
+    close() {
+      server.close()
+      return new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          waiting.splice(0).forEach(drop)
+          resolve()
+        }, longestHandOver)
+        drained = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        dispatch()
+      })
+    },
+  }
+}
+
+/**
+ * What Node hands to another process without following there what becomes of it. A `Socket` would be read by the other
+ * side as soon as it arrives. Undefined: the connection has ended.
+ */
+const handleOf = (socket: Socket) => (socket as unknown as { _handle: object | null })._handle ?? undefined

@@ -1,0 +1,56 @@
+import { Socket } from 'node:net'
+import { createPortlessServer, type ListenOptions, type PortlessServer } from '../../platform/http/http-server.ts'
+
+/** From the primary process, with the handle of a connection. */
+export interface Handed {
+  connection: number
+}
+
+/** To the primary process: a connection has arrived. */
+export interface Taken {
+  taken: number
+}
+
+/** To the primary process: how many are open. */
+export interface OpenConnections {
+  open: number
+}
+
+/** The worker's side of `hand-out.ts`: the connections that it is handed are those of its server. */
+export interface TakenConnections {
+  /** The server for them; before there is one, nothing is handed over. */
+  serve(options: ListenOptions): PortlessServer
+  take(message: Handed, handle: object): void
+}
+
+/** How late the primary process may learn that connections have ended, in ms. */
+const tellAfterMs = 20
+
+export const createTakenConnections = (options: {
+  /** `written` is called once the primary process will get it, even if this process ends. */
+  send: (message: Taken | OpenConnections, written: () => void) => void
+}): TakenConnections => {
+  const { send } = options
+  let server: PortlessServer | undefined
+  let telling: NodeJS.Timeout | undefined
+
+  const tell = () => {
+    telling = undefined
+    send({ open: server?.connections ?? 0 }, () => {})
+  }
+  const tellSoon = () => {
+    if (!telling) telling = setTimeout(tell, tellAfterMs).unref()
+  }
+
+  return {
+    serve: (listener) => (server = createPortlessServer(listener)),
+    take({ connection }, handle) {
+      // Nothing may be read of it before: it would be missing if this process ended and another worker got it.
+      send({ taken: connection }, () => {
+        const socket = new Socket({ handle, allowHalfOpen: true } as object)
+        socket.once('close', tellSoon)
+        server?.serve(socket)
+      })
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import { readdirSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { startGatewayWorkers } from '../../support/gateway-workers.ts'
+import { createTlsFiles, openHttp2 } from '../../support/tls-listener.ts'
+import { until } from '../../support/until.ts'
+import { openWebSocket, startWebSocketApi } from '../../support/websocket-api.ts'
+
+/** How connections come from the public port to workers. */
+
+const start = async (more: object = {}) => {
+  const upstream = await startWebSocketApi((incoming, response) =>
+    response.end(JSON.stringify({ client: incoming.headers['x-forwarded-for'] ?? null })),
+  )
+  onTestFinished(() => upstream.close())
+  const gateway = await startGatewayWorkers({
+    allowInsecure: ['public-by-default'],
+    upstreams: { api: { url: upstream.url } },
+    routes: [{ id: 'a', path: '/**', auth: 'none', upstream: 'api', websocket: true }],
+    ...more,
+  })
+  onTestFinished(() => gateway.close())
+  return gateway
+}
+
+/** A request on a connection of its own. */
+const once = (url: string, options: object = {}) =>
+  new Promise<{ outcome: string; text: string }>((resolve) => {
+    const outgoing = request(`${url}/x`, { agent: false, timeout: 8_000, ...options }, (response: IncomingMessage) => {
+      let text = ''
+      response.on('data', (chunk) => {
+        text += chunk
+      })
+      response.on('end', () => resolve({ outcome: String(response.statusCode), text }))
+      response.on('error', () => resolve({ outcome: 'broken', text }))
+    })
+    outgoing.on('timeout', () => {
+      resolve({ outcome: 'hangs', text: '' })
+      outgoing.destroy()
+    })
+    outgoing.on('error', () => resolve({ outcome: 'broken', text: '' }))
+    outgoing.end()
+  })
+
+test('no new connection hangs while workers are killed again and again', async () => {
+  const { url, workers } = await start()
+  const outcomes: string[] = []
+  let stopped = false
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!stopped) outcomes.push((await once(url)).outcome)
+  })
+  for (let kills = 0; kills < 6; kills++) {
+    const before = outcomes.length
+    const [pid = 0] = workers()
+    process.kill(pid, 'SIGKILL')
+    await until(() => expect(workers().filter((each) => each !== pid)).toHaveLength(2))
+    await until(() => expect(outcomes.length).toBeGreaterThan(before + 50))
+  }
+  stopped = true
+  await Promise.all(clients)
+  expect(outcomes.filter((outcome) => outcome === 'hangs')).toEqual([])
+  expect(new Set(outcomes.filter((outcome) => outcome !== '200' && outcome !== 'broken'))).toEqual(new Set())
+  // Of each client no more than the request that the worker had.
+  expect(outcomes.filter((outcome) => outcome === 'broken').length).toBeLessThanOrEqual(6 * 8)
+})
+
+test('a worker that stands still delays no other connection, and when it dies others get those that were for it', async () => {
+  const { url, workers } = await start()
+  const [pid = 0] = workers()
+  process.kill(pid, 'SIGSTOP')
+  let answered = 0
+  const asked = Array.from({ length: 40 }, async () => {
+    const { outcome } = await once(url)
+    if (outcome === '200') answered++
+    return outcome
+  })
+  // All but the few that are on their way to it.
+  await until(() => expect(answered).toBe(36))
+  process.kill(pid, 'SIGKILL')
+  expect(new Set(await Promise.all(asked))).toEqual(new Set(['200']))
+})
+
+test('the primary process keeps nothing of the connections that it has handed out', async () => {
+  const { url, child } = await start()
+  const { port } = new URL(url)
+  const descriptors = () => readdirSync(`/proc/${child.pid}/fd`).length
+  expect((await once(url)).outcome).toBe('200')
+  const before = descriptors()
+  for (let round = 0; round < 50; round++) {
+    const resets = Array.from(
+      { length: 50 },
+      () =>
+        new Promise<void>((resolve) => {
+          const socket = connect(Number(port), '127.0.0.1', () => socket.resetAndDestroy())
+          socket.on('error', () => {})
+          socket.on('close', () => resolve())
+        }),
+    )
+    const answers = Array.from({ length: 50 }, () => once(url))
+    expect(new Set((await Promise.all(answers)).map(({ outcome }) => outcome))).toEqual(new Set(['200']))
+    await Promise.all(resets)
+  }
+  await until(() => expect(descriptors()).toBeLessThanOrEqual(before))
+}, 60_000)
+
+test('a worker sees the address of the client, and connections are spread over all', async () => {
+  const { url, child } = await start()
+  const { outcome, text } = await once(url, { localAddress: '127.0.0.9' })
+  expect({ outcome, ...JSON.parse(text) }).toEqual({ outcome: '200', client: '127.0.0.9' })
+  const open = Array.from({ length: 10 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+  onTestFinished(() => open.forEach((socket) => void socket.destroy()))
+  for (const socket of open) socket.write('GET /kept HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const byWorker = () => {
+    const lines = child.output().match(/^.*"asked \/kept".*$/gm) ?? []
+    return lines.map((line) => Number(/"worker":(\d+)/.exec(line)?.[1])).sort()
+  }
+  await until(() => expect(byWorker()).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 2, 2]))
+})
+
+test('what a server does for its connections is done: slow heads are refused, WebSockets opened', async () => {
+  const { url } = await start({ limits: { headersTimeout: '300ms' } })
+  const { port } = new URL(url)
+  const talk = (act: (socket: ReturnType<typeof connect>) => void) =>
+    new Promise<string>((resolve) => {
+      let text = ''
+      const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }, () => act(socket))
+      socket.on('data', (chunk) => {
+        text += chunk
+      })
+      socket.on('end', () => socket.end())
+      socket.on('close', () => resolve(text))
+    })
+  expect(await talk((socket) => socket.write('GET /x HTTP/1.1\r\n'))).toMatch(/^HTTP\/1.1 408 /)
+  const webSocket = await openWebSocket(`${url}/x`)
+  webSocket.socket.close()
+})
+
+test('TLS and HTTP/2 are spoken by the workers', async () => {
+  const files = createTlsFiles()
+  onTestFinished(() => files.remove())
+  const { url, child } = await start({ listen: { port: 0, tls: { certificates: [files.pair('localhost')] } } })
+  expect(url).toMatch(/^https:/)
+  const outcomes = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const session = await openHttp2(url, { ca: files.authority.certificate })
+      const { status } = await session.send({ ':path': '/x' })
+      session.close()
+      return status
+    }),
+  )
+  expect(outcomes).toEqual([200, 200, 200, 200, 200, 200])
+  expect(child.output()).toMatch(/"worker":1[^\n]*"asked \/x"/)
+  expect(child.output()).toMatch(/"worker":2[^\n]*"asked \/x"/)
+})
