@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { problem } from '../refusals/problems.ts'
-import type { UpstreamTls } from './upstream-tls.ts'
+import { type UpstreamTls, withoutFinalDot } from './upstream-tls.ts'
 
 /**
  * undici reads answers of HTTP/0.9 and HTTP/2.0 like those of HTTP/1.1, whose framing they do not share (RFC 9112
@@ -17,17 +17,17 @@ export const connectForHttp1 = (options: {
   const { timeout, tls, address } = options
   const connect = buildConnector({ timeout, allowH2: false, ...tls })
   return (to, callback) =>
-    connect(address === undefined ? to : atAddress(to, address), (...outcome) => {
+    connect(at(to, address), (...outcome) => {
       if (outcome[1]) checkStatusLines(outcome[1])
       callback(...outcome)
     })
 }
 
-/** The certificate is still that of the name. */
-const atAddress = (to: buildConnector.Options, address: string): buildConnector.Options => ({
+/** `host` is the name that the certificate is for, wherever the connection goes. */
+const at = (to: buildConnector.Options, address: string | undefined): buildConnector.Options => ({
   ...to,
-  hostname: address,
-  host: to.host ?? to.hostname,
+  hostname: address ?? to.hostname,
+  host: withoutFinalDot(to.host ?? to.hostname),
 })
 
 const otherVersion = /^HTTP\/(?:0\.9|2\.0)/

@@ -68,3 +68,10 @@ const check = (upstream: string, member: keyof typeof hints, attempt: () => unkn
     throw new StartupError(`upstreams.${upstream}.tls.${member} is not usable.`, { hint: hints[member] })
   }
 }
+
+/**
+ * RFC 6066 §3: the name of a server is sent without the dot that keeps search domains out.
+ *
+ * @param host With or without a port.
+ */
+export const withoutFinalDot = (host: string): string => host.replace(/\.(?=:\d+$|$)/, '')

@@ -4,7 +4,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { problem } from '../refusals/problems.ts'
 import type { Target } from './targets/target.ts'
-import type { UpstreamTls } from './upstream-tls.ts'
+import { type UpstreamTls, withoutFinalDot } from './upstream-tls.ts'
 import type { WebSocketBridge } from './websocket-bridge.ts'
 import type { HeaderRecord } from './websocket-handshake.ts'
 
@@ -81,9 +81,12 @@ const agentFor = (
   { origin, address }: Pick<Target, 'origin' | 'address'>,
   tls: UpstreamTls | undefined,
 ): HttpAgent | undefined => {
-  if (tls === undefined && address === undefined) return undefined
+  const { hostname, protocol } = new URL(origin)
+  const servername = withoutFinalDot(hostname)
+  if (tls === undefined && address === undefined && servername === hostname) return undefined
   const where = address === undefined ? {} : { lookup: lookupOf(address) }
-  return origin.startsWith('https:') ? new HttpsAgent({ ...tls, ...where }) : new HttpAgent(where)
+  if (protocol === 'http:') return new HttpAgent(where)
+  return new HttpsAgent({ ...(servername !== hostname && { servername }), ...tls, ...where })
 }
 
 const lookupOf =

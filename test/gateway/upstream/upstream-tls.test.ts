@@ -8,6 +8,7 @@ import { afterAll, afterEach, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { readUpstreamsTls } from '../../../gateway/upstream/upstream-tls.ts'
 import { createAuthority, type ServerCertificate } from '../../support/certificates.ts'
+import { startDnsServer } from '../../support/dns-server.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 import { openWebSocket, refusalOf } from '../../support/websocket-api.ts'
@@ -29,6 +30,9 @@ const temporaryFolder = async (): Promise<string> => {
   return folder
 }
 
+/** For SNI, by each connection. */
+const seenNames: (string | false | null | undefined)[] = []
+
 /** An API for `orders.internal` that lets in who shows a certificate of the authority, and tells whose it was. */
 const startApi = async (certificate: ServerCertificate = authority.issue('orders.internal')) => {
   const server = createServer(
@@ -39,6 +43,7 @@ const startApi = async (certificate: ServerCertificate = authority.issue('orders
   webSockets.on('connection', (socket, { socket: peer }) =>
     socket.send(String((peer as TLSSocket).getPeerCertificate().subject?.CN)),
   )
+  server.on('secureConnection', (socket) => seenNames.push(socket.servername))
   server.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   cleanup.push(() => {
@@ -57,10 +62,10 @@ const filesIn = async (folder: string, client = authority.issue('gateway.interna
   return paths
 }
 
-const gatewayTo = async (url: string, tls: Record<string, unknown> | undefined, file?: string) => {
+const gatewayTo = async (url: string, tls: Record<string, unknown> | undefined, more: object = {}, file?: string) => {
   const gateway = await startTestGateway({
     config: () => ({
-      upstreams: { api: { url, ...(tls && { tls }) } },
+      upstreams: { api: { url, ...(tls && { tls }), ...more } },
       routes: [{ id: 'all', path: '/**', auth: 'none', upstream: 'api', websocket: true }],
     }),
     ...(file !== undefined && { file }),
@@ -95,7 +100,7 @@ test.each([
 test('a certificate that is replaced is used from then on', async () => {
   const folder = await temporaryFolder()
   const tls = { ...(await filesIn(folder)), serverName: 'orders.internal' }
-  const gateway = await gatewayTo(await startApi(), tls, join(folder, 'gateway.yaml'))
+  const gateway = await gatewayTo(await startApi(), tls, {}, join(folder, 'gateway.yaml'))
   expect(await (await fetch(gateway.url)).text()).toBe('gateway.internal')
   await filesIn(folder, authority.issue('gateway-2.internal'))
   await until(async () => expect(await (await fetch(gateway.url)).text()).toBe('gateway-2.internal'))
@@ -115,4 +120,21 @@ test('files that cannot be read or used are told by their setting, and nothing o
   const other = join(folder, 'other-key.pem')
   await writeFile(other, stranger.issue('x').key)
   expect(await refusal({ ...files, key: other })).toBe('upstreams.api.tls.key is not usable.')
+})
+
+test('a name with a final dot is sent, and verified, without it', async () => {
+  const { ca, cert, key } = await filesIn(await temporaryFolder())
+  const api = await startApi()
+  seenNames.length = 0
+  const dns = await startDnsServer({ 'orders.internal': '127.0.0.1' })
+  cleanup.push(() => dns.close())
+  const url = api.replace('127.0.0.1', 'orders.internal.')
+  const gateway = await gatewayTo(url, { ca, cert, key }, { dns: { servers: [dns.address], family: 'ipv4' } })
+  // Until its addresses are known the name is looked up by the system, which does not know it.
+  await until(async () => expect(await (await fetch(gateway.url)).text()).toBe('gateway.internal'))
+  const { socket, received, ended } = await openWebSocket(`${gateway.url}/live`)
+  await until(() => expect(received).toEqual(['gateway.internal']))
+  socket.close()
+  await ended
+  expect(new Set(seenNames)).toEqual(new Set(['orders.internal']))
 })
