@@ -37,6 +37,7 @@ export const createWorker = (options: {
   const policies = createHandedPolicies({ metrics })
   let logger: Logger
   let place: Place
+  let ticketKeys: Buffer
   let gateways: HotSwap | undefined
   let listener: Listener | undefined
   const changes = new Map<number, Change>()
@@ -104,8 +105,9 @@ export const createWorker = (options: {
     theirs: primaryCalls,
     send,
     handlers: {
-      start({ log, ...given }) {
+      start({ log, ticketKeys: keys, ...given }) {
         place = given
+        ticketKeys = Buffer.from(keys)
         logger = createLogger(log).child({ worker: place.worker }) as Logger
         onLogger(logger)
       },
@@ -125,7 +127,7 @@ export const createWorker = (options: {
         const running = gateways!
         listener = await openListener({
           ...{ config: running.config, gateway: () => running.current, portSetting },
-          ...{ logger, metrics },
+          ...{ logger, metrics, ticketKeys },
         })
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
         return { url: listener.url, port: listener.port }

@@ -76,7 +76,7 @@ export const startGatewayWorkers = async (config: object): Promise<GatewayWorker
   }
   const adminUrl = `http://127.0.0.1:${adminPort}`
   try {
-    const [, url = ''] = await child.waitFor(/"url":"(http:[^"]+)"[^\n]*the gateway listens/)
+    const [, url = ''] = await child.waitFor(/"url":"(https?:[^"]+)"[^\n]*the gateway listens/)
     return {
       child,
       folder,
