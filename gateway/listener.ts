@@ -46,6 +46,8 @@ interface ListenerOptions {
   portSetting: string
   logger: Logger
   metrics: Metrics
+  /** For sessions of TLS, where several processes have the listener. Default: its own. */
+  ticketKeys?: Buffer
 }
 
 /** Throws `StartupError` when the port is taken or a certificate cannot be used. */
@@ -56,12 +58,13 @@ export const openListenerOn = async <Running extends Serving>(
   options: ListenerOptions,
   open: (options: ListenOptions) => Running | Promise<Running>,
 ): Promise<Listener<Running>> => {
-  const { config, gateway, portSetting, logger, metrics } = options
+  const { config, gateway, portSetting, logger, metrics, ticketKeys } = options
   const { headersTimeout, requestTimeout } = config.limits
   const checkingInterval = Math.min(headersTimeout, requestTimeout, 2_000)
   const handler: RequestListener = (incoming, response) => gateway().handler(incoming, response)
   const { tls: settings, http2 = true } = config.listen
-  const tls = settings && (await openTls({ settings, http2, handshakeTimeout: headersTimeout, logger, metrics }))
+  const handshakeTimeout = headersTimeout
+  const tls = settings && (await openTls({ settings, http2, handshakeTimeout, ticketKeys, logger, metrics }))
   const running = await open({
     name: 'the gateway',
     handler,

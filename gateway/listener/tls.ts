@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto'
+import { constants, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SecureContextOptions, Server, TlsOptions } from 'node:tls'
 import { statesOf, textOf } from '../../platform/file-states.ts'
@@ -37,6 +37,9 @@ const ciphers = [
   ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ].join(':')
 
+/** What session tickets are sealed with, from now to the end of the process. */
+export const newTicketKeys = (): Buffer<ArrayBuffer> => randomBytes(48)
+
 /** Throws `StartupError` for files that cannot be used. */
 export const openTls = async (options: {
   settings: TlsSettings
@@ -44,10 +47,12 @@ export const openTls = async (options: {
   http2: boolean
   /** In ms. */
   handshakeTimeout: number
+  /** Default: new ones. */
+  ticketKeys?: Buffer | undefined
   logger: Logger
   metrics: Metrics
 }): Promise<ListenerTls> => {
-  const { settings, http2, handshakeTimeout, logger, metrics } = options
+  const { settings, http2, handshakeTimeout, ticketKeys = newTicketKeys(), logger, metrics } = options
   const expiry = metrics.gauge(
     'surrogate_gateway_certificate_expiry_seconds',
     'When a certificate of the listener expires, in seconds since 1970',
@@ -76,6 +81,7 @@ export const openTls = async (options: {
     ...(authorities !== undefined && { ca: authorities }),
     minVersion: `TLSv${settings.minVersion}`,
     ciphers,
+    ticketKeys,
     // Each client certificate is verified when its connection begins, by the authorities of then.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientCa === undefined ? 0 : constants.SSL_OP_NO_TICKET),
   })

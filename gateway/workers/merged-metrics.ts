@@ -11,6 +11,8 @@ export interface WorkerMetrics {
 
 /** These are no sums: most say the same in every process, and of targets the worst counts. All others are added up. */
 const aggregators: Record<string, 'max' | 'min'> = {
+  surrogate_gateway_certificate_expiry_seconds: 'min',
+  surrogate_gateway_certificates_stale: 'max',
   surrogate_gateway_revocations: 'max',
   surrogate_gateway_revocations_silent_seconds: 'max',
   surrogate_gateway_revocations_stale: 'max',

@@ -38,6 +38,8 @@ export const workerCalls = {
       worker: z.number().int(),
       of: z.number().int(),
       log: z.object({ name: z.string(), level: z.string() }),
+      /** The same for all: each takes up TLS sessions of the others. */
+      ticketKeys: bytes,
     }),
     answer: done,
   },

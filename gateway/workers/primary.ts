@@ -8,6 +8,7 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
 import { namedVariables } from '../config/yaml-file.ts'
+import { newTicketKeys } from '../listener/tls.ts'
 import { type RunningGateway, warnOfRestart } from '../main.ts'
 import type { PolicyProvider } from '../open-policies.ts'
 import { createReloads } from '../reload.ts'
@@ -60,6 +61,7 @@ export const startWorkers = async (options: {
   const shared = createSharedParts()
   const answers = createAnswers({ metrics })
   const counted = createWorkerMetrics()
+  const ticketKeys = newTicketKeys()
   const stdout = openLines({ to: 'stdout', bufferSize })
   const texts = new WeakMap<GatewayConfig, string>()
 
@@ -119,7 +121,8 @@ export const startWorkers = async (options: {
           }),
       }),
     async introduce(worker) {
-      await worker.call('start', { worker: worker.number, of: size, log: { name, level: logger.level } })
+      const log = { name, level: logger.level }
+      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys })
       await changes.join(worker)
     },
     onEnd(worker) {

@@ -41,6 +41,7 @@ export const createWorker = (options: {
   const connections = createTakenConnections({ send })
   let logger: Logger
   let place: Place
+  let ticketKeys: Buffer
   let gateways: HotSwap | undefined
   let listener: Listener<PortlessServer> | undefined
   const changes = new Map<number, Change>()
@@ -108,8 +109,9 @@ export const createWorker = (options: {
     theirs: primaryCalls,
     send,
     handlers: {
-      start({ log, ...given }) {
+      start({ log, ticketKeys: keys, ...given }) {
         place = given
+        ticketKeys = Buffer.from(keys)
         logger = createLogger(log).child({ worker: place.worker }) as Logger
         onLogger(logger)
       },
@@ -127,7 +129,10 @@ export const createWorker = (options: {
       discard: async ({ id }) => void (await take(id)?.discard()),
       async serve({ portSetting }) {
         const running = gateways!
-        const options = { config: running.config, gateway: () => running.current, portSetting, logger, metrics }
+        const options = {
+          ...{ config: running.config, gateway: () => running.current, portSetting },
+          ...{ logger, metrics, ticketKeys },
+        }
         listener = await openListenerOn(options, connections.serve)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
       },
