@@ -29,6 +29,8 @@ export const gatewayInspection = z.object({
           answered: z.number(),
           failed: z.number(),
           neither: z.number(),
+          /** With several workers, of which only some leave it out: how many. */
+          toldBy: z.object({ workers: z.number(), of: z.number() }).optional(),
         }),
       ),
       names: z.array(z.object({ host: z.string(), addresses: z.array(z.string()), problem: z.string().optional() })),
@@ -38,6 +40,8 @@ export const gatewayInspection = z.object({
 
 export type GatewayInspection = z.output<typeof gatewayInspection>
 
+type InspectedUpstream = GatewayInspection['upstreams'][number]
+
 export const inspectGateway = (
   { revision, upstreams: settings }: GatewayConfig,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -45,15 +49,19 @@ export const inspectGateway = (
   revision,
   upstreams: [...upstreams].map(([name, { targets, activeRequests }]) => ({
     name,
-    balance: settings[name]!.balance as GatewayInspection['upstreams'][number]['balance'],
+    balance: settings[name]!.balance as InspectedUpstream['balance'],
     running: activeRequests.size,
-    overdrawn: targets.isOverdrawn(),
-    targets: targets.states().map((state) => ({ ...state, labels: { ...state.labels } })),
-    names: targets.names().map(({ host, addresses, problem }) => ({
-      host,
-      addresses: [...addresses],
-      ...(problem !== undefined && { problem }),
-    })),
+    ...inspectTargets(targets),
+  })),
+})
+
+const inspectTargets = (targets: Upstream['targets']): Pick<InspectedUpstream, 'overdrawn' | 'targets' | 'names'> => ({
+  overdrawn: targets.isOverdrawn(),
+  targets: targets.states().map((state) => ({ ...state, labels: { ...state.labels } })),
+  names: targets.names().map(({ host, addresses, problem }) => ({
+    host,
+    addresses: [...addresses],
+    ...(problem !== undefined && { problem }),
   })),
 })
 
@@ -62,19 +70,32 @@ export const targetChecks = (upstreams: ReadonlyMap<string, Upstream>): Record<s
   Object.fromEntries(
     [...upstreams]
       .filter(([, { targets }]) => targets.hasStates)
-      .map(([name, { targets }]) => [`targets ${name}`, () => ({ ok: true, detail: detailOf(targets) })]),
+      .map(([name, { targets }]) => [
+        `targets ${name}`,
+        () => ({ ok: true, detail: targetsDetail(inspectTargets(targets)) }),
+      ]),
   )
 
-const detailOf = (targets: Upstream['targets']): string => {
-  const states = targets.states()
-  const bad = states.filter(({ state }) => state !== 'in')
-  const unresolved = targets.names().filter(({ problem }) => problem !== undefined)
+/** In words, for `/readyz`. */
+export const targetsDetail = ({
+  overdrawn,
+  targets,
+  names,
+}: Pick<InspectedUpstream, 'overdrawn' | 'targets' | 'names'>): string => {
+  const bad = targets.filter(({ state }) => state !== 'in')
   return [
-    `${states.length - bad.length} of ${states.length} well`,
-    ...(targets.isOverdrawn() ? ['all are used, since too many would be out'] : []),
-    ...bad.map(({ name, health, reason }) =>
-      health === 'unhealthy' ? `${name} fails its checks (${reason ?? 'not checked again yet'})` : `${name} is ejected`,
+    `${targets.length - bad.length} of ${targets.length} well`,
+    ...(overdrawn ? ['all are used, since too many would be out'] : []),
+    ...bad.map((target) => `${wrongWith(target)}${toldByText(target)}`),
+    ...names.flatMap(({ host, problem }) =>
+      problem === undefined ? [] : [`${host} cannot be resolved (${problem}): its last addresses are used`],
     ),
-    ...unresolved.map(({ host, problem }) => `${host} cannot be resolved (${problem}): its last addresses are used`),
   ].join('; ')
 }
+
+const wrongWith = ({ name, health, reason }: InspectedUpstream['targets'][number]): string =>
+  health === 'unhealthy' ? `${name} fails its checks (${reason ?? 'not checked again yet'})` : `${name} is ejected`
+
+/** Empty when all that were asked agree. */
+export const toldByText = ({ toldBy }: InspectedUpstream['targets'][number]): string =>
+  toldBy ? ` in ${toldBy.workers} of ${toldBy.of} workers` : ''

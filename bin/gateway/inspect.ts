@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type GatewayInspection, gatewayInspection } from '../../gateway/inspect.ts'
+import { type GatewayInspection, gatewayInspection, toldByText } from '../../gateway/inspect.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 
 const timeoutMs = 5_000
@@ -64,14 +64,15 @@ const rowOf = (target: Inspected['targets'][number]): string[] => [
     .join(' '),
 ]
 
-const stateText = ({ state, health, reason, ejectedForMs, share }: Inspected['targets'][number]): string => {
+const stateText = (target: Inspected['targets'][number]): string => {
+  const { state, health, reason, ejectedForMs, share } = target
   const why = [
     ...(health === 'unhealthy' ? [reason ?? 'checks fail'] : []),
     ...(ejectedForMs === undefined ? [] : [`ejected for ${Math.ceil(ejectedForMs / 1_000)} s`]),
     ...(state === 'in' && health === 'healthy' ? ['healthy'] : []),
     ...(state === 'in' && share < 1 ? [`${Math.round(share * 100)}% of its share`] : []),
   ]
-  return [state, ...why].join(', ')
+  return [`${state}${toldByText(target)}`, ...why].join(', ')
 }
 
 const table = (rows: readonly (readonly string[])[]): string[] => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
+import { gatewayInspection } from '../inspect.ts'
 import type { Calls } from './channel.ts'
 
 /** What the primary process and its workers say to each other; `channel.ts` carries it. */
@@ -62,6 +63,8 @@ export const workerCalls = {
   serve: { body: z.object({ portSetting: z.string() }), answer: done },
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
+  /** Of each upstream. */
+  inspect: { body: nothing, answer: gatewayInspection.shape.upstreams },
   reopenLogs: { body: nothing, answer: done },
   /** From now on each answer is the last one of its connection. */
   endKeepAlive: { body: nothing, answer: done },

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Health, HealthResult } from '../../platform/health.ts'
+import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
@@ -16,6 +17,7 @@ import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
 import { createHandOut } from './hand-out.ts'
 import { createHandOver } from './hand-over.ts'
+import { createWorkersInspection } from './merged-inspection.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
 import type { Configuration } from './messages.ts'
 import { createWorkerPool } from './worker-pool.ts'
@@ -48,10 +50,12 @@ export const startWorkers = async (options: {
   logger: Logger
   metrics: Metrics
   health: Health
+  /** Gets a member `gateway`. */
+  inspection?: Inspection | undefined
   opaBin?: string | undefined
   portSetting?: string | undefined
 }): Promise<RunningGateway> => {
-  const { source, name, logger, metrics, health, opaBin, portSetting = 'listen.port' } = options
+  const { source, name, logger, metrics, health, inspection, opaBin, portSetting = 'listen.port' } = options
   const shared = createSharedParts()
   const answers = createAnswers({ metrics })
   const counted = createWorkerMetrics()
@@ -143,6 +147,21 @@ export const startWorkers = async (options: {
   })
   logger.info({ url, revision: running.config.revision, workers: size }, 'the gateway listens')
 
+  const inspected = createWorkersInspection({
+    workers: changes.members,
+    revision: () => running.config.revision,
+    timeoutMs: reportTimeoutMs,
+  })
+  inspection?.add('gateway', inspected.read)
+  let targetChecks: string[] = []
+  const keepTargetChecks = () => {
+    for (const check of targetChecks) health.removeCheck(check)
+    const checks = Object.entries(inspected.checks(running.config))
+    for (const [check, ask] of checks) health.addCheck(check, ask)
+    targetChecks = checks.map(([check]) => check)
+  }
+  keepTargetChecks()
+
   const reloads = createReloads({
     file: source.file,
     running: running.config,
@@ -162,6 +181,7 @@ export const startWorkers = async (options: {
         throw error
       }
       answers.limits.keep(config)
+      keepTargetChecks()
       await before.lifecycle.stop()
       warnOfRestart(before.config, config, logger)
       return true

@@ -133,6 +133,7 @@ export const createWorker = (options: {
       },
       metrics: () => metrics.snapshot(),
       health: async () => health.ready() as never,
+      inspect: () => gateways?.current.inspect().upstreams ?? [],
       reopenLogs: () => gateways?.reopenLogs(),
       endKeepAlive: () => listener?.endKeepAlive(),
       async drain() {

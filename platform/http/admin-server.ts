@@ -42,7 +42,7 @@ export const startAdminServer = (options: {
         }
         case '/inspect': {
           if (!options.inspection) return send(404, 'text/plain', 'not found\n')
-          return send(200, 'application/json', `${JSON.stringify(options.inspection.read())}\n`)
+          return send(200, 'application/json', `${JSON.stringify(await options.inspection.read())}\n`)
         }
         default:
           return send(404, 'text/plain', 'not found\n')

@@ -38,6 +38,11 @@ export interface Targets {
   close(): Promise<void>
 }
 
+/** Whether there is more to tell of an upstream's targets than that there is one. */
+export const hasStates = (settings: UpstreamSettings): boolean =>
+  [settings.dns, settings.health, settings.ejection].some((watched) => watched !== undefined) ||
+  targetsOf(settings).length > 1
+
 export interface TargetsOptions {
   /** Of the upstream. */
   name: string
@@ -157,7 +162,7 @@ export const createTargets = (options: TargetsOptions): Targets => {
     states,
     names: () => [...names.values()].map(({ part }) => part),
     isOverdrawn: () => everyTarget.isOverdrawn(),
-    hasStates: dns !== undefined || health !== undefined || ejection !== undefined || targetsOf(settings).length > 1,
+    hasStates: hasStates(settings),
     ready: Promise.all([...names.values()].map(({ part }) => part.ready)).then(() => {}),
     async close() {
       for (const stop of unfollow) stop()
