@@ -5,7 +5,7 @@ export interface WorkerMetrics {
   /** Remembers what `worker` (its number) has counted so far. */
   add(worker: number, snapshot: MetricsSnapshot): void
   /** It has ended: its counters stay, so that those of the whole never fall. */
-  end(worker: number): Promise<void>
+  end(worker: number): void
   all(): MetricsSnapshot[]
 }
 
@@ -32,7 +32,15 @@ type Metric = MetricsSnapshot[number] & { type?: unknown; values?: { labels: obj
 
 export const createWorkerMetrics = (): WorkerMetrics => {
   const latest = new Map<number, MetricsSnapshot>()
-  let ended: MetricsSnapshot = []
+  /** Of those that have ended, first what was added up already. */
+  const ended: MetricsSnapshot[] = []
+  let addingUp = Promise.resolve()
+
+  const addUp = async () => {
+    const parts = [...ended]
+    const sum = await mergeSnapshots(parts)
+    ended.splice(0, parts.length, sum)
+  }
 
   const labelled = (metric: Metric, worker: number): Metric => {
     if (!ofProcess(metric.name)) {
@@ -49,13 +57,14 @@ export const createWorkerMetrics = (): WorkerMetrics => {
         worker,
         (snapshot as Metric[]).map((metric) => labelled(metric, worker)),
       ),
-    async end(worker) {
+    end(worker) {
       const last = latest.get(worker) as Metric[] | undefined
       latest.delete(worker)
       if (!last) return
       const counters = last.filter(({ name, type }) => !ofProcess(name) && grows.has(String(type)))
-      ended = await mergeSnapshots([ended, counters])
+      ended.push(counters)
+      addingUp = addingUp.then(addUp).catch(() => {})
     },
-    all: () => [ended, ...latest.values()],
+    all: () => [...ended, ...latest.values()],
   }
 }

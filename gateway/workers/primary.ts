@@ -129,7 +129,7 @@ export const startWorkers = async (options: {
       changes.leave(worker)
       handOut.leave(worker)
       answers.forget(worker)
-      void counted.end(worker.number)
+      counted.end(worker.number)
     },
   })
 
