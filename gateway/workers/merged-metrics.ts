@@ -19,8 +19,6 @@ const aggregators: Record<string, 'max' | 'min'> = {
   surrogate_jwks_stale: 'max',
   surrogate_gateway_target_used: 'min',
   surrogate_gateway_upstream_overdrawn: 'max',
-  surrogate_gateway_certificate_expiry_seconds: 'min',
-  surrogate_gateway_certificates_stale: 'max',
 }
 
 /** Of a process (`process_*`, `nodejs_*`): not to be added up, so each has the number of its worker. */
