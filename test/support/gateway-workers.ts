@@ -86,7 +86,7 @@ export const startGatewayWorkers = async (config: object): Promise<GatewayWorker
       writeFile: put,
       writeRules,
       close,
-      workers: () => childrenOf(child.pid),
+      workers: () => workersOf(child.pid),
       compiled: async () => {
         const runs = await readFile(join(folder, 'opa-runs'), 'utf8')
         return runs.split('\n').filter((line) => /^build .*-t wasm /.test(line)).length
@@ -100,7 +100,8 @@ export const startGatewayWorkers = async (config: object): Promise<GatewayWorker
   }
 }
 
-const childrenOf = (pid: number): number[] =>
+/** Processes of workers that run now. */
+export const workersOf = (pid: number): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
     .split('\n')
     .filter((line) => new RegExp(`^\\s*\\d+\\s+${pid}\\s.*worker-process`).test(line))
