@@ -138,6 +138,6 @@ test('SIGHUP reads the configuration, and opens log files anew in all workers', 
 test('a limit that cannot be divided among the workers is refused', async () => {
   const upstreams = { api: { url: 'http://127.0.0.1:9', maxRequests: 1, maxWebSockets: 2 } }
   await expect(start({ upstreams })).rejects.toThrow(
-    /gateway\.yaml:\d+:\d+: is divided among the workers, of which there are 2: it must be as many at least/,
+    /gateway\.yaml:\d+:\d+: .*maxRequests is divided among the 2 workers: must be at least 2/,
   )
 })

@@ -68,7 +68,12 @@ test('while one worker has not begun to hold, no other one answers by the new co
       handlersOf: (worker) => answers.to(worker, () => {}),
     })
     workers.push(forked)
-    await forked.call('start', { worker: number, of: 2, log: { name: 'test', level: 'silent' } })
+    await forked.call('start', {
+      worker: number,
+      of: 2,
+      log: { name: 'test', level: 'silent' },
+      ticketKeys: Buffer.alloc(48),
+    })
     const call: WorkerProcess['call'] = (name, ...rest) => {
       // The second one stands still as soon as it has prepared the change.
       if (number === 2 && urls.length === 2 && name !== 'prepare' && !stoppedAlready) {
