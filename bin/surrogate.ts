@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { flushStdout } from '../platform/line-writer.ts'
 import { StartupError } from '../platform/startup-error.ts'
+import { compileHere } from './cli/compile-here.ts'
 
 /**
  * The command line. A command is a row of this table; its module is loaded only when it runs and answers with the exit
@@ -116,6 +117,8 @@ const help = () => {
   ].join('\n')
 }
 
+const servers = new Set(['start', 'issuer', 'gateway', 'relay'])
+
 const askedForHelp = (args: readonly string[]) => args.includes('--help') || args.includes('-h')
 
 const main = async ([name = '', ...args]: readonly string[]): Promise<number> => {
@@ -134,6 +137,8 @@ const main = async ([name = '', ...args]: readonly string[]): Promise<number> =>
     process.stdout.write(`${[`Usage: surrogate ${command.usage}`, '', command.summary, ...more].join('\n')}\n`)
     return 0
   }
+  // What serves does so for long, and `serve` sees to its end.
+  if (!servers.has(name) || (name === 'gateway' && args[0] !== undefined && !args[0].startsWith('-'))) compileHere()
   const run = await command.load()
   return run(args)
 }

@@ -4,6 +4,7 @@ import { createInspection, type Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { createLogger, type Logger } from '../../platform/logger.ts'
 import { createMetrics, type Metrics } from '../../platform/metrics.ts'
+import { compileHere } from './compile-here.ts'
 
 /** What a long-running command stands on; its parts register their release with `lifecycle`. */
 export interface Service {
@@ -61,6 +62,7 @@ export const serve = async (
     // A signal during the start: what is still being opened must be known before it can be released.
     await starting.catch(() => {})
     service.health.drain()
+    compileHere()
     const overdue = setTimeout(() => process.exit(1), stopTimeoutMs)
     await lifecycle.stop()
     clearTimeout(overdue)
