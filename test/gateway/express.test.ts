@@ -108,6 +108,8 @@ test('every setting of an issuer is an option, and what is none is refused', asy
 describe('a guard that cannot work', () => {
   test('says so at once for options that cannot be right', () => {
     expect(() => protect({ issuer: 'https://id.test', audience: [] })).toThrow(StartupError)
+    const proxyOnly = { issuer: 'https://id.test', audience: orders, policyBody: { type: 'json' } }
+    expect(() => protect(proxyOnly as ProtectOptions)).toThrow('policyBody is a setting of the gateway as a proxy')
     expect(() => protect({ issuer: 'https://id.test', audience: 'a', algorithms: ['HS256'] })).toThrow('ES256')
   })
 

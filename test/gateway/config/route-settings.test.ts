@@ -58,9 +58,22 @@ describe('settings of traffic', () => {
       { auth: 'none', audience: [], rateLimit: limit },
       'can only be limited by address',
     ],
+    ['a body of a WebSocket', { websocket: true, policyBody: { type: 'json' } }, 'opens a WebSocket has no body'],
+    ['a body of another type', { policyBody: { type: 'xml' } }, 'policyBody.type: must be json'],
+    ['a body without a type', { policyBody: {} }, 'policyBody.type: must be json'],
+    ['a body that is too long', { policyBody: { type: 'json', maxBytes: '257kB' } }, 'must be from 1 to 262144 bytes'],
     ['a WebSocket without GET', { websocket: true, methods: ['POST'] }, 'opened with GET'],
   ])('%s is an error', (_what, route, problem) => {
     expect(problemOf(route)).toContain(problem)
+  })
+
+  test('a body for the policy needs an upstream, and room', () => {
+    const policyBody = { type: 'json', maxBytes: '256kB' }
+    const forwardAuth = { trustedProxies: ['10.0.0.1'], forwardAuth: { dialect: 'nginx' } }
+    expect(problemOf({ policyBody, upstream: '' }, forwardAuth)).toContain('forward-auth is asked about requests')
+    expect(problemOf({ policyBody })).toBe('')
+    expect(problemOf({ policyBody }, { limits: { policyBodies: '300kB' } })).toContain('must be at least 524288')
+    expect(problemOf({}, { limits: { policyBodies: '300kB' } })).toBe('')
   })
 
   test('a stop cannot be longer than what stops the process waits', () => {

@@ -26,6 +26,7 @@ const targets: readonly (readonly [sent: string, canonical: string])[] = [
 const oddTargets = [
   ...targets.map(([sent]) => sent),
   ...[
+    ...Array<string>(6).fill('/json/1'),
     '/orders/1',
     '/admin/secret',
     '/open/../admin',
@@ -151,6 +152,31 @@ const oddHosts = [
 
 const bodies = ['', 'a=1', 'x'.repeat(300), smuggled, '0\r\n\r\n', smuggled.repeat(3)]
 
+/** For a route whose policy sees them. */
+const jsonBodies = [
+  '{}',
+  '[1,2.50,true,null]',
+  '{"role":"user","list":[{"a":1},{"a":2}]}',
+  '{"role":"user","r\\u006fle":"admin"}',
+  '{"a":{"b":1,"b":2}}',
+  '{"id":9007199254740993}',
+  '"\\ud800"',
+  '\xef\xbb\xbf{}',
+  `[${'"x",'.repeat(60)}1]`,
+]
+
+/** Most of them whole, some with another byte somewhere. */
+const jsonBody = (random: Random): string => {
+  const body = random.pick(jsonBodies)
+  if (random.chance(0.6)) return body
+  const at = random.int(body.length)
+  return (
+    body.slice(0, at) +
+    random.pick(['"', ',', '}', '1', 'e', '\\', '\x00', '\xff', ' ']) +
+    body.slice(at + random.int(2))
+  )
+}
+
 const chunked = (random: Random, body: string): string => {
   let text = ''
   for (let at = 0; at < body.length; ) {
@@ -213,7 +239,9 @@ const oddRequest = (random: Random, token: string): string => {
     lines.splice(1 + random.int(lines.length), 0, random.pick(random.chance(0.5) ? oddFields : fields))
   }
   if (random.chance(0.3)) lines.push(`Authorization: Bearer ${token}`)
-  const body = random.pick(bodies)
+  const isJson = line.includes(' /json/')
+  if (isJson) lines.push('Content-Type: application/json')
+  const body = isJson ? jsonBody(random) : random.pick(bodies)
   const framing = random.int(6)
   if (framing === 1) lines.push(`Content-Length: ${body.length}`)
   if (framing === 2) lines.push(`Content-Length: ${Math.max(0, body.length + random.int(9) - 4)}`)

@@ -1,3 +1,4 @@
+import { parse as parseYaml } from 'yaml'
 import type { PolicyInput } from '../../../policies/decide.ts'
 import type { StrictRequest } from '../../support/strict-upstream.ts'
 
@@ -31,6 +32,15 @@ const queryOf = (target: string): Record<string, string[]> => {
   return found
 }
 
+/** A body of a route whose policy sees it, by a reader that has nothing in common with the gateway's. */
+const bodyOf = ({ target, body }: StrictRequest): unknown => {
+  if (!target.startsWith('/json/') || body === '') return undefined
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(body, 'latin1'))
+  // Refuses a name that stands twice; whether it is JSON at all only JSON.parse can say.
+  parseYaml(text, { schema: 'json' })
+  return JSON.parse(text)
+}
+
 /**
  * "The upstream sees the request that the policy saw": what differs between one and the other, in words. A well-behaved
  * gateway gives an empty list.
@@ -59,6 +69,7 @@ export const differences = (seen: StrictRequest, input: PolicyInput): string[] =
   expect('scheme', values('x-forwarded-proto'), [input.request.scheme])
   expect('address', values('x-forwarded-for'), [input.request.clientIp])
   for (const name of policyHeaders) expect(name, values(name), input.request.headers[name] ?? [])
+  expect('body', bodyOf(seen), input.request.body)
   expect('subject', values('x-auth-sub'), input.subject ? [input.subject.id] : [])
   expect('actor', values('x-auth-act'), input.actor ? [input.actor.id] : [])
   expect('assertion', values('x-auth-assertion'), [])

@@ -78,6 +78,7 @@ export const fuzz = async ({ seed, conversations, until, parallel = 16 }: FuzzOp
       upstreams: { api: { url: upstream.url } },
       routes: [
         { ...route, id: 'open', path: '/open/**', auth: 'none', matrixParameters: 'keep' },
+        { ...route, id: 'json', path: '/json/**', auth: 'none', policyBody: { type: 'json', maxBytes: 200 } },
         { ...route, id: 'kept', path: '/kept/**', auth: 'none', encodedSlash: 'keep' },
         { ...route, id: 'orders', path: '/orders/**', audience: [orders], scopes: ['read'] },
         { ...route, id: 'admin', path: '/admin/**', audience: [orders], scopes: ['admin'] },

@@ -1,9 +1,19 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { parseGatewayConfig } from '../../../gateway/config/load.ts'
+import { insecureNames } from '../../../gateway/config/settings/file.ts'
+import { createGateway } from '../../../gateway/gateway.ts'
+import { forwardAuthStages } from '../../../gateway/pipeline.ts'
+import { silentLogger } from '../../../platform/logger.ts'
+import { nothingIsEqual } from '../../../policies/path-equality.ts'
 import { ruleFolder } from '../../policies/rule-folder.ts'
 import { amountRules, json, postHead, startBodyGateway } from '../../support/body-policies.ts'
-import { sendRaw } from '../../support/gateway.ts'
+import { orders, sendRaw } from '../../support/gateway.ts'
 import { createTlsFiles, openHttp2 } from '../../support/tls-listener.ts'
+import { startTokenIssuer } from '../../support/token-issuer.ts'
 import { until } from '../../support/until.ts'
 
 const post = (body: string | Buffer, headers: Record<string, string> = {}) => ({
@@ -174,5 +184,71 @@ describe('whoever asks without bodies', () => {
       headers: { 'x-original-method': 'POST', 'x-original-uri': '/payments', 'x-forwarded-proto': 'https' },
     })
     expect([answer.status, answer.headers.get('x-auth-reason')]).toEqual([403, 'body_unavailable'])
+  })
+})
+
+describe('whoever brings the body', () => {
+  /** Decides about requests whose body another server holds: here it stands in a field. */
+  const startAsked = async () => {
+    const issuer = await startTokenIssuer()
+    const path = await ruleFolder({ 'app.rego': amountRules })
+    const forwardAuth = { path: '/ask', dialect: 'traefik', pathEquality: nothingIsEqual } as const
+    const file = {
+      version: 1,
+      allowInsecure: insecureNames,
+      trustedProxies: ['127.0.0.1'],
+      issuers: [{ issuer: issuer.issuer }],
+      policies: { path },
+      upstreams: { api: { url: 'http://127.0.0.1:1' } },
+      routes: [
+        {
+          ...{ id: 'payments', path: '/payments', audience: [orders], upstream: 'api', entrypoint: 'app/decision' },
+          policyBody: { type: 'json', maxBytes: 100 },
+        },
+      ],
+    }
+    const gateway = await createGateway({
+      config: parseGatewayConfig(JSON.stringify(file), { file: 'gateway.yaml', env: {} }),
+      logger: silentLogger,
+      stages: (parts) => [
+        (context) => {
+          const brought = context.incoming.headers['x-brought']
+          if (brought !== undefined) context.body = Buffer.from(String(brought), 'latin1')
+        },
+        ...forwardAuthStages(forwardAuth, parts),
+      ],
+    })
+    const server = createServer(gateway.handler).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(async () => {
+      server.close()
+      await gateway.close()
+      await issuer.close()
+    })
+    await gateway.ready
+    const authorization = `Bearer ${await issuer.sign({ client_id: 'c1' })}`
+    return async (brought: string | undefined, type = 'application/json') => {
+      const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/ask`, {
+        headers: {
+          ...{ authorization, 'content-type': type },
+          ...{ 'x-forwarded-method': 'POST', 'x-forwarded-uri': '/payments' },
+          ...{ 'x-forwarded-proto': 'https', 'x-forwarded-host': 'a' },
+          ...(brought !== undefined && { 'x-brought': brought }),
+        },
+      })
+      return answer.ok ? answer.headers.get('x-amount') : ((await answer.json()) as { code: string }).code
+    }
+  }
+
+  test('is answered as if the request were here', async () => {
+    const ask = await startAsked()
+    expect(await ask('{"amount":7}')).toBe('7')
+    expect(await ask('{"amount":101}')).toBe('policy_denied')
+    expect(await ask('')).toBe('none')
+    expect(await ask('', 'text/plain')).toBe('none')
+    expect(await ask('{"amount":7}', 'text/plain')).toBe('unsupported_media_type')
+    expect(await ask('{"amount":7,"amount":8}')).toBe('invalid_request')
+    expect(await ask(`"${'a'.repeat(99)}"`)).toBe('content_too_large')
+    expect(await ask(undefined)).toBe('body_unavailable')
   })
 })
