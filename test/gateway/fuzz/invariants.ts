@@ -35,10 +35,14 @@ const queryOf = (target: string): Record<string, string[]> => {
 /** A body of a route whose policy sees it, by a reader that has nothing in common with the gateway's. */
 const bodyOf = ({ target, body }: StrictRequest): unknown => {
   if (!target.startsWith('/json/') || body === '') return undefined
-  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(body, 'latin1'))
-  // Refuses a name that stands twice; whether it is JSON at all only JSON.parse can say.
-  parseYaml(text, { schema: 'json' })
-  return JSON.parse(text)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(body, 'latin1'))
+    // Refuses a name that stands twice; whether it is JSON at all only JSON.parse can say.
+    parseYaml(text, { schema: 'json' })
+    return JSON.parse(text)
+  } catch (error) {
+    return `${body}: ${error}`
+  }
 }
 
 /**
