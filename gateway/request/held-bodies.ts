@@ -21,12 +21,12 @@ export const createHeldBodies = ({ most, metrics }: { most: number; metrics: Met
         return false
       }
       held += bytes
-      gauge.set(held)
+      gauge.inc(bytes)
       return true
     },
     give(bytes) {
       held -= bytes
-      gauge.set(held)
+      gauge.dec(bytes)
     },
   }
 }

@@ -81,6 +81,19 @@ describe('a client that stops in the middle', () => {
     expect(gateway.upstream.seen).toEqual([])
   })
 
+  test('is told 408 at the end of requestTimeout, too', async () => {
+    const gateway = await startBodyGateway({
+      config: () => ({ limits: { headersTimeout: '300ms', requestTimeout: '300ms' } }),
+    })
+    const head = postHead(await token(gateway), chunked)
+    const { socket, received } = await openClient(gateway, `${head}c\r\n{"amount":1,\r\n`)
+    await until(async () => expect(await gateway.held()).toBe(12))
+    await once(socket, 'close')
+    expect(received()).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s)
+    await until(async () => expect(await gateway.held()).toBe(0))
+    expect(gateway.upstream.seen).toEqual([])
+  })
+
   test('and leaves is forgotten at once', async () => {
     const gateway = await startBodyGateway()
     const head = postHead(await token(gateway), 'Content-Length: 5000')
