@@ -19,6 +19,7 @@ import { problem } from './refusals/problems.ts'
 import { createReadRequest, type ReadRequestParts } from './request/canonical-request.ts'
 import { createMatchRoute, type MatchRouteParts } from './request/match-route.ts'
 import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './request/own-documents.ts'
+import { createReadPolicyBody, createRequireBody, type ReadPolicyBodyParts } from './request/policy-body.ts'
 import { createAnswerPreflight } from './request/preflight.ts'
 import {
   afterDeciding,
@@ -26,6 +27,7 @@ import {
   afterRouting,
   answered,
   type RequestContext,
+  type RoutedRequest,
   type Stage,
 } from './request/request-context.ts'
 import { createForward, type ForwardParts } from './upstream/forward.ts'
@@ -36,8 +38,9 @@ import { createUpgrade, type UpgradeParts } from './upstream/upgrade.ts'
 /**
  * What every way of using the gateway shares, in order: the decision about one canonical request. Each stage is one
  * file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
+ * @param obtainBody makes sure of the body, where the policy of the route is to see it.
  */
-const decisionStages = (parts: DecisionParts): readonly Stage[] => [
+const decisionStages = (parts: DecisionParts, obtainBody: Stage<RoutedRequest>): readonly Stage[] => [
   ...afterReading(
     createMatchRoute(parts), //   404
   ),
@@ -48,6 +51,7 @@ const decisionStages = (parts: DecisionParts): readonly Stage[] => [
     createCheckRevoked(parts), // 401, 503
     createLimitRate(parts, 'late'), // by who asks: 429
     createRequireSignIn(parts), // step-up: 401
+    obtainBody, //                400, 408, 413, 415, 503
     createAuthorize(parts), //    policy: 401 for a missing scope, else 403
   ),
 ]
@@ -59,7 +63,7 @@ export const proxyStages = (parts: StageParts): readonly Stage[] => [
     createServeOwnDocuments(parts), // 200 at /.well-known/…
     createAnswerPreflight(parts), // CORS: 204
   ),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createReadPolicyBody(parts)),
   ...afterDeciding(
     createRequireUpstream(parts), // 404 on routes for forward-auth only
     createAssertIdentity(parts), // x-auth-assertion
@@ -71,7 +75,7 @@ export const proxyStages = (parts: StageParts): readonly Stage[] => [
 /** The same for another proxy, which asks about its request and forwards it itself. */
 export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StageParts): readonly Stage[] => [
   createReadRequest(parts, originalRequest(settings)),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createRequireBody()),
   ...afterDeciding(
     createAssertIdentity(parts),
     createAnswerDecision(), //     200
@@ -81,7 +85,7 @@ export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StagePar
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
 export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly Stage[] => [
   createReadRequest(parts),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createRequireBody()),
   ...afterDeciding((request) => void request.next?.(request)),
 ]
 
@@ -94,6 +98,7 @@ type DecisionParts = MatchRouteParts &
 
 export type StageParts = ReadRequestParts &
   DecisionParts &
+  ReadPolicyBodyParts &
   ServeOwnDocumentsParts &
   AssertIdentityParts &
   UpgradeParts &

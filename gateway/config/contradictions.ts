@@ -68,6 +68,12 @@ const undivided = (file: GatewayFile): Contradiction[] => {
       { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
     ]),
   ]
+  const longest = Math.max(0, ...file.routes.map(({ policyBody }) => policyBody?.maxBytes ?? 0))
+  // A body that grows is copied.
+  if (file.limits.policyBodies < 2 * longest * count) {
+    const message = `must be at least ${2 * longest * count}: two of the longest bodies for each of the workers (${count})`
+    return [{ path: ['limits', 'policyBodies'], message }]
+  }
   return limits.flatMap(({ path, limit }) =>
     limit < count
       ? [{ path, message: `${path.at(-1)} is divided among the ${count} workers: must be at least ${count}` }]

@@ -33,7 +33,9 @@ export interface RequestContext {
   params: Record<string, string> | undefined
   /** authenticate; stays undefined on routes without authentication */
   principal: Principal | undefined
-  /** authorize */
+  /** readPolicyBody: whole, or brought by whoever asks; forwarded as it is. Empty: there was none. */
+  body: Buffer | undefined
+  /** authorize; without the body */
   input: PolicyInput | undefined
   decision: Decision | undefined
   /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
@@ -146,6 +148,7 @@ export const newRequestContext = (
   params: undefined,
   principal: undefined,
   assertion: undefined,
+  body: undefined,
   input: undefined,
   decision: undefined,
   answerFields: undefined,
