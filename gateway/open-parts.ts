@@ -105,12 +105,18 @@ export const openParts = (options: {
     }
   }
 
+  const proofs = () =>
+    config.routes.some(({ dpop }) => dpop !== undefined)
+      ? use('DPoP proofs', {}, () => providers.openProofRecords({ metrics }), closing)
+      : undefined
+
   const perSecond = config.limits.refusedTokens
   return {
     issuers: issuers(),
     revocations: revocations(),
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
+    proofs: proofs(),
     ...rateLimits(),
     refusals: use('refusals', { perSecond }, () => createRefusalThrottle({ perSecond, metrics }), noClosing),
     count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
