@@ -10,6 +10,7 @@ import {
   createExchangePersonalAccessTokens,
   type ExchangePersonalAccessTokensParts,
 } from './caller/personal-access-tokens.ts'
+import { createRequireProof, type RequireProofParts } from './caller/require-proof.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
 import { createAnswerDecision, originalRequest } from './forward-auth.ts'
@@ -48,6 +49,7 @@ const decisionStages = (parts: DecisionParts, obtainBody: Stage<RoutedRequest>):
     createLimitRate(parts, 'early'), // by address: 429
     createExchangePersonalAccessTokens(parts), // 401, 503
     createAuthenticate(parts), // token, keys, audience: 401, 503
+    createRequireProof(parts), // DPoP, client certificates: 401, 503
     createCheckRevoked(parts), // 401, 503
     createLimitRate(parts, 'late'), // by who asks: 429
     createRequireSignIn(parts), // step-up: 401
@@ -92,6 +94,7 @@ export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly S
 type DecisionParts = MatchRouteParts &
   ExchangePersonalAccessTokensParts &
   AuthenticateParts &
+  RequireProofParts &
   CheckRevokedParts &
   LimitRateParts &
   AuthorizeParts
@@ -152,7 +155,7 @@ const refuseWith = (context: RequestContext, error: AppError, send: typeof sendP
   send(response, error, id, closing, {
     ...context.route?.responseHeaders?.set,
     ...context.answerFields,
-    ...challengeFields(error, context.route?.resourceMetadata),
+    ...challengeFields(error, context.route, context.headers?.authorization),
   })
 }
 

@@ -79,6 +79,12 @@ export const access = {
   maxAuthAge: wholeSeconds(1_000, 31_536_000_000)
     .optional()
     .describe('How long ago the user may have signed in (`auth_time`), from `1s`. Else 401 (RFC 9470).'),
+  dpop: z
+    .enum(['required', 'accepted'])
+    .optional()
+    .describe(
+      'Tokens bound to a key of their client (RFC 9449). `required`: no others; `accepted`: bearer tokens too. Default: the scheme `DPoP` is not taken.',
+    ),
   impersonation: z
     .enum(['allow', 'read-only', 'deny'])
     .default('allow')
