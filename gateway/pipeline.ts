@@ -13,6 +13,8 @@ import {
 import { createRequireProof, type RequireProofParts } from './caller/require-proof.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { createAllowCheck } from './ext-authz/allow-check.ts'
+import { checkedRequestLine, createReadCheck } from './ext-authz/read-check.ts'
 import { createAnswerDecision, originalRequest } from './forward-auth.ts'
 import { challengeFields } from './refusals/challenges.ts'
 import { sendProblem } from './refusals/problem-response.ts'
@@ -81,6 +83,17 @@ export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StagePar
   ...afterDeciding(
     createAssertIdentity(parts),
     createAnswerDecision(), //     200
+  ),
+]
+
+/** The same for Envoy, which asks by gRPC and brings all that it asks about in one message. */
+export const extAuthzStages = (parts: StageParts): readonly Stage[] => [
+  createReadCheck(parts),
+  createReadRequest(parts, checkedRequestLine),
+  ...decisionStages(parts, createRequireBody()),
+  ...afterDeciding(
+    createAssertIdentity(parts),
+    createAllowCheck(), //         OK
   ),
 ]
 

@@ -78,8 +78,8 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
 }
 
 /** What the upstream takes for the same, or what is behind the proxy that asks. */
-export const pathEqualityOf = ({ upstream }: RouteEntry, { upstreams, forwardAuth }: GatewayFile): PathEquality =>
-  (upstream === '' ? forwardAuth : upstreams[upstream])?.pathEquality ?? nothingIsEqual
+export const pathEqualityOf = (entry: RouteEntry, { upstreams, forwardAuth, extAuthz }: GatewayFile): PathEquality =>
+  (entry.upstream === '' ? (forwardAuth ?? extAuthz) : upstreams[entry.upstream])?.pathEquality ?? nothingIsEqual
 
 /** Where there is one issuer a route need not name it. */
 export const issuersOf = ({ auth, issuers }: RouteEntry, all: GatewayFile['issuers']): string[] =>

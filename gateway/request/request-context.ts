@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
+import type { CheckedRequest } from './checked-request.ts'
 import type { ConnectionTls } from './client-certificate.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
@@ -20,12 +21,16 @@ export interface RequestContext {
   readonly next: ((request: DecidedRequest) => void) | undefined
   /** For requests that ask for a WebSocket: what Node hands over with them. */
   readonly upgrade: { socket: Socket; head: Buffer } | undefined
+  /** In ext_authz: what Envoy says of the request that it asks about. */
+  readonly checked: CheckedRequest | undefined
   /** `performance.now()` at the start. */
   readonly startedAt: number
   /** readRequest */
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
+  /** read whole before the decision (readPolicyBody), or brought by whoever asks (ext_authz) */
+  body: Buffer | undefined
   /** of a connection whose client has shown a certificate */
   tls: ConnectionTls | undefined
   /** matchRoute */
@@ -133,16 +138,19 @@ export const newRequestContext = (
   target: string = incoming.url ?? '',
   next?: RequestContext['next'],
   upgrade?: RequestContext['upgrade'],
+  checked?: RequestContext['checked'],
 ): RequestContext => ({
   incoming,
   response,
   target,
   next,
   upgrade,
+  checked,
   startedAt: performance.now(),
   id: '',
   request: undefined,
   headers: undefined,
+  body: undefined,
   tls: undefined,
   route: undefined,
   params: undefined,

@@ -101,11 +101,14 @@ export const startWorkers = async (options: {
   answers.limits.keep(running.config)
 
   const handOut = createHandOut({ metrics })
+  const { extAuthz } = running.config
+  const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
+  const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
       await worker.call('serve', { portSetting })
-      handOut.join(worker)
+      for (const each of handOuts) each.join(worker)
     },
   })
   const ready = new Set<number>()
@@ -129,7 +132,7 @@ export const startWorkers = async (options: {
     },
     onEnd(worker) {
       changes.leave(worker)
-      handOut.leave(worker)
+      for (const each of handOuts) each.leave(worker)
       answers.forget(worker)
       counted.end(worker.number)
     },
@@ -145,9 +148,13 @@ export const startWorkers = async (options: {
   const openForAll = async () => {
     await pool.started
     const { listen } = running.config
-    return handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+    const opened = await handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+    if (!extAuthz || !extAuthzHandOut) return { ...opened, extAuthzPort: undefined }
+    const asked = await extAuthzHandOut.open({ ...extAuthz, setting: 'extAuthz.port', tls: extAuthz.tls })
+    logger.info({ url: asked.url }, 'ext_authz listens')
+    return { ...opened, extAuthzPort: asked.port }
   }
-  const { url, port } = await openForAll().catch(async (error: unknown) => {
+  const { url, port, extAuthzPort } = await openForAll().catch(async (error: unknown) => {
     await stop()
     throw error
   })
@@ -210,6 +217,7 @@ export const startWorkers = async (options: {
   return {
     url,
     port,
+    extAuthzPort,
     ready: allReady.promise,
     reload: reloads.reload,
     reopenLogs() {
@@ -221,7 +229,7 @@ export const startWorkers = async (options: {
       const { delay: pause, timeout } = running.config.drain
       for (const worker of changes.members()) worker.tell('endKeepAlive', undefined)
       if (pause > 0) await delay(pause)
-      await handOut.close()
+      await Promise.all(handOuts.map((each) => each.close()))
       await Promise.all(
         changes.members().map((worker) =>
           // It ends by itself when it has drained.

@@ -163,7 +163,10 @@ const policyBody = z.strictObject({
 
 /** What the gateway does as a proxy. Only in the file. */
 export const forwarding = {
-  upstream: z.string().default('').describe('One of `upstreams`. Without one the route is for forward-auth only.'),
+  upstream: z
+    .string()
+    .default('')
+    .describe('One of `upstreams`. Without one the route is for forward-auth and ext_authz only.'),
   stripPrefix: z
     .string()
     .nullable()
