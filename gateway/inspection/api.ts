@@ -34,6 +34,7 @@ export const decisionRecord = z.looseObject({
   status: z.number(),
   /** Of the problem document. */
   code: z.string().optional(),
+  detail: z.string().optional(),
   route: z.string().optional(),
   target: z.string().optional(),
   retries: z.number().optional(),
@@ -74,16 +75,35 @@ export const explainedRule = z.object({
   },
 })
 
-const nearMiss = z.object({ route: z.string(), because: z.string() })
+/** One thing that keeps a route from taking a request. */
+const difference = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('method'), takes: z.array(z.string()).readonly() }),
+  z.object({ kind: z.literal('host'), takes: z.array(z.string()).readonly() }),
+  /** `route`: whether the route has one at its end, and the request has not. */
+  z.object({ kind: z.literal('trailing-slash'), route: z.boolean() }),
+  z.object({ kind: z.literal('case'), segment: z.string(), literal: z.string() }),
+  z.object({ kind: z.literal('literal'), segment: z.string(), literal: z.string(), distance: z.number() }),
+  z.object({ kind: z.literal('more'), segment: z.string() }),
+  z.object({ kind: z.literal('less'), literal: z.string().nullable() }),
+  z.object({ kind: z.literal('encoded-slash') }),
+])
+
+/** A route that does not take the request; `because` goes on after "the route …". The nearest first. */
+const nearMiss = z.object({ route: z.string(), because: z.string(), differences: z.array(difference) })
 export type NearMiss = z.output<typeof nearMiss>
 
 /** What would have allowed a request; a second evaluation has confirmed each. */
 const remedy = z.discriminatedUnion('change', [
-  z.object({ change: z.literal('scope'), scope: z.string() }),
+  /** Scopes that the token lacks: all of these together. */
+  z.object({ change: z.literal('scope'), scopes: z.array(z.string()) }),
   z.object({ change: z.literal('no-actor') }),
-  z.object({ change: z.literal('route'), route: z.string() }),
+  /** Another route, which takes this similar request. */
+  z.object({ change: z.literal('route'), route: z.string(), method: z.string(), host: z.string(), path: z.string() }),
 ])
 export type Remedy = z.output<typeof remedy>
+
+/** Where a request ends, in the order of the pipeline. */
+export const stages = ['request', 'route', 'token', 'sign-in', 'rate-limit', 'policy', 'upstream', 'gateway'] as const
 
 const configuration = z.object({
   file: z.string().optional(),
@@ -117,6 +137,8 @@ const match = z.object({
   /** The id; absent: no route takes it. */
   route: z.string().optional(),
   params: z.record(z.string(), z.string()).optional(),
+  /** Why it is refused all the same: it can be read in several ways, or the route does not allow its spelling. */
+  refused: z.string().optional(),
   nearMisses: z.array(nearMiss),
 })
 
@@ -129,17 +151,23 @@ const decisions = z.object({
 
 const why = z.object({
   request: z.string(),
+  /** RFC 3339. */
+  timestamp: z.string(),
   verdict: z.enum(verdicts),
   status: z.number(),
-  code: z.string().optional(),
+  /** Of the request, as far as it could be read. */
+  method: z.string().optional(),
+  host: z.string().optional(),
+  path: z.string().optional(),
   route: z.string().optional(),
   nearMisses: z.array(nearMiss),
-  /** What the token said, as far as the masks leave it. Absent without a token. */
+  /** What the token said, as far as the masks leave it. Absent without a good token. */
   token: z
     .object({
       issuer: z.string().optional(),
       subject: z.string().optional(),
-      actor: z.string().optional(),
+      /** Who acts for the subject, the present one first. */
+      actors: z.array(z.string()).optional(),
       client: z.string().optional(),
       organization: z.string().optional(),
       audience: z.array(z.string()).optional(),
@@ -148,12 +176,16 @@ const why = z.object({
       acr: z.string().optional(),
       /** Seconds since 1970. */
       expires: z.number().optional(),
+      /** To a key (RFC 9449) or a client certificate (RFC 8705). */
+      bound: z.enum(['key', 'certificate']).optional(),
     })
     .optional(),
+  /** Why it was not answered; absent when it was. */
+  refusal: z.object({ stage: z.enum(stages), code: z.string(), because: z.string() }).optional(),
   /** Where a compiler is at hand and the policy was asked. */
   rules: z.array(explainedRule).optional(),
   wouldAllow: z.array(remedy),
-  /** What could not be told, and why: sentences. */
+  /** What could not be told or tried, and why: sentences. */
   notes: z.array(z.string()),
 })
 export type Why = z.output<typeof why>
