@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
-import { gatewayInspection } from '../inspect.ts'
+import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
 
 /** What the primary process and its workers say to each other; `channel.ts` carries it. */
