@@ -29,8 +29,6 @@ export interface RequestContext {
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
-  /** read whole before the decision (readPolicyBody), or brought by whoever asks (ext_authz) */
-  body: Buffer | undefined
   /** of a connection whose client has shown a certificate */
   tls: ConnectionTls | undefined
   /** matchRoute */
@@ -150,7 +148,6 @@ export const newRequestContext = (
   id: '',
   request: undefined,
   headers: undefined,
-  body: undefined,
   tls: undefined,
   route: undefined,
   params: undefined,
