@@ -113,12 +113,18 @@ export const openParts = (options: {
     return use('held bodies', { most }, () => createHeldBodies({ most, metrics }), noClosing)
   }
 
+  const proofs = () =>
+    config.routes.some(({ dpop }) => dpop !== undefined)
+      ? use('DPoP proofs', {}, () => providers.openProofRecords({ metrics }), closing)
+      : undefined
+
   const perSecond = config.limits.refusedTokens
   return {
     issuers: issuers(),
     revocations: revocations(),
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
+    proofs: proofs(),
     ...rateLimits(),
     heldBodies: heldBodies(),
     refusals: use('refusals', { perSecond }, () => createRefusalThrottle({ perSecond, metrics }), noClosing),

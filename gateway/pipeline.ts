@@ -10,8 +10,11 @@ import {
   createExchangePersonalAccessTokens,
   type ExchangePersonalAccessTokensParts,
 } from './caller/personal-access-tokens.ts'
+import { createRequireProof, type RequireProofParts } from './caller/require-proof.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { createAllowCheck } from './ext-authz/allow-check.ts'
+import { checkedRequestLine, createReadCheck } from './ext-authz/read-check.ts'
 import { createAnswerDecision, originalRequest } from './forward-auth.ts'
 import { challengeFields } from './refusals/challenges.ts'
 import { sendProblem } from './refusals/problem-response.ts'
@@ -48,6 +51,7 @@ const decisionStages = (parts: DecisionParts, obtainBody: Stage<RoutedRequest>):
     createLimitRate(parts, 'early'), // by address: 429
     createExchangePersonalAccessTokens(parts), // 401, 503
     createAuthenticate(parts), // token, keys, audience: 401, 503
+    createRequireProof(parts), // DPoP, client certificates: 401, 503
     createCheckRevoked(parts), // 401, 503
     createLimitRate(parts, 'late'), // by who asks: 429
     createRequireSignIn(parts), // step-up: 401
@@ -82,6 +86,17 @@ export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StagePar
   ),
 ]
 
+/** The same for Envoy, which asks by gRPC and brings all that it asks about in one message. */
+export const extAuthzStages = (parts: StageParts): readonly Stage[] => [
+  createReadCheck(parts),
+  createReadRequest(parts, checkedRequestLine),
+  ...decisionStages(parts, createRequireBody()),
+  ...afterDeciding(
+    createAssertIdentity(parts),
+    createAllowCheck(), //         OK
+  ),
+]
+
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
 export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly Stage[] => [
   createReadRequest(parts),
@@ -92,6 +107,7 @@ export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly S
 type DecisionParts = MatchRouteParts &
   ExchangePersonalAccessTokensParts &
   AuthenticateParts &
+  RequireProofParts &
   CheckRevokedParts &
   LimitRateParts &
   AuthorizeParts
@@ -152,7 +168,7 @@ const refuseWith = (context: RequestContext, error: AppError, send: typeof sendP
   send(response, error, id, closing, {
     ...context.route?.responseHeaders?.set,
     ...context.answerFields,
-    ...challengeFields(error, context.route?.resourceMetadata),
+    ...challengeFields(error, context.route, context.headers?.authorization),
   })
 }
 

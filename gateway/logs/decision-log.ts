@@ -66,7 +66,7 @@ const isWritable = (value: unknown): boolean => {
 }
 
 const eventOf = (context: RequestContext, keepBody: boolean) => {
-  const { id, route, request, response, startedAt } = context
+  const { id, route, request, response, checked, startedAt } = context
   return {
     decision_id: id,
     timestamp: new Date().toISOString(),
@@ -74,7 +74,11 @@ const eventOf = (context: RequestContext, keepBody: boolean) => {
     ...inputOf(context, keepBody),
     ...resultOf(context),
     ...(request && { requested_by: request.clientIp }),
-    http: { status: response.headersSent ? response.statusCode : 0, ...(route && { route: route.id }) },
+    http: {
+      status: response.headersSent ? response.statusCode : 0,
+      ...(route && { route: route.id }),
+      ...(checked && { protocol: 'ext_authz' }),
+    },
     metrics: { timer_server_handler_ns: Math.round((performance.now() - startedAt) * 1e6) },
   }
 }

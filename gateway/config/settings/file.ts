@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { extAuthz } from './ext-authz.ts'
 import { issuer } from './issuer.ts'
 import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
@@ -71,6 +72,7 @@ export const insecureNames = [
   'serve-when-stale',
   'trust-everybody',
   'public-by-default',
+  'plaintext-ext-authz',
 ] as const
 
 export const gatewayFile = z.strictObject({
@@ -104,6 +106,9 @@ export const gatewayFile = z.strictObject({
   upstreams: z.record(identifier, upstream).default({}).describe('The APIs behind the gateway, by name.'),
   routes: z.array(route).default([]).describe('Which requests are let through, and on what terms.'),
   forwardAuth: forwardAuth.optional().describe('Decisions for another proxy, which forwards the requests itself.'),
+  extAuthz: extAuthz
+    .optional()
+    .describe('Decisions for Envoy, by gRPC (ext_authz, v3): the listener of them. It answers `trustedProxies` only.'),
   identity: identity.optional().describe('The identity JWT for upstreams.'),
   resourceMetadata: z
     .boolean()

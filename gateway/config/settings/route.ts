@@ -79,6 +79,12 @@ export const access = {
   maxAuthAge: wholeSeconds(1_000, 31_536_000_000)
     .optional()
     .describe('How long ago the user may have signed in (`auth_time`), from `1s`. Else 401 (RFC 9470).'),
+  dpop: z
+    .enum(['required', 'accepted'])
+    .optional()
+    .describe(
+      'Tokens bound to a key of their client (RFC 9449). `required`: no others; `accepted`: bearer tokens too. Default: the scheme `DPoP` is not taken.',
+    ),
   impersonation: z
     .enum(['allow', 'read-only', 'deny'])
     .default('allow')
@@ -157,7 +163,10 @@ const policyBody = z.strictObject({
 
 /** What the gateway does as a proxy. Only in the file. */
 export const forwarding = {
-  upstream: z.string().default('').describe('One of `upstreams`. Without one the route is for forward-auth only.'),
+  upstream: z
+    .string()
+    .default('')
+    .describe('One of `upstreams`. Without one the route is for forward-auth and ext_authz only.'),
   stripPrefix: z
     .string()
     .nullable()
