@@ -31,9 +31,8 @@ const bodyContradictions = ({ policyBody, upstream, websocket }: RouteEntry, fil
   if (!policyBody) return []
   if (websocket) return [{ path: ['policyBody'], message: 'a request that opens a WebSocket has no body' }]
   // Envoy brings bodies along where ext_authz is asked.
-  const brought = 'extAuthz' in file && file.extAuthz !== undefined
   const message = 'needs an upstream: forward-auth is asked about requests without their bodies'
-  return upstream === '' && !brought ? [{ path: ['policyBody'], message }] : []
+  return upstream === '' && !file.extAuthz ? [{ path: ['policyBody'], message }] : []
 }
 
 const prefixContradictions = ({ stripPrefix, rewrite }: RouteEntry, pattern: PathPattern): Contradiction[] => {

@@ -71,6 +71,7 @@ describe('settings of traffic', () => {
     const policyBody = { type: 'json', maxBytes: '256kB' }
     const forwardAuth = { trustedProxies: ['10.0.0.1'], forwardAuth: { dialect: 'nginx' } }
     expect(problemOf({ policyBody, upstream: '' }, forwardAuth)).toContain('forward-auth is asked about requests')
+    expect(problemOf({ policyBody, upstream: '' }, { extAuthz: { port: 9191 } })).not.toContain('policyBody')
     expect(problemOf({ policyBody })).toBe('')
     expect(problemOf({ policyBody }, { limits: { policyBodies: '300kB' } })).toContain('must be at least 524288')
     expect(problemOf({}, { limits: { policyBodies: '300kB' } })).toBe('')
