@@ -137,9 +137,6 @@ describe('the address is the one that the client knows', () => {
     expect(await statusOf(`${gateway.url}/.surrogate/auth`, ask)).toEqual(elsewhere)
     const post = (headers: Record<string, string>) =>
       askForDecision(gateway, '/v1/orders/1', { ...headers, 'x-forwarded-method': 'POST' })
-    expect(await statusOf('https://api.test/v1/orders/1', post)).toEqual([
-      401,
-      'The DPoP proof is for another method.',
-    ])
+    expect(await statusOf('https://api.test/v1/orders/1', post)).toEqual([401, 'The DPoP proof is for another method.'])
   })
 })

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { exportJWK, generateKeyPair, type JWTPayload } from 'jose'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { supportedAlgorithms } from '../../../platform/jwt/algorithms.ts'
 import { type DpopClient, newDpopClient, type ProofOptions } from '../../support/dpop.ts'
@@ -103,7 +103,11 @@ describe('hostile proofs', () => {
     ['a secret', () => ({ header: { jwk: { kty: 'oct', k: 'c2VjcmV0' } } as never }), noKey],
     ['a place off the curve', () => ({ header: { jwk: { ...client.jwk, y: client.jwk.x } } as never }), other],
     ['a stranger with a key of its own', async () => stranger(), other],
-    ['a stranger with the key of the client', async () => ({ by: (await newDpopClient()).privateKey }), 'The signature of the DPoP proof is not valid.'],
+    [
+      'a stranger with the key of the client',
+      async () => ({ by: (await newDpopClient()).privateKey }),
+      'The signature of the DPoP proof is not valid.',
+    ],
     ['another method', () => ({ claims: { htm: 'POST' } }), 'The DPoP proof is for another method.'],
     ['a method in small letters', () => ({ claims: { htm: 'get' } }), 'The DPoP proof is for another method.'],
     ['no method', () => ({ claims: { htm: undefined } }), 'The DPoP proof is for another method.'],
@@ -123,7 +127,11 @@ describe('hostile proofs', () => {
     ['an id that is a number', () => ({ claims: { jti: 7 } as never }), noJti],
     ['an id without end', () => ({ claims: { jti: 'x'.repeat(257) } }), noJti],
     ['no token', () => ({ claims: { ath: undefined } }), 'The DPoP proof is for another token.'],
-    ['another token', () => ({ claims: { ath: createHash('sha256').update('x').digest('base64url') } }), 'The DPoP proof is for another token.'],
+    [
+      'another token',
+      () => ({ claims: { ath: createHash('sha256').update('x').digest('base64url') } }),
+      'The DPoP proof is for another token.',
+    ],
     ['too much of everything', () => ({ claims: { more: 'x'.repeat(8_192) } }), 'The DPoP proof is too long.'],
   ]
   const stranger = async (): Promise<ProofOptions> => {
@@ -214,6 +222,16 @@ describe('hostile proofs', () => {
     const exponent = { ...large.jwk, e: 'AQAAAAAAAAAAAQ' }
     expect(await send('/required/1', await large.fields(largest, { header: { jwk: exponent } }))).toMatchObject({
       detail: noKey,
+    })
+  })
+
+  test('a place off the curve, which the token is bound to', async () => {
+    const jwk = { ...client.jwk, y: client.jwk.x } as JWK
+    const token = await tokenOf({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
+    const fields = await client.fields({ url: `${gateway.url}/required/1`, token, nonce }, { header: { jwk } })
+    expect(await send('/required/1', fields)).toMatchObject({
+      code: 'invalid_dpop_proof',
+      detail: 'The signature of the DPoP proof is not valid.',
     })
   })
 
@@ -332,7 +350,10 @@ describe('which tokens a route takes', () => {
 
   test('a bearer token', async () => {
     const authorization = `Bearer ${await tokenOf({ cnf: undefined })}`
-    expect(await send('/required/1', { authorization })).toMatchObject({ ...missing, challenge: challenges['/required/1'] })
+    expect(await send('/required/1', { authorization })).toMatchObject({
+      ...missing,
+      challenge: challenges['/required/1'],
+    })
     expect((await send('/accepted/1', { authorization })).status).toBe(200)
     expect((await send('/plain', { authorization })).status).toBe(200)
   })
@@ -417,4 +438,3 @@ test('a refused signature costs no place among the remembered, and good proofs a
   await ask('/required/1')
   expect(await sizeOf()).toBe(before + 1)
 })
-
