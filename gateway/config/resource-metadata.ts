@@ -1,4 +1,4 @@
-import { supportedAlgorithms } from '../../platform/jwt/algorithms.ts'
+import { proofAlgorithms } from '../../platform/jwt/algorithms.ts'
 import type { Route } from './route.ts'
 import type { RouteEntry } from './settings/route.ts'
 
@@ -50,7 +50,7 @@ export const protectedResourceDocuments = (
       ...(scopes.size > 0 && { scopes_supported: [...scopes].sort() }),
       bearer_methods_supported: ['header'],
       ...((dpop.has('required') || dpop.has('accepted')) && {
-        dpop_signing_alg_values_supported: supportedAlgorithms,
+        dpop_signing_alg_values_supported: proofAlgorithms,
       }),
       // Of all its routes: a client that can do without would otherwise be sent away.
       ...(dpop.size === 1 && dpop.has('required') && { dpop_bound_access_tokens_required: true }),

@@ -1,4 +1,4 @@
-import { supportedAlgorithms } from '../../platform/jwt/algorithms.ts'
+import { proofAlgorithms } from '../../platform/jwt/algorithms.ts'
 import type { AppError } from '../../platform/problem.ts'
 import { problem } from './problems.ts'
 
@@ -34,7 +34,7 @@ export const challengeFields = (
   return { ...fields, 'www-authenticate': challenges().join(', ') }
 }
 
-const algorithmsParameter = `algs="${supportedAlgorithms.join(' ')}"`
+const algorithmsParameter = `algs="${proofAlgorithms.join(' ')}"`
 
 /**
  * The refusals of RFC 6750 §3, RFC 9449 §7.1 and RFC 9470 §3, each with its challenge. `detail` is one of our own

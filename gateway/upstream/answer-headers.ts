@@ -21,7 +21,7 @@ const dropped = new Set([
 export const answerHeaders = (
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  { toIssuer, responseHeaders }: Pick<Route, 'toIssuer' | 'responseHeaders'>,
+  { toIssuer, responseHeaders, dpop }: Pick<Route, 'toIssuer' | 'responseHeaders' | 'dpop'>,
 ): string[] => {
   const { connection, 'transfer-encoding': coding } = headers
   if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') throw problem('upstream_protocol_error')
@@ -31,6 +31,8 @@ export const answerHeaders = (
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || dropped.has(name) || options?.has(name) || removed?.has(name)) continue
+    // A client has one nonce for an origin (RFC 9449 §9), and proofs need this gateway's.
+    if (dpop !== undefined && name === 'dpop-nonce') continue
     // RFC 9110 §8.6: such an answer has no content, and so no length of it.
     if (name === 'content-length' && (status === 204 || status < 200)) continue
     if (name === 'set-cookie' && !toIssuer) {

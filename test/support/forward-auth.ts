@@ -28,7 +28,7 @@ export const documented = async (
 
 /**
  * An API behind a proxy that asks a gateway about every request: `read:orders` opens `/orders/**`, any token `/hidden`,
- * whose API must not have it, and nothing is needed for `/public/**`.
+ * whose API must not have it, one with a proof `/bound`, and nothing is needed for `/public/**`.
  */
 export const startForwardAuth = async (
   dialect: 'nginx' | 'caddy',
@@ -41,6 +41,7 @@ export const startForwardAuth = async (
       routes: [
         { id: 'read', path: '/orders/**', methods: ['GET', 'POST'], audience: [orders], scopes: ['read:orders'] },
         { id: 'hidden', path: '/hidden', audience: [orders], forwardAuthorization: false },
+        { id: 'bound', path: '/bound', audience: [orders], dpop: 'required' },
         { id: 'public', path: '/public/**', auth: 'none' },
       ],
     }),

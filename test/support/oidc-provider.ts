@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { exportJWK } from 'jose'
 import { type Client, type Context, errors, Provider } from 'oidc-provider'
 import { generateClientKey } from './client-keys.ts'
 import { createProviderMemory } from './oidc-provider-memory.ts'
@@ -26,7 +27,7 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { privateKey, jwk } = await generateClientKey()
-  const signing = { ...jwk, ...(await crypto.subtle.exportKey('jwk', privateKey as never)), use: 'sig' }
+  const signing = { ...jwk, ...(await exportJWK(privateKey)), use: 'sig' }
 
   const resourceServer = (_context: Context, resource: string, _client: Client) => {
     const defined = options.resources[resource]

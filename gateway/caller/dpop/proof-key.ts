@@ -1,6 +1,6 @@
 import { createPublicKey, hash } from 'node:crypto'
 import { z } from 'zod'
-import { algorithms, isStrong } from '../../../platform/jwt/algorithms.ts'
+import { algorithms, isStrong, proofAlgorithms } from '../../../platform/jwt/algorithms.ts'
 import type { VerificationKey } from '../../../platform/jwt/keys.ts'
 
 /** The public key in the header of a proof, not imported yet. */
@@ -22,7 +22,7 @@ const base64url = (longest: number) =>
  * bits, exponents up to 32. Larger ones would make one verification take milliseconds.
  */
 const requiredMembers = z.discriminatedUnion('kty', [
-  z.object({ crv: z.enum(['P-256', 'P-384', 'P-521']), kty: z.literal('EC'), x: base64url(88), y: base64url(88) }),
+  z.object({ crv: z.literal('P-256'), kty: z.literal('EC'), x: base64url(43), y: base64url(43) }),
   z.object({ crv: z.literal('Ed25519'), kty: z.literal('OKP'), x: base64url(43) }),
   z.object({ e: base64url(6), kty: z.literal('RSA'), n: base64url(683) }),
 ])
@@ -40,13 +40,13 @@ const purpose = z.object({
 /** RFC 7518 §6: whoever sends one of them has given the key away. */
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** Undefined: not the public key for signatures by `alg`. */
+/** Undefined: not the public key for signatures by `alg`, or that is none of `proofAlgorithms`. */
 export const readProofKey = (jwk: unknown, alg: string): ProofKey | undefined => {
   const required = requiredMembers.safeParse(jwk)
   const stated = purpose.safeParse(jwk)
   if (!required.success || !stated.success) return undefined
   if (privateMembers.some((name) => name in (jwk as object))) return undefined
-  const row = Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined
+  const row = proofAlgorithms.includes(alg) ? algorithms[alg] : undefined
   const members = required.data
   const crv = 'crv' in members ? members.crv : undefined
   if (row === undefined || row.kty !== members.kty || (row.crv !== undefined && row.crv !== crv)) return undefined

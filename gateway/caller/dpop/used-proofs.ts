@@ -21,7 +21,7 @@ export interface UsedProofs {
 /** Proofs are forgotten together, by the end of the slice in which they are too old. In ms. */
 const sliceMs = 10_000
 
-/** @param most some 80 bytes each. */
+/** @param most some 100 bytes each (measured). */
 export const createUsedProofs = ({ most = 500_000 } = {}): UsedProofs => {
   /** By the end of the slice; they differ by two minutes at most, so there are few. */
   const slices = new Map<number, Set<string>>()

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { exportJWK, generateKeyPair, type JWTPayload } from 'jose'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { supportedAlgorithms } from '../../../platform/jwt/algorithms.ts'
+import { proofAlgorithms } from '../../../platform/jwt/algorithms.ts'
 import { type DpopClient, newDpopClient, type ProofOptions } from '../../support/dpop.ts'
 import { orders, sendRaw, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
@@ -15,7 +15,7 @@ const routes = [
   { ...route, id: 'plain', path: '/plain' },
   { id: 'public', path: '/public/**', auth: 'none', upstream: 'orders' },
 ]
-const algs = `algs="${supportedAlgorithms.join(' ')}"`
+const algs = `algs="${proofAlgorithms.join(' ')}"`
 const metadata = 'resource_metadata="https://api.test/.well-known/oauth-protected-resource/orders"'
 
 let gateway: TestGateway
@@ -68,8 +68,8 @@ test('a field for whoever is behind a public route passes as before', async () =
   expect((await send('/public/token', { dpop: 'for the issuer' })).seen).toMatchObject({ dpop: 'for the issuer' })
 })
 
-test('every algorithm that signs tokens signs proofs', async () => {
-  for (const alg of supportedAlgorithms) {
+test('every algorithm that the challenge names signs proofs', async () => {
+  for (const alg of proofAlgorithms) {
     const one = await newDpopClient(alg)
     const token = await tokenOf({ cnf: one.cnf })
     const url = `${gateway.url}/required/1`
@@ -222,6 +222,23 @@ describe('hostile proofs', () => {
     const exponent = { ...large.jwk, e: 'AQAAAAAAAAAAAQ' }
     expect(await send('/required/1', await large.fields(largest, { header: { jwk: exponent } }))).toMatchObject({
       detail: noKey,
+    })
+  })
+
+  test.each(['ES384', 'ES512'])('%s, of which one verification takes a millisecond and more', async (alg) => {
+    const slow = await newDpopClient(alg)
+    const token = await tokenOf({ cnf: slow.cnf })
+    const fields = await slow.fields({ url: `${gateway.url}/required/1`, token, nonce })
+    expect(await send('/required/1', fields)).toMatchObject({ status: 401, detail: noKey })
+  })
+
+  test('a place off the curve, which the token is bound to', async () => {
+    const jwk = { ...client.jwk, y: client.jwk.x } as JWK
+    const token = await tokenOf({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
+    const fields = await client.fields({ url: `${gateway.url}/required/1`, token, nonce }, { header: { jwk } })
+    expect(await send('/required/1', fields)).toMatchObject({
+      code: 'invalid_dpop_proof',
+      detail: 'The signature of the DPoP proof is not valid.',
     })
   })
 
