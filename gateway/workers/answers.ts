@@ -2,11 +2,13 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
+import { createIntrospections, type Introspections } from './introspections.ts'
 import { createLimits, type Limits } from './limits.ts'
 
 /** What the primary process does for its workers: asks issuers, follows their feeds, and counts for limits. */
 export interface Answers {
   limits: Limits
+  introspections: Introspections
   /** @param ready called when it has the keys and revocations of all issuers. */
   to(worker: WorkerProcess, ready: () => void): PrimaryHandlers
   /** Of a worker that has ended. */
@@ -17,6 +19,7 @@ export interface Answers {
 export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
   const documents = createDocuments()
   const feeds = createFeeds()
+  const introspections = createIntrospections({ metrics })
   const limits = createLimits({ metrics })
   /** By the worker's number for the feed: what ends following it. */
   const followed = new WeakMap<WorkerProcess, Map<number, () => void>>()
@@ -28,9 +31,11 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
 
   return {
     limits,
+    introspections,
     to: (worker, ready) => ({
       ready,
       fetch: (request) => documents.get(worker, request),
+      introspect: (request) => introspections.ask(request),
       take: (requests) => limits.take(requests),
       follow({ feed, ...address }) {
         if (!worker.alive) return
@@ -51,7 +56,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       followed.delete(worker)
     },
     async close() {
-      await Promise.all([documents.close(), feeds.close()])
+      await Promise.all([documents.close(), feeds.close(), introspections.close()])
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { WantedToken } from '../authorize/rate-limit.ts'
 import type { BucketAnswer } from '../authorize/token-buckets.ts'
+import { questionTimeoutMs } from '../caller/introspection-questions.ts'
 import type { RevocationReaderOptions } from '../caller/revocation-reader.ts'
 import type { Providers } from '../providers.ts'
 import type { Channel, Handlers } from './channel.ts'
@@ -41,6 +42,15 @@ export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
         }
       },
       takeTokens: takeTogether(primary),
+      introspect: ({ issuer, client }) => ({
+        ask: (url, token) =>
+          primary.call(
+            'introspect',
+            { issuer, url, id: client.id, secret: client.secret.reveal(), token },
+            questionTimeoutMs + graceMs,
+          ),
+        close: async () => {},
+      }),
     },
     handlers: {
       revoked: ({ feed, entries, upToDate, silent }) => feeds.get(feed)?.onPage(entries, upToDate, silent),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
+import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
 import { gatewayInspection } from '../inspect.ts'
 import type { Calls } from './channel.ts'
@@ -105,6 +106,16 @@ export type DocumentRequest = z.output<typeof documentRequest>
 const wantedToken = z.object({ key: z.string(), party: z.string() })
 const bucketAnswer = z.object({ wait: z.number(), left: z.number(), fullIn: z.number() })
 
+/** `id` and `secret` are those of the client that asks. */
+const introspectionRequest = z.object({
+  issuer: z.string(),
+  url: z.string(),
+  id: z.string(),
+  secret: z.string(),
+  token: z.string(),
+})
+export type IntrospectionRequest = z.output<typeof introspectionRequest>
+
 /** Asked of the primary process. */
 export const primaryCalls = {
   fetch: {
@@ -116,6 +127,8 @@ export const primaryCalls = {
   unfollow: { body: z.object({ feed: z.number().int() }), answer: done },
   /** One list for each request that waits: tokens that it needs of several limits, all or none. */
   take: { body: z.array(z.array(wantedToken)), answer: z.array(z.array(bucketAnswer)) },
+  /** What an issuer says of an opaque token. */
+  introspect: { body: introspectionRequest, answer: introspectionAnswer },
   /** The keys and revocations of all issuers are there. */
   ready: { body: nothing, answer: done },
 } satisfies Calls

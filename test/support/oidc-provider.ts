@@ -19,6 +19,8 @@ export interface ReferenceOptions {
   resources: Readonly<Record<string, readonly string[]>>
   granted: readonly string[]
   defaultResource?: string
+  /** Default: JWTs. */
+  accessTokenFormat?: 'jwt' | 'opaque'
 }
 
 export const startReferenceIssuer = async (options: ReferenceOptions): Promise<ReferenceIssuer> => {
@@ -26,7 +28,9 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { privateKey, jwk } = await generateClientKey()
-  const signing = { ...jwk, ...(await crypto.subtle.exportKey('jwk', privateKey as never)), use: 'sig' }
+  // Published with the public key, where `sign` would be nobody's to do.
+  const { key_ops: _, ...exported } = await crypto.subtle.exportKey('jwk', privateKey as never)
+  const signing = { ...jwk, ...exported, use: 'sig' }
 
   const resourceServer = (_context: Context, resource: string, _client: Client) => {
     const defined = options.resources[resource]
@@ -35,7 +39,7 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
       scope: defined.filter((name) => options.granted.includes(name)).join(' '),
       audience: resource,
       accessTokenTTL: 3600,
-      accessTokenFormat: 'jwt',
+      accessTokenFormat: options.accessTokenFormat ?? 'jwt',
       jwt: { sign: { alg: 'ES256' } },
     }
   }
