@@ -1,3 +1,4 @@
+import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
@@ -34,7 +35,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
     introspections,
     to: (worker, ready) => ({
       ready,
-      fetch: (request) => documents.get(worker, request),
+      fetch: (request) => documents.get(worker, request).catch(statusOf),
       introspect: (request) => introspections.ask(request),
       take: (requests) => limits.take(requests),
       follow({ feed, ...address }) {
@@ -59,4 +60,10 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       await Promise.all([documents.close(), feeds.close(), introspections.close()])
     },
   }
+}
+
+/** Errors are told by their message alone, and this one means something to whoever asked. */
+const statusOf = (error: unknown): { status: number } => {
+  if (error instanceof UnexpectedStatus) return { status: error.status }
+  throw error
 }

@@ -1,3 +1,4 @@
+import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { WantedToken } from '../authorize/rate-limit.ts'
 import type { BucketAnswer } from '../authorize/token-buckets.ts'
 import { questionTimeoutMs } from '../caller/introspection-questions.ts'
@@ -26,7 +27,11 @@ export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
   return {
     providers: {
       fetchJson: (settings) => ({
-        get: (url) => primary.call('fetch', { url, ...settings }, settings.timeoutMs + graceMs),
+        async get(url) {
+          const answer = await primary.call('fetch', { url, ...settings }, settings.timeoutMs + graceMs)
+          if ('status' in answer) throw new UnexpectedStatus(url, answer.status)
+          return answer
+        },
         close: async () => {},
       }),
       followRevocations(options) {

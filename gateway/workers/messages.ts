@@ -120,7 +120,11 @@ export type IntrospectionRequest = z.output<typeof introspectionRequest>
 export const primaryCalls = {
   fetch: {
     body: documentRequest,
-    answer: z.object({ body: z.unknown(), cacheControl: z.string(), ageMs: z.number().optional() }),
+    answer: z.union([
+      z.object({ body: z.unknown(), cacheControl: z.string(), ageMs: z.number().optional() }),
+      /** Of an answer that was not 200: whether there is a document decides where the next one is looked for. */
+      z.object({ status: z.number().int() }),
+    ]),
   },
   /** `feed` is the worker's own number for what follows. */
   follow: { body: feed.extend({ feed: z.number().int() }), answer: done },

@@ -10,23 +10,28 @@ import { until } from '../../support/until.ts'
 /** Several workers ask about opaque tokens as one. */
 
 const secret = 'secret-of-the-gateway'
+/** Its keys; what it publishes of itself is `metadata`, where RFC 8414 has it and OpenID Connect does not. */
 let issuer: TokenIssuer
+let metadata: ReturnType<typeof createServer>
+let iss = ''
 let endpoint: IntrospectionEndpoint
 let gateway: GatewayWorkers
 let api: ReturnType<typeof createServer>
 beforeAll(async () => {
   issuer = await startTokenIssuer()
   endpoint = await startIntrospectionEndpoint()
-  issuer.answer.discovery = {
-    issuer: issuer.issuer,
-    jwks_uri: issuer.jwksUri,
-    introspection_endpoint: endpoint.url,
-  }
+  metadata = createServer((request, response) => {
+    if (request.url !== '/.well-known/oauth-authorization-server') return void response.writeHead(404).end()
+    const members = { issuer: iss, jwks_uri: issuer.jwksUri, introspection_endpoint: endpoint.url }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(members))
+  })
+  await new Promise<void>((resolve) => metadata.listen(0, '127.0.0.1', resolve))
+  iss = `http://127.0.0.1:${(metadata.address() as AddressInfo).port}`
   api = createServer((_request, response) => void response.end('{}'))
   await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
   gateway = await startGatewayWorkers({
     allowInsecure: ['http-issuer'],
-    issuers: [{ issuer: issuer.issuer, introspection: { client: { id: 'gateway', secret } } }],
+    issuers: [{ issuer: iss, introspection: { client: { id: 'gateway', secret } } }],
     upstreams: { api: { url: `http://127.0.0.1:${(api.address() as AddressInfo).port}` } },
     routes: [{ id: 'orders', path: '/orders/**', audience: [orders], upstream: 'api' }],
   })
@@ -36,6 +41,7 @@ afterAll(async () => {
   await gateway?.close()
   api?.close()
   await endpoint?.close()
+  metadata?.close()
   await issuer?.close()
 })
 
@@ -67,7 +73,7 @@ test('a token is asked about once for all workers, at the same time and later', 
   expect(gateway.child.output()).toMatch(/"worker":2[^\n]*asked \/orders/)
   expect(askedAbout(token)).toBe(1)
   const metrics = await gateway.metrics()
-  expect(metrics).toContain(`surrogate_gateway_introspections_total{issuer="${issuer.issuer}",outcome="active"} 1`)
+  expect(metrics).toContain(`surrogate_gateway_introspections_total{issuer="${iss}",outcome="active"} 1`)
   expect(metrics).toMatch(/^surrogate_gateway_introspections_remembered_total\{issuer="[^"]+"\} \d+$/m)
 })
 
@@ -100,7 +106,7 @@ test('a change that leaves the issuer as it was keeps what is known; another cli
   expect(await call('/orders/1', token)).toBe(200)
   const file = (client: object) => ({
     allowInsecure: ['http-issuer'],
-    issuers: [{ issuer: issuer.issuer, introspection: { client } }],
+    issuers: [{ issuer: iss, introspection: { client } }],
     upstreams: { api: { url: `http://127.0.0.1:${(api.address() as AddressInfo).port}` } },
   })
   const routed = (path: string) => ({ routes: [{ id: 'orders', path, audience: [orders], upstream: 'api' }] })
