@@ -47,9 +47,8 @@ const bearerToken = (authorization: string | undefined): string => {
 
 /**
  * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had, or the issuer of an
- * opaque token cannot be asked. A token that was
- * verified before costs a hash and a look-up; its issuer and audience are compared on every request, since routes
- * differ in theirs.
+ * opaque token cannot be asked. A token that is known costs a hash and a look-up; its issuer and audience are compared
+ * on every request, since routes differ in theirs.
  */
 export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequest> => {
   const { introspections, cache, now } = options

@@ -57,7 +57,11 @@ export const createIntrospection = (options: IntrospectionOptions): Introspectio
     'Requests with opaque tokens for which the issuer was not asked again',
     ['issuer'],
   )
-  const cached = metrics.gauge('surrogate_gateway_introspected_tokens', 'Opaque tokens that are known now', ['issuer'])
+  const cached = metrics.gauge(
+    'surrogate_gateway_introspected_tokens',
+    'Opaque tokens that were active when last asked about',
+    ['issuer'],
+  )
   const stopCollecting = metrics.onCollect(() => cached.set({ issuer }, answers.size))
   let trouble: string | undefined
   let endpoint: Promise<string> | undefined

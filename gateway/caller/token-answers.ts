@@ -19,10 +19,11 @@ export interface TokenAnswer<Answer> {
 export interface TokenAnswers<Answer> {
   /**
    * At once when it is known; otherwise what `ask` says, whose failures are not remembered. Throws 503
-   * `issuer_unavailable` while too many questions are under way. `key` is a digest: tokens themselves are not kept.
+   * `issuer_unavailable` while too many questions are under way; unknown tokens leave half of the room to those that
+   * were good when last asked about. `key` is a digest: tokens themselves are not kept.
    */
   get(key: string, ask: () => Promise<TokenAnswer<Answer>>): TokenAnswer<Answer> | Promise<TokenAnswer<Answer>>
-  /** Of good ones. */
+  /** Of those that were good when last asked about. */
   readonly size: number
 }
 
@@ -39,8 +40,9 @@ export const createTokenAnswers = <Answer>({ now }: { now: () => Date }): TokenA
   const settle = async (key: string, ask: () => Promise<TokenAnswer<Answer>>): Promise<TokenAnswer<Answer>> => {
     try {
       const told = await ask()
-      if (told.answer === undefined) bad.set(key, told)
-      else good.set(key, told)
+      const [kept, other] = told.answer === undefined ? [bad, good] : [good, bad]
+      kept.set(key, told)
+      other.remove(key)
       return told
     } finally {
       underWay.delete(key)
@@ -50,9 +52,12 @@ export const createTokenAnswers = <Answer>({ now }: { now: () => Date }): TokenA
   return {
     get(key, ask) {
       const time = now().getTime()
-      const known = good.get(key, time) ?? bad.get(key, time) ?? underWay.get(key)
-      if (known) return known
-      if (underWay.size >= maxUnderWay) throw problem('issuer_unavailable', { headers: { 'retry-after': '1' } })
+      const known = good.get(key) ?? bad.get(key)
+      if (known && time < known.until) return known
+      const joined = underWay.get(key)
+      if (joined) return joined
+      const room = known?.answer === undefined ? maxUnderWay / 2 : maxUnderWay
+      if (underWay.size >= room) throw problem('issuer_unavailable', { headers: { 'retry-after': '1' } })
       const settled = settle(key, ask)
       underWay.set(key, settled)
       return settled
@@ -71,12 +76,9 @@ const createShelf = <Answer>() => {
     entries.delete(key)
   }
   return {
-    get(key: string, time: number): TokenAnswer<Answer> | undefined {
-      const entry = entries.get(key)
-      if (!entry || time < entry.until) return entry
-      remove(key)
-      return undefined
-    },
+    /** Also one that counts no more: it tells what the token was. */
+    get: (key: string): TokenAnswer<Answer> | undefined => entries.get(key),
+    remove,
     set(key: string, entry: TokenAnswer<Answer>): void {
       remove(key)
       entries.set(key, entry)

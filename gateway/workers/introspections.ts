@@ -72,5 +72,7 @@ const keyOf = (...parts: string[]): string => JSON.stringify(parts)
 const toldOf = (answer: IntrospectionAnswer): TokenAnswer<IntrospectionAnswer> => {
   const { members, askedAt, size } = answer
   if (!members) return { answer: undefined, until: askedAt + keepInactiveMs, size: 0 }
-  return { answer, until: askedAt + keepMs, size }
+  const { exp } = members
+  const expiresAt = typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY
+  return { answer, until: Math.min(askedAt + keepMs, expiresAt), size }
 }

@@ -64,7 +64,7 @@ export const issuer = z.strictObject({
   clockSkew: duration(0, 120_000).prefault('5s').describe('Between the clocks, at most `120s`.'),
   client: client
     .optional()
-    .describe('How the gateway shows itself to the issuer, for revocations and personal access tokens.'),
+    .describe('How the gateway shows itself to the issuer, for revocations, personal access tokens and introspection.'),
   tokenEndpoint: httpUrl
     .optional()
     .describe('Where personal access tokens are exchanged. Default: `<issuer>/token`. May be an internal address.'),

@@ -79,6 +79,30 @@ describe('what is asked about', () => {
   })
 })
 
+test('each issuer is asked on the routes that take its tokens, and on no other', async () => {
+  const [one, other] = [await startIntrospecting(), await startIntrospecting()]
+  const asking = ({ issuer, endpoint }: typeof one) => ({
+    issuer: issuer.issuer,
+    introspection: { url: endpoint.url, client },
+  })
+  const route = { audience: [orders], scopes: ['read:orders'], upstream: 'orders' }
+  const gateway = await startIntrospecting({
+    config: {
+      issuers: [asking(one), asking(other)],
+      routes: [
+        { ...route, id: 'one', path: '/one', issuers: [one.issuer.issuer] },
+        { ...route, id: 'other', path: '/other', issuers: [other.issuer.issuer] },
+      ],
+    },
+  })
+  const token = one.issue()
+  expect((await gateway.ask('/one', token)).status).toBe(200)
+  expect((await gateway.ask('/other', newToken())).status).toBe(401)
+  expect([one.endpoint.asked.length, other.endpoint.asked.length]).toEqual([1, 1])
+  // What one says counts for nothing where the other is asked.
+  expect((await gateway.ask('/other', token)).status).toBe(401)
+})
+
 describe('how often', () => {
   test('once, however many requests come at once and within the next minute', async () => {
     const gateway = await startIntrospecting()

@@ -56,18 +56,38 @@ test('refused tokens never push out good ones, and neither kind grows without en
   expect(answers.size).toBe(1)
 })
 
-test('while a thousand questions are under way no further one is asked: 503; what is known is answered', async () => {
-  const { answers, tell } = start()
-  await tell('known')
+test('while 500 questions are under way no unknown token is asked about: 503; a thousand hold up known ones', async () => {
+  const { answers, tell, later } = start()
+  for (let index = 0; index < 501; index++) await tell(`known ${index}`)
+  await tell('unknown', { answer: undefined })
   const { promise, resolve } = Promise.withResolvers<TokenAnswer<string>>()
-  const waiting = Array.from({ length: 1_000 }, (_, index) => answers.get(`${index}`, () => promise))
-  expect(() => tell('one more')).toThrow(
-    expect.objectContaining({ status: 503, code: 'issuer_unavailable', headers: { 'retry-after': '1' } }),
-  )
-  expect(tell('known')).toMatchObject({ answer: 'known' })
+  const ask = (key: string) => answers.get(key, () => promise)
+  const waiting = Array.from({ length: 500 }, (_, index) => ask(`${index}`))
+  const unavailable = expect.objectContaining({
+    status: 503,
+    code: 'issuer_unavailable',
+    headers: { 'retry-after': '1' },
+  })
+  expect(() => ask('one more')).toThrow(unavailable)
+  expect(tell('known 0')).toMatchObject({ answer: 'known 0' })
   // Whoever waits for the same answer takes no place.
-  const joined = answers.get('7', () => promise)
-  resolve({ answer: 'x', until: 1, size: 1 })
-  await Promise.all([...waiting, joined])
+  waiting.push(ask('7'))
+  later(60_000)
+  expect(() => ask('unknown')).toThrow(unavailable)
+  for (let index = 0; index < 500; index++) waiting.push(ask(`known ${index}`))
+  expect(() => ask('known 500')).toThrow(unavailable)
+  resolve({ answer: 'x', until: 60_001, size: 1 })
+  await Promise.all(waiting)
   expect(await tell('one more')).toMatchObject({ answer: 'one more' })
+})
+
+test('a token that is refused is no good one any more', async () => {
+  const { answers, tell, later } = start()
+  await tell('a')
+  later(60_000)
+  await tell('a', { answer: undefined })
+  expect(answers.size).toBe(0)
+  later(60_000)
+  await tell('a')
+  expect([answers.size, tell('a')]).toMatchObject([1, { answer: 'a' }])
 })
