@@ -1,6 +1,7 @@
 import { fetchJson, type JsonFetcher } from '../platform/jwt/fetch-json.ts'
 import { watchPolicies } from '../policies/decide.ts'
 import { type TakeTokens, takeTokens } from './authorize/rate-limit.ts'
+import { openProofRecords } from './caller/dpop/proof-records.ts'
 import { createIntrospectionQuestions } from './caller/introspection-questions.ts'
 import { followRevocations } from './caller/revocation-reader.ts'
 
@@ -11,6 +12,7 @@ export interface Providers {
   fetchJson: (settings: { timeoutMs: number; maxBytes: number; cooldownMs: number }) => JsonFetcher
   followRevocations: typeof followRevocations
   takeTokens: TakeTokens
+  openProofRecords: typeof openProofRecords
   introspect: typeof createIntrospectionQuestions
 }
 
@@ -20,5 +22,6 @@ export const ownProviders: Providers = {
   fetchJson,
   followRevocations,
   takeTokens,
+  openProofRecords,
   introspect: createIntrospectionQuestions,
 }

@@ -20,6 +20,7 @@ export interface RefusalThrottle {
 const throttled: ReadonlySet<string> = new Set<ProblemCode>([
   'token_missing',
   'invalid_token',
+  'invalid_dpop_proof',
   'keys_unavailable',
   'issuer_unavailable',
 ])

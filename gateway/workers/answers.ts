@@ -1,12 +1,13 @@
 import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import { countedUsedProofs } from '../caller/dpop/used-proofs.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
 import { createIntrospections, type Introspections } from './introspections.ts'
 import { createLimits, type Limits } from './limits.ts'
 
-/** What the primary process does for its workers: asks issuers, follows their feeds, and counts for limits. */
+/** What the primary process does for its workers: asks issuers, follows their feeds, counts, remembers proofs. */
 export interface Answers {
   limits: Limits
   introspections: Introspections
@@ -22,6 +23,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
   const feeds = createFeeds()
   const introspections = createIntrospections({ metrics })
   const limits = createLimits({ metrics })
+  const proofs = countedUsedProofs(metrics)
   /** By the worker's number for the feed: what ends following it. */
   const followed = new WeakMap<WorkerProcess, Map<number, () => void>>()
   const followedBy = (worker: WorkerProcess) => {
@@ -38,6 +40,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       fetch: (request) => documents.get(worker, request).catch(statusOf),
       introspect: (request) => introspections.ask(request),
       take: (requests) => limits.take(requests),
+      useProofs: (used) => used.map((proof) => proofs.use(proof, Date.now())),
       follow({ feed, ...address }) {
         if (!worker.alive) return
         const end = feeds.follow(address, {
@@ -57,6 +60,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       followed.delete(worker)
     },
     async close() {
+      proofs.close()
       await Promise.all([documents.close(), feeds.close(), introspections.close()])
     },
   }

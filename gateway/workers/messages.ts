@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
-import { gatewayInspection } from '../inspect.ts'
+import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
 
 /** What the primary process and its workers say to each other; `channel.ts` carries it. */
@@ -41,6 +41,8 @@ export const workerCalls = {
       log: z.object({ name: z.string(), level: z.string() }),
       /** The same for all: each takes up TLS sessions of the others. */
       ticketKeys: bytes,
+      /** The same for all: a nonce of one is good for the others. */
+      nonceKey: bytes,
     }),
     answer: done,
   },
@@ -115,6 +117,8 @@ const introspectionRequest = z.object({
   token: z.string(),
 })
 export type IntrospectionRequest = z.output<typeof introspectionRequest>
+/** `until` in ms since the epoch. */
+const usedProof = z.object({ id: z.string(), until: z.number() })
 
 /** Asked of the primary process. */
 export const primaryCalls = {
@@ -133,6 +137,8 @@ export const primaryCalls = {
   take: { body: z.array(z.array(wantedToken)), answer: z.array(z.array(bucketAnswer)) },
   /** What an issuer says of an opaque token. */
   introspect: { body: introspectionRequest, answer: introspectionAnswer },
+  /** DPoP proofs that are being used: whether each is used for the first time. */
+  useProofs: { body: z.array(usedProof), answer: z.array(z.enum(['first', 'again', 'full'])) },
   /** The keys and revocations of all issuers are there. */
   ready: { body: nothing, answer: done },
 } satisfies Calls

@@ -141,8 +141,8 @@ describe('a token that is active and good for something else is 401', () => {
     ['is bound to a key that is not told', { token_type: 'DPoP' }, /to which key/],
     ['is bound to no key of a key', { token_type: 'DPoP', cnf: {} }, /to which key/],
     ['has expired', { iat: now - 100, exp: now - 50 }, /has expired/],
-    ['is for later', { nbf: now + 50 }, /not valid yet/],
-    ['was issued in the future', { iat: now + 50 }, /not valid yet/],
+    ['is for later', { nbf: now + 1_800 }, /not valid yet/],
+    ['was issued in the future', { iat: now + 1_800 }, /not valid yet/],
   ])('%s', async (_, members, reason) => {
     const gateway = await startIntrospecting()
     const token = gateway.issue(members)

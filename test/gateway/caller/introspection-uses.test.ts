@@ -9,6 +9,7 @@ import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { protect } from '../../../gateway/express.ts'
 import { silentLogger } from '../../../platform/logger.ts'
+import { newDpopClient } from '../../support/dpop.ts'
 import { orders } from '../../support/gateway.ts'
 import { startIntrospectionEndpoint } from '../../support/introspection-endpoint.ts'
 import { startTokenIssuer } from '../../support/token-issuer.ts'
@@ -128,4 +129,18 @@ test('what the revocation feed tells counts at once, also for a token that does 
   await until(async () => expect((await gateway.ask('/orders/1', undated)).status).toBe(401))
   expect((await gateway.ask('/orders/1', other)).status).toBe(200)
   expect(gateway.endpoint.asked).toHaveLength(3)
+})
+
+test('a token that is bound to a key is good with a proof of it, and never as a bearer token', async () => {
+  const gateway = await startIntrospecting({ route: { dpop: 'accepted' } })
+  const { cnf, fields } = await newDpopClient()
+  const token = gateway.issue({ cnf, token_type: 'DPoP' })
+  expect(await gateway.ask('/orders/1', token)).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  const url = `${gateway.url}/orders/1`
+  const send = async (nonce?: string) =>
+    fetch(url, { headers: await fields({ url, token, ...(nonce !== undefined && { nonce }) }) })
+  const first = await send()
+  expect(first.status).toBe(401)
+  expect((await send(first.headers.get('dpop-nonce')!)).status).toBe(200)
+  expect(gateway.endpoint.asked).toHaveLength(1)
 })
