@@ -31,9 +31,9 @@ const discover = async (issuer: string, member: string, fetcher: JsonFetcher): P
     }
     const document = metadata.safeParse(body)
     if (!document.success) throw new Error(`${url} is no discovery document`)
-    if (document.data.issuer !== issuer) throw new Error(`${url} is the document of another issuer`)
     const found = endpoint.safeParse((body as Record<string, unknown>)[member])
-    if (!found.success) throw new Error(`${url} names no ${member}`)
+    if (!found.success) throw new Error(`${url} is no discovery document with ${member}`)
+    if (document.data.issuer !== issuer) throw new Error(`${url} is the document of another issuer`)
     if (issuer.startsWith('https:') && !found.data.startsWith('https:')) throw new Error(`${member} is not https`)
     return found.data
   }

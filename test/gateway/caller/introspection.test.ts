@@ -38,7 +38,7 @@ test('the endpoint is found by discovery, and the client may be the one of the i
   const { checks } = await gateway.health.ready()
   expect(checks[`gateway introspection ${issuer}`]).toEqual({
     ok: true,
-    detail: expect.stringContaining('names no introspection_endpoint'),
+    detail: expect.stringContaining('no discovery document with introspection_endpoint'),
   })
   gateway.issuer.answer.discovery = { issuer, jwks_uri: jwksUri, introspection_endpoint: gateway.endpoint.url }
   expect((await gateway.ask('/orders/1', token)).status).toBe(200)
