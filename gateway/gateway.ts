@@ -120,14 +120,14 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     ...{ config, upstreamsTls, shared, lifecycle },
     ...{ logger, metrics, now, providers },
   })
-  const { issuers, revocations, upstreams } = opened
+  const { issuers, revocations, introspections, upstreams } = opened
   const cache = createVerifiedTokenCache()
   const tokens = metrics.gauge('surrogate_gateway_verified_tokens', 'Cached verified tokens')
   lifecycle.onStop(
     'count of tokens',
     metrics.onCollect(() => tokens.set(cache.size)),
   )
-  const webSockets = createOpenWebSockets({ issuers, revocations, metrics, now })
+  const webSockets = createOpenWebSockets({ issuers, revocations, introspections, metrics, now })
   lifecycle.onStop('WebSockets', () => webSockets.close())
 
   const parts: StageParts = {
@@ -189,6 +189,9 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     checks: {
       ...Object.fromEntries(issuers.map(({ issuer, keys }) => [`keys ${issuer}`, () => keys.status()])),
       ...Object.fromEntries(revocations.map(({ issuer, status }) => [`revocations ${issuer}`, status])),
+      ...Object.fromEntries(
+        [...introspections.values()].map(({ issuer, status }) => [`introspection ${issuer}`, status]),
+      ),
       policies: () => {
         const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
         return { ok: true, detail: lastError ?? `revision ${revision}` }

@@ -7,9 +7,11 @@ import type { LimitRateParts, RateLimit } from './authorize/rate-limit.ts'
 import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
 import { createTokenBuckets } from './authorize/token-buckets.ts'
 import type { TrustedIssuer } from './caller/authenticate.ts'
+import { createIntrospection, type Introspection } from './caller/introspection.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './caller/personal-access-tokens.ts'
 import { createRevocations, type Revocations } from './caller/revocations.ts'
 import type { GatewayConfig } from './config/load.ts'
+import { introspectionsOf } from './config/settings/issuer.ts'
 import type { RateLimitSettings } from './config/settings/route.ts'
 import { createRequestMetrics } from './logs/request-metrics.ts'
 import type { Providers } from './providers.ts'
@@ -60,6 +62,20 @@ export const openParts = (options: {
       const open = () => createRevocations({ ...settings, logger, metrics, now, follow })
       return [use('revocations', settings, open, closing)]
     })
+
+  const introspections = (): Map<string, Introspection> =>
+    new Map(
+      introspectionsOf(config.issuers).map((settings) => {
+        const { issuer, url, client, clockSkew } = settings
+        const open = () =>
+          createIntrospection({
+            ...{ issuer, url, clockSkewSeconds: clockSkew / 1000, logger, metrics, now },
+            questions: providers.introspect({ issuer, client, metrics, now }),
+            fetch: providers.fetchJson({ timeoutMs: 5_000, maxBytes: 262_144, cooldownMs: 10_000 }),
+          })
+        return [issuer, use('introspection', settings, open, closing)]
+      }),
+    )
 
   /** By issuer, of those that have a client; empty when no route accepts them. */
   const personalAccessTokens = (): Map<string, PersonalAccessTokens> => {
@@ -122,6 +138,7 @@ export const openParts = (options: {
   return {
     issuers: issuers(),
     revocations: revocations(),
+    introspections: introspections(),
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
     proofs: proofs(),

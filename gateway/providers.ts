@@ -2,6 +2,7 @@ import { fetchJson, type JsonFetcher } from '../platform/jwt/fetch-json.ts'
 import { watchPolicies } from '../policies/decide.ts'
 import { type TakeTokens, takeTokens } from './authorize/rate-limit.ts'
 import { openProofRecords } from './caller/dpop/proof-records.ts'
+import { createIntrospectionQuestions } from './caller/introspection-questions.ts'
 import { followRevocations } from './caller/revocation-reader.ts'
 
 /** Where a gateway gets what several processes can share. A worker gets it from its primary process. */
@@ -12,6 +13,7 @@ export interface Providers {
   followRevocations: typeof followRevocations
   takeTokens: TakeTokens
   openProofRecords: typeof openProofRecords
+  introspect: typeof createIntrospectionQuestions
 }
 
 /** Those of a process of its own. */
@@ -21,4 +23,5 @@ export const ownProviders: Providers = {
   followRevocations,
   takeTokens,
   openProofRecords,
+  introspect: createIntrospectionQuestions,
 }

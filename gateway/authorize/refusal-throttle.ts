@@ -22,6 +22,7 @@ const throttled: ReadonlySet<string> = new Set<ProblemCode>([
   'invalid_token',
   'invalid_dpop_proof',
   'keys_unavailable',
+  'issuer_unavailable',
 ])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */

@@ -9,9 +9,11 @@ import { PolicyError } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
 import { invalidToken } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
-import { principalOf } from '../request/principal.ts'
+import { type Principal, principalOf } from '../request/principal.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { accessTokenOf } from './access-token.ts'
+import type { Introspection } from './introspection.ts'
+import { isOpaque } from './opaque-token.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
 /** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
@@ -25,6 +27,8 @@ export interface TrustedIssuer {
 
 export interface AuthenticateParts {
   issuers: readonly TrustedIssuer[]
+  /** By issuer: those that are asked about opaque tokens. */
+  introspections: ReadonlyMap<string, Introspection>
   cache: VerifiedTokenCache
   now: Clock
 }
@@ -32,12 +36,12 @@ export interface AuthenticateParts {
 const notAccepted = 'The token is from an issuer that is not accepted here.'
 
 /**
- * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was
- * verified before costs a hash and a look-up; its issuer and audience are compared on every request, since routes
- * differ in theirs.
+ * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had, or the issuer of an
+ * opaque token cannot be asked. A token that is known costs a hash and a look-up; its issuer and audience are compared
+ * on every request, since routes differ in theirs.
  */
 export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequest> => {
-  const { cache, now } = options
+  const { introspections, cache, now } = options
   const issuers = new Map(options.issuers.map((issuer) => [issuer.issuer, issuer]))
 
   /** Reads what the token says of itself, as far as that decides which key it must be signed with. */
@@ -57,7 +61,7 @@ export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequ
 
   /** At once when the key is in memory, which it is but for the first token of a new one. */
   const verifyUncached = (context: RoutedRequest, token: string, cacheKey: string): void | Promise<void> => {
-    const accept = (jwt: ParsedJwt, issuer: TrustedIssuer, key: VerificationKey | undefined): void => {
+    const acceptJwt = (jwt: ParsedJwt, issuer: TrustedIssuer, key: VerificationKey | undefined): void => {
       if (!key) throw new JwtError('unknown_key', 'The token is signed with a key that its issuer does not publish.')
       const { issuer: iss, keys, algorithms, typ, clockSkewSeconds } = issuer
       const { audience } = context.route
@@ -71,10 +75,10 @@ export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequ
     try {
       const { jwt, issuer, kid } = readUnverified(token, context.route)
       const key = issuer.keys.peek(kid)
-      if (key) return accept(jwt, issuer, key)
+      if (key) return acceptJwt(jwt, issuer, key)
       return issuer.keys
         .get(kid)
-        .then((found) => accept(jwt, issuer, found))
+        .then((found) => acceptJwt(jwt, issuer, found))
         .catch((error: unknown) => {
           throw refusal(error)
         })
@@ -83,19 +87,35 @@ export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequ
     }
   }
 
+  /** One of a route's at most, so that no issuer is shown a token that may be another's. */
+  const introspectionOf = ({ issuers: taken }: Route): Introspection | undefined => {
+    const asked = taken.find((issuer) => introspections.has(issuer))
+    return asked === undefined ? undefined : introspections.get(asked)
+  }
+
   return (context) => {
     const route = context.route
     if (route.auth === 'none') return
     const { token } = accessTokenOf(context.headers.authorization, route)
     const key = tokenKey(token)
     const principal = cache.get(key, now().getTime())
-    if (!principal) return verifyUncached(context, token, key)
-    if (!route.issuers.includes(principal.claims.iss)) throw invalidToken(notAccepted)
-    if (!principal.audience.some((one) => route.audience.includes(one))) {
-      throw invalidToken('The token is for another audience.')
-    }
-    context.principal = principal
+    if (principal) return accept(context, principal)
+    const introspection = introspections.size > 0 ? introspectionOf(route) : undefined
+    if (!introspection || !isOpaque(token)) return verifyUncached(context, token, key)
+    const known = introspection.principal(token, key)
+    if (known instanceof Promise) return known.then((told) => accept(context, told))
+    accept(context, known)
   }
+}
+
+/** A token that is good somewhere, used here. */
+const accept = (context: RoutedRequest, principal: Principal): void => {
+  const { route } = context
+  if (!route.issuers.includes(principal.claims.iss)) throw invalidToken(notAccepted)
+  if (!principal.audience.some((one) => route.audience.includes(one))) {
+    throw invalidToken('The token is for another audience.')
+  }
+  context.principal = principal
 }
 
 /** Of a key that may be brand-new: not 401, which would tell the client that its token is bad. */

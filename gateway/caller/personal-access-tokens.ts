@@ -5,12 +5,12 @@ import type { Clock } from '../../platform/clock.ts'
 import { createBoundedAgent } from '../../platform/http/bounded-client.ts'
 import { readWhole } from '../../platform/http/read-whole.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { AppError } from '../../platform/problem.ts'
 import type { Secret } from '../../platform/secret.ts'
 import { invalidToken } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { basicAuthorization } from './basic-authorization.ts'
+import { createTokenAnswers, type TokenAnswer } from './token-answers.ts'
 
 /** Turns a personal access token into an access token for a resource. */
 export interface PersonalAccessTokens {
@@ -37,19 +37,9 @@ export interface PersonalAccessTokensOptions {
 const keepMs = 60_000
 /** How long a refusal is remembered, so that whoever keeps trying asks the issuer no more than this often. In ms. */
 const keepRefusalMs = 5_000
-const maxEntries = 10_000
-/** Of exchanges under way; beyond it 503. */
-const maxUnderWay = 1_000
 /** For one exchange as a whole, in ms. */
 const timeoutMs = 5_000
 const maxBytes = 65_536
-
-/** `token` undefined: refused. */
-interface Outcome {
-  token: string | undefined
-  /** ms since the epoch. */
-  until: number
-}
 
 const issued = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() })
 const refused = z.object({ error: z.string() })
@@ -62,12 +52,9 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
     'Personal access tokens exchanged at the issuer, by outcome',
     ['outcome'],
   )
-  // Two maps, so that refused tokens never push out good ones.
-  const good = new Map<string, Outcome>()
-  const bad = new Map<string, Outcome>()
-  const underWay = new Map<string, Promise<string>>()
+  const answers = createTokenAnswers<string>({ now })
 
-  const ask = async (token: string, resource: string, scope: string): Promise<Outcome> => {
+  const ask = async (token: string, resource: string, scope: string): Promise<TokenAnswer<string>> => {
     const answer = await request(tokenEndpoint, {
       dispatcher,
       method: 'POST',
@@ -85,65 +72,39 @@ export const createPersonalAccessTokens = (options: PersonalAccessTokensOptions)
     const body: unknown = JSON.parse(text.toString())
     if (answer.statusCode === 200) {
       const { access_token, expires_in } = issued.parse(body)
-      return { token: access_token, until: now().getTime() + Math.min(keepMs, expires_in * 1000) }
+      const until = now().getTime() + Math.min(keepMs, expires_in * 1000)
+      return { answer: access_token, until, size: access_token.length }
     }
     const { error } = refused.parse(body)
     // Every other error is about this gateway or its routes: nothing the caller could change.
-    if (error === 'invalid_grant') return { token: undefined, until: now().getTime() + keepRefusalMs }
+    if (error === 'invalid_grant') return { answer: undefined, until: now().getTime() + keepRefusalMs, size: 0 }
     throw new Error(`the issuer answered ${answer.statusCode} ${error}`)
   }
 
-  const settle = async (key: string, ...asked: Parameters<typeof ask>): Promise<string> => {
+  const askCounted = async (...asked: Parameters<typeof ask>): Promise<TokenAnswer<string>> => {
     try {
-      const outcome = await ask(...asked)
-      counter.inc({ outcome: outcome.token === undefined ? 'refused' : 'issued' })
-      keep(outcome.token === undefined ? bad : good, key, outcome)
-      return tokenOf(outcome)
+      const told = await ask(...asked)
+      counter.inc({ outcome: told.answer === undefined ? 'refused' : 'issued' })
+      return told
     } catch (cause) {
-      if (cause instanceof AppError) throw cause
       counter.inc({ outcome: 'failed' })
       throw problem('issuer_unavailable', { cause })
-    } finally {
-      underWay.delete(key)
     }
-  }
-
-  const known = (key: string): Outcome | undefined => {
-    for (const outcomes of [good, bad]) {
-      const outcome = outcomes.get(key)
-      if (outcome && now().getTime() < outcome.until) return outcome
-      outcomes.delete(key)
-    }
-    return undefined
   }
 
   return {
     exchange(token, resource, scope) {
-      // The personal access token itself is not kept.
       const key = hash('sha256', JSON.stringify([token, resource, scope]), 'base64')
-      const outcome = known(key)
-      if (outcome) return tokenOf(outcome)
-      const joined = underWay.get(key)
-      if (joined) return joined
-      if (underWay.size >= maxUnderWay) throw problem('issuer_unavailable')
-      const settled = settle(key, token, resource, scope)
-      underWay.set(key, settled)
-      return settled
+      const told = answers.get(key, () => askCounted(token, resource, scope))
+      return told instanceof Promise ? told.then(tokenOf) : tokenOf(told)
     },
     close: () => dispatcher.destroy(),
   }
 }
 
-const tokenOf = ({ token }: Outcome): string => {
-  if (token === undefined) throw invalidToken('The personal access token is not valid.')
-  return token
-}
-
-const keep = (outcomes: Map<string, Outcome>, key: string, outcome: Outcome): void => {
-  // The oldest goes first: maps keep the order of insertion.
-  const [oldest] = outcomes.size >= maxEntries ? outcomes.keys() : []
-  if (oldest !== undefined) outcomes.delete(oldest)
-  outcomes.set(key, outcome)
+const tokenOf = ({ answer }: TokenAnswer<string>): string => {
+  if (answer === undefined) throw invalidToken('The personal access token is not valid.')
+  return answer
 }
 
 /** RFC 6750 §2.1 with a value that only a personal access token has, of a length that is worth asking about. */

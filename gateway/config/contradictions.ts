@@ -46,12 +46,15 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
     for (const { path, message } of targetContradictions(settings)) report(['upstreams', name, ...path], message)
     for (const { path, message } of tlsContradictions(settings)) report(['upstreams', name, 'tls', ...path], message)
   }
-  for (const [index, { issuer, client, revocations }] of issuers.entries()) {
+  for (const [index, { issuer, client, revocations, introspection }] of issuers.entries()) {
     if (issuers.findIndex((other) => other.issuer === issuer) < index) {
       report(['issuers', index, 'issuer'], 'this issuer is listed twice')
     }
     if (revocations?.mode === 'feed' && !client) {
       report(['issuers', index, 'revocations'], 'the revocation feed needs a client to read it with')
+    }
+    if (introspection && !introspection.client && !client) {
+      report(['issuers', index, 'introspection'], 'introspection needs a client to ask with')
     }
   }
   for (const [index, entry] of routes.entries()) {
@@ -180,6 +183,12 @@ const issuerContradictions = (entry: RouteEntry, issuers: GatewayFile['issuers']
       : [{ path: ['issuers', index], message: `there is no issuer ${name}` }],
   )
   const taken = issuersOf(entry, issuers)
+  const asked = issuers.filter(({ issuer, introspection }) => introspection && taken.includes(issuer))
+  if (asked.length > 1) {
+    const names = asked.map(({ issuer }) => issuer).join(' and ')
+    const message = `${names} have introspection, and an opaque token does not say whose it is: take one of them`
+    found.push({ path: [named ? 'issuers' : 'id'], message })
+  }
   if (acceptPersonalAccessTokens && !issuers.some(({ issuer, client }) => client && taken.includes(issuer))) {
     const message = 'needs an issuer of the route with a client to exchange them with'
     found.push({ path: ['acceptPersonalAccessTokens'], message })

@@ -18,7 +18,7 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
     because:
       'keys, revocations and client secrets would travel in clear text, and whoever changes the keys on the way makes tokens',
     find: ({ issuers }) =>
-      issuers.flatMap(({ jwksUri, tokenEndpoint, revocations, issuer, client }, index) => {
+      issuers.flatMap(({ jwksUri, tokenEndpoint, revocations, introspection, issuer, client }, index) => {
         const own = ['issuers', index]
         const used: [string | undefined, PropertyKey[]][] = [
           // With `jwksUri` the issuer's name is not asked, and may be any address.
@@ -27,6 +27,10 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
           [
             revocations?.mode === 'feed' && client ? (revocations.url ?? issuer) : undefined,
             revocationsPath(own, revocations),
+          ],
+          [
+            introspection && (introspection.url ?? issuer),
+            [...own, ...(introspection?.url === undefined ? ['issuer'] : ['introspection', 'url'])],
           ],
         ]
         return unique(used.flatMap(([url, path]) => (isPlainHttp(url) ? [path] : [])))

@@ -92,8 +92,8 @@ const oneServer = (upstreams: GatewayConfig['upstreams']): string[] =>
 
 /** Upstreams at the address of an issuer that do not say whether they are the issuer. */
 const issuersBehind = ({ upstreams, issuers }: GatewayConfig): string[] => {
-  const addresses = issuers.flatMap(({ issuer, jwksUri, tokenEndpoint, revocations }) =>
-    [issuer, jwksUri, tokenEndpoint, revocations?.url].flatMap((url) =>
+  const addresses = issuers.flatMap(({ issuer, jwksUri, tokenEndpoint, revocations, introspection }) =>
+    [issuer, jwksUri, tokenEndpoint, revocations?.url, introspection?.url].flatMap((url) =>
       url === undefined ? [] : [new URL(url).origin],
     ),
   )

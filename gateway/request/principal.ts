@@ -10,6 +10,8 @@ export interface Principal {
   readonly input: Pick<PolicyInput, 'token' | 'subject' | 'actor' | 'client' | 'organization'>
   /** `x-auth-*` for the upstream: name, value, name, value, … */
   readonly identityHeaders: readonly string[]
+  /** Of an opaque token: until when the issuer's answer counts, in ms since the epoch. */
+  readonly askAgainAt?: number
 }
 
 /**

@@ -3,7 +3,9 @@ import type { VerificationKey } from '../../platform/jwt/keys.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { TrustedIssuer } from '../caller/authenticate.ts'
+import type { Introspection } from '../caller/introspection.ts'
 import type { Revocations } from '../caller/revocations.ts'
+import type { Principal } from '../request/principal.ts'
 import type { ReadRequest } from '../request/request-context.ts'
 import type { Upstream } from './upstream.ts'
 import type { WebSocketBridge } from './websocket-bridge.ts'
@@ -24,18 +26,24 @@ interface Open {
   bridge: WebSocketBridge
   upstream: Upstream
   context: ReadRequest
-  /** The key that its token was verified with; undefined = it has no token. */
+  principal: Principal | undefined
+  /** Of an opaque token. */
+  asking: boolean
+  /** The key that its token was verified with; undefined = it has no token, or an opaque one. */
   key: VerificationKey | undefined
   kid: string
 }
 
 /** How often tokens, revocations and silence are checked, in ms. Revocations are checked when they arrive, too. */
 const checkInterval = 1_000
+/** About opaque tokens, under way at once: the others come with the next check. */
+const mostQuestions = 200
 
 const reasons = {
   drain: { code: 1001, reason: 'the gateway is going away' },
   idle: { code: 1001, reason: 'nothing was sent for too long' },
   expired: { code: 1008, reason: 'the token has expired' },
+  inactive: { code: 1008, reason: 'the token is not active any more' },
   revoked: { code: 1008, reason: 'the token was revoked' },
   keyGone: { code: 1008, reason: 'the key of the token was withdrawn' },
   unknown: { code: 1013, reason: 'it cannot be known whether the token was revoked' },
@@ -44,10 +52,11 @@ const reasons = {
 export const createOpenWebSockets = (parts: {
   issuers: readonly TrustedIssuer[]
   revocations: readonly Revocations[]
+  introspections: ReadonlyMap<string, Introspection>
   metrics: Metrics
   now: Clock
 }): OpenWebSockets => {
-  const { metrics, now } = parts
+  const { introspections, metrics, now } = parts
   const ended = metrics.counter('surrogate_gateway_websockets_ended_total', 'WebSockets that the gateway ended', [
     'reason',
   ])
@@ -58,6 +67,7 @@ export const createOpenWebSockets = (parts: {
   const counts = new Map<Upstream, number>()
   let timer: NodeJS.Timeout | undefined
   let draining = false
+  let asking = 0
 
   const end = ({ bridge }: Open, reason: keyof typeof reasons) => {
     ended.inc({ reason })
@@ -65,30 +75,53 @@ export const createOpenWebSockets = (parts: {
   }
 
   /** Undefined: it may stay open. */
-  const overdue = ({ bridge, context, upstream, key, kid }: Open): keyof typeof reasons | undefined => {
+  const overdue = (open: Open): keyof typeof reasons | undefined => {
+    const { bridge, principal, upstream } = open
     const { webSocketIdleTimeout: idle } = upstream
     if (idle > 0 && performance.now() - bridge.lastMoved >= idle) return 'idle'
-    const { principal } = context
     if (!principal) return undefined
-    const { exp, iss } = principal.claims
-    if (now().getTime() >= exp * 1000) return 'expired'
-    const issuer = issuers.get(iss)
-    if (!issuer?.keys.usable()) return 'unknown'
-    if (issuer.keys.peek(kid) !== key) return 'keyGone'
+    const gone = principal.askAgainAt === undefined ? signatureGone(open, principal) : undefined
+    if (gone) return gone
     try {
-      followed.get(iss)?.check(principal.claims)
+      followed.get(principal.claims.iss)?.check(principal.claims)
     } catch (error) {
       return error instanceof AppError && error.status === 401 ? 'revoked' : 'unknown'
     }
     return undefined
   }
 
+  const signatureGone = ({ key, kid }: Open, { claims }: Principal): keyof typeof reasons | undefined => {
+    if (now().getTime() >= claims.exp * 1000) return 'expired'
+    const issuer = issuers.get(claims.iss)
+    if (!issuer?.keys.usable()) return 'unknown'
+    return issuer.keys.peek(kid) === key ? undefined : 'keyGone'
+  }
+
+  /** An opaque token may be active longer than was known when it was asked about: only its issuer can tell. */
+  const askAgain = async (open: Open, { claims }: Principal): Promise<void> => {
+    open.asking = true
+    asking++
+    try {
+      open.principal = await introspections.get(claims.iss)!.principal(tokenOf(open.context))
+    } catch (error) {
+      if (all.delete(open)) end(open, error instanceof AppError && error.status === 401 ? 'inactive' : 'unknown')
+    } finally {
+      open.asking = false
+      asking--
+    }
+  }
+
   const check = () => {
     for (const open of all) {
       const reason = overdue(open)
-      if (!reason) continue
-      all.delete(open)
-      end(open, reason)
+      if (reason) {
+        all.delete(open)
+        end(open, reason)
+        continue
+      }
+      const { principal } = open
+      if (principal?.askAgainAt === undefined || now().getTime() < principal.askAgainAt) continue
+      if (!open.asking && asking < mostQuestions) void askAgain(open, principal)
     }
   }
   const removeListeners = parts.revocations.map((one) => one.onUpdate(check))
@@ -109,9 +142,11 @@ export const createOpenWebSockets = (parts: {
       return true
     },
     add(bridge, context, upstream) {
-      const kid = context.principal ? kidOf(context) : ''
-      const key = context.principal && issuers.get(context.principal.claims.iss)?.keys.peek(kid)
-      const open = { bridge, context, upstream, key, kid }
+      const { principal } = context
+      const signed = principal !== undefined && principal.askAgainAt === undefined
+      const kid = signed ? kidOf(context) : ''
+      const key = signed ? issuers.get(principal.claims.iss)?.keys.peek(kid) : undefined
+      const open: Open = { bridge, upstream, context, principal, asking: false, key, kid }
       bridge.once('close', () => {
         all.delete(open)
         if (all.size === 0) {
@@ -137,10 +172,12 @@ export const createOpenWebSockets = (parts: {
   }
 }
 
+const tokenOf = ({ headers: { authorization = '' } }: ReadRequest): string =>
+  authorization.slice(authorization.indexOf(' ')).trim()
+
 /** Of the token that was verified a moment ago. */
-const kidOf = ({ headers }: ReadRequest): string => {
-  const { authorization = '' } = headers
-  const token = authorization.slice(authorization.indexOf(' ')).trim()
+const kidOf = (context: ReadRequest): string => {
+  const token = tokenOf(context)
   const header = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()) as { kid: string }
   return header.kid
 }

@@ -1,13 +1,16 @@
+import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { countedUsedProofs } from '../caller/dpop/used-proofs.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
+import { createIntrospections, type Introspections } from './introspections.ts'
 import { createLimits, type Limits } from './limits.ts'
 
 /** What the primary process does for its workers: asks issuers, follows their feeds, counts, remembers proofs. */
 export interface Answers {
   limits: Limits
+  introspections: Introspections
   /** @param ready called when it has the keys and revocations of all issuers. */
   to(worker: WorkerProcess, ready: () => void): PrimaryHandlers
   /** Of a worker that has ended. */
@@ -18,6 +21,7 @@ export interface Answers {
 export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
   const documents = createDocuments()
   const feeds = createFeeds()
+  const introspections = createIntrospections({ metrics })
   const limits = createLimits({ metrics })
   const proofs = countedUsedProofs(metrics)
   /** By the worker's number for the feed: what ends following it. */
@@ -30,9 +34,11 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
 
   return {
     limits,
+    introspections,
     to: (worker, ready) => ({
       ready,
-      fetch: (request) => documents.get(worker, request),
+      fetch: (request) => documents.get(worker, request).catch(statusOf),
+      introspect: (request) => introspections.ask(request),
       take: (requests) => limits.take(requests),
       useProofs: (used) => used.map((proof) => proofs.use(proof, Date.now())),
       follow({ feed, ...address }) {
@@ -55,7 +61,13 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
     },
     async close() {
       proofs.close()
-      await Promise.all([documents.close(), feeds.close()])
+      await Promise.all([documents.close(), feeds.close(), introspections.close()])
     },
   }
+}
+
+/** Errors are told by their message alone, and this one means something to whoever asked. */
+const statusOf = (error: unknown): { status: number } => {
+  if (error instanceof UnexpectedStatus) return { status: error.status }
+  throw error
 }

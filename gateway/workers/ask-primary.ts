@@ -1,8 +1,10 @@
 import { createBatcher } from '../../platform/batcher.ts'
+import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { WantedToken } from '../authorize/rate-limit.ts'
 import type { BucketAnswer } from '../authorize/token-buckets.ts'
 import { createNonces } from '../caller/dpop/nonces.ts'
 import type { ProofUse, UsedProof } from '../caller/dpop/used-proofs.ts'
+import { questionTimeoutMs } from '../caller/introspection-questions.ts'
 import type { RevocationReaderOptions } from '../caller/revocation-reader.ts'
 import type { Providers } from '../providers.ts'
 import type { Channel, Handlers } from './channel.ts'
@@ -37,7 +39,11 @@ export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
     },
     providers: {
       fetchJson: (settings) => ({
-        get: (url) => primary.call('fetch', { url, ...settings }, settings.timeoutMs + graceMs),
+        async get(url) {
+          const answer = await primary.call('fetch', { url, ...settings }, settings.timeoutMs + graceMs)
+          if ('status' in answer) throw new UnexpectedStatus(url, answer.status)
+          return answer
+        },
         close: async () => {},
       }),
       followRevocations(options) {
@@ -53,6 +59,15 @@ export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
         }
       },
       takeTokens: takeTogether(primary),
+      introspect: ({ issuer, client }) => ({
+        ask: (url, token) =>
+          primary.call(
+            'introspect',
+            { issuer, url, id: client.id, secret: client.secret.reveal(), token },
+            questionTimeoutMs + graceMs,
+          ),
+        close: async () => {},
+      }),
       openProofRecords: () => ({
         nonces: createNonces(nonceKey),
         use: useProof,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
+import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
 import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
@@ -107,6 +108,15 @@ export type DocumentRequest = z.output<typeof documentRequest>
 const wantedToken = z.object({ key: z.string(), party: z.string() })
 const bucketAnswer = z.object({ wait: z.number(), left: z.number(), fullIn: z.number() })
 
+/** `id` and `secret` are those of the client that asks. */
+const introspectionRequest = z.object({
+  issuer: z.string(),
+  url: z.string(),
+  id: z.string(),
+  secret: z.string(),
+  token: z.string(),
+})
+export type IntrospectionRequest = z.output<typeof introspectionRequest>
 /** `until` in ms since the epoch. */
 const usedProof = z.object({ id: z.string(), until: z.number() })
 
@@ -114,13 +124,19 @@ const usedProof = z.object({ id: z.string(), until: z.number() })
 export const primaryCalls = {
   fetch: {
     body: documentRequest,
-    answer: z.object({ body: z.unknown(), cacheControl: z.string(), ageMs: z.number().optional() }),
+    answer: z.union([
+      z.object({ body: z.unknown(), cacheControl: z.string(), ageMs: z.number().optional() }),
+      /** Of an answer that was not 200: whether there is a document decides where the next one is looked for. */
+      z.object({ status: z.number().int() }),
+    ]),
   },
   /** `feed` is the worker's own number for what follows. */
   follow: { body: feed.extend({ feed: z.number().int() }), answer: done },
   unfollow: { body: z.object({ feed: z.number().int() }), answer: done },
   /** One list for each request that waits: tokens that it needs of several limits, all or none. */
   take: { body: z.array(z.array(wantedToken)), answer: z.array(z.array(bucketAnswer)) },
+  /** What an issuer says of an opaque token. */
+  introspect: { body: introspectionRequest, answer: introspectionAnswer },
   /** DPoP proofs that are being used: whether each is used for the first time. */
   useProofs: { body: z.array(usedProof), answer: z.array(z.enum(['first', 'again', 'full'])) },
   /** The keys and revocations of all issuers are there. */

@@ -98,7 +98,11 @@ export const startWorkers = async (options: {
 
   let running = await open(await load())
   const size = workersOf(running.config)
-  answers.limits.keep(running.config)
+  const keepAnswers = async (config: GatewayConfig) => {
+    answers.limits.keep(config)
+    await answers.introspections.keep(config)
+  }
+  await keepAnswers(running.config)
 
   const handOut = createHandOut({ metrics })
   const { extAuthz } = running.config
@@ -178,7 +182,7 @@ export const startWorkers = async (options: {
         if (signal.aborted) return false
         throw error
       }
-      answers.limits.keep(config)
+      await keepAnswers(config)
       await before.lifecycle.stop()
       warnOfRestart(before.config, config, logger)
       return true

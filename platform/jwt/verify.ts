@@ -20,6 +20,8 @@ export interface VerifyOptions {
   now: Date
 }
 
+export type ClaimsOptions = Pick<VerifyOptions, 'issuer' | 'audience' | 'clockSkewSeconds' | 'now'>
+
 /** RFC 8693 §4.1. The outermost object is who acts now. */
 export interface ActClaim {
   readonly sub: string
@@ -84,7 +86,7 @@ export const verifySignature = ({ signingInput, signature }: ParsedJwt, { alg, k
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 && value <= lastSecond
 
-const checkTimes = ({ exp, iat, nbf }: Readonly<Record<string, unknown>>, options: VerifyOptions) => {
+const checkTimes = ({ exp, iat, nbf }: Readonly<Record<string, unknown>>, options: ClaimsOptions) => {
   if (!isTime(exp) || !isTime(iat)) throw bad('The token has no usable exp and iat.')
   if (nbf !== undefined && !isTime(nbf)) throw bad('The nbf of the token is not a time.')
   if (exp <= iat || (nbf !== undefined && exp <= nbf)) throw bad('The token expires before it is valid.')
@@ -119,7 +121,10 @@ const checkAct = (act: unknown) => {
 
 const textClaims = ['jti', 'client_id', 'scope', 'sid', 'organization_id'] as const
 
-const checkClaims = (claims: Readonly<Record<string, unknown>>, options: VerifyOptions) => {
+/**
+ * Checks claims that are known to come from their issuer: that of `verifyJwt` after the signature. Throws `JwtError`.
+ */
+export const verifyClaims = (claims: Readonly<Record<string, unknown>>, options: ClaimsOptions): VerifiedClaims => {
   if (claims['iss'] !== options.issuer) throw new JwtError('issuer', 'The token is from another issuer.')
   if (typeof claims['sub'] !== 'string' || claims['sub'] === '') throw bad('The token has no subject.')
   checkTimes(claims, options)
@@ -128,6 +133,7 @@ const checkClaims = (claims: Readonly<Record<string, unknown>>, options: VerifyO
     if (claims[name] !== undefined && typeof claims[name] !== 'string') throw bad(`The claim ${name} is not a string.`)
   }
   checkAct(claims['act'])
+  return claims as VerifiedClaims
 }
 
 /**
@@ -141,6 +147,5 @@ export const verifyJwt = (jwt: ParsedJwt, key: VerificationKey, options: VerifyO
   }
   checkType(jwt, options)
   if (!verifySignature(jwt, key)) throw new JwtError('signature', 'The signature of the token is not valid.')
-  checkClaims(jwt.claims, options)
-  return jwt.claims as VerifiedClaims
+  return verifyClaims(jwt.claims, options)
 }

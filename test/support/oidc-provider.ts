@@ -20,6 +20,8 @@ export interface ReferenceOptions {
   resources: Readonly<Record<string, readonly string[]>>
   granted: readonly string[]
   defaultResource?: string
+  /** Default: JWTs. */
+  accessTokenFormat?: 'jwt' | 'opaque'
 }
 
 export const startReferenceIssuer = async (options: ReferenceOptions): Promise<ReferenceIssuer> => {
@@ -36,7 +38,7 @@ export const startReferenceIssuer = async (options: ReferenceOptions): Promise<R
       scope: defined.filter((name) => options.granted.includes(name)).join(' '),
       audience: resource,
       accessTokenTTL: 3600,
-      accessTokenFormat: 'jwt',
+      accessTokenFormat: options.accessTokenFormat ?? 'jwt',
       jwt: { sign: { alg: 'ES256' } },
     }
   }

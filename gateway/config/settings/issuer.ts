@@ -19,6 +19,15 @@ const client = z.strictObject({
   secret: secret.describe('Its secret: `"${NAME}"` of the environment rather than here.'),
 })
 
+const introspection = z.strictObject({
+  url: httpUrl
+    .optional()
+    .describe(
+      'Default: by discovery (`introspection_endpoint`). An internal address maybe. Redirects are not followed.',
+    ),
+  client: client.optional().describe('How the gateway shows itself there. Default: the `client` of the issuer.'),
+})
+
 const revocations = z.strictObject({
   mode: z
     .enum(['feed', 'off'])
@@ -55,11 +64,21 @@ export const issuer = z.strictObject({
   clockSkew: duration(0, 120_000).prefault('5s').describe('Between the clocks, at most `120s`.'),
   client: client
     .optional()
-    .describe('How the gateway shows itself to the issuer, for revocations and personal access tokens.'),
+    .describe('How the gateway shows itself to the issuer, for revocations, personal access tokens and introspection.'),
   tokenEndpoint: httpUrl
     .optional()
     .describe('Where personal access tokens are exchanged. Default: `<issuer>/token`. May be an internal address.'),
+  introspection: introspection
+    .optional()
+    .describe('Asks the issuer about tokens that are no JWTs (RFC 7662). Default: they are refused.'),
   revocations: revocations.optional().describe('Following what the issuer revokes.'),
 })
 
 export type IssuerSettings = z.output<typeof issuer>
+
+/** The issuers that are asked about opaque tokens, and how the gateway shows itself to them. */
+export const introspectionsOf = (issuers: readonly IssuerSettings[]) =>
+  issuers.flatMap(({ issuer, client, clockSkew, introspection }) => {
+    const shown = introspection?.client ?? client
+    return introspection && shown ? [{ issuer, clockSkew, url: introspection.url, client: shown }] : []
+  })

@@ -159,8 +159,10 @@ describe('the throttle of refusals', () => {
     const codes = ['insufficient_scope', 'policy_denied', 'rate_limited', 'not_found', 'upstream_unavailable'] as const
     for (const code of [...codes, ...codes]) expect(asks('192.0.2.1', code)).toBe(true)
     expect(
-      (['token_missing', 'invalid_token', 'keys_unavailable'] as const).map((code) => asks('192.0.2.1', code)),
-    ).toEqual([true, false, false])
+      (['token_missing', 'invalid_token', 'keys_unavailable', 'issuer_unavailable'] as const).map((code) =>
+        asks('192.0.2.1', code),
+      ),
+    ).toEqual([true, false, false, false])
   })
 
   test('no more than a thousand wait, whoever they are from', async () => {

@@ -434,6 +434,22 @@ describe('issuers of routes', () => {
       expect.stringMatching(/: needs an issuer of the route with a client to exchange them with$/),
     ])
   })
+
+  test('of which one at most is asked about opaque tokens, with a client', () => {
+    const asking = (text: string, client = '{ client: { id: g, secret: s } }') =>
+      text.replaceAll(/(- issuer: https?:.*\n)/g, `$1    introspection: ${client}\n`)
+    const routed = (members: string) => two.replace('auth: required', `auth: required\n    issuers: [${members}]`)
+    expect(problemsOf(asking(routed('https://other.test/oidc')))).toEqual([])
+    expect(problemsOf(asking(routed('https://other.test/oidc, http://localhost:3001/oidc')))).toEqual([
+      expect.stringMatching(
+        /: http:\/\/localhost:3001\/oidc and https:\/\/other.test\/oidc have introspection, .* take one of them$/,
+      ),
+    ])
+    // The first one has a client of its own.
+    expect(problemsOf(asking(routed('https://other.test/oidc'), '{}'))).toEqual([
+      expect.stringMatching(/: introspection needs a client to ask with$/),
+    ])
+  })
 })
 
 test('a file is read from disk, and a missing one is one clear line', async () => {

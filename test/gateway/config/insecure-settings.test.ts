@@ -43,6 +43,11 @@ describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>
     { issuers: [{ issuer: 'https://id.test', client, revocations: { ...feed, url: 'http://id.internal/r' } }] },
     /g\.yaml:9:12: /,
   ],
+  [
+    'http-issuer',
+    { issuers: [{ issuer: 'https://id.test', introspection: { url: 'http://id.internal/i', client } }] },
+    /g\.yaml:5:12: /,
+  ],
   ['http-upstream', { upstreams: { api: { url: 'http://api.test' } } }, /tokens and identities/],
   ['http-upstream', { upstreams: { api: { url: 'http://127.0.0.1.test' } } }, /tokens and identities/],
   ['http-log', { decisionLog: { to: 'http://collector.test/logs' } }, /who did what/],
