@@ -104,6 +104,8 @@ export const createAnswerDecision = (): Stage<DecidedRequest> => (context) => {
   if (assertion !== undefined) fields['x-auth-assertion'] = assertion
   // The access token in place of a personal one; nothing where the route keeps it from the upstream.
   fields['authorization'] = route.forwardAuthorization ? (headers.authorization ?? '') : ''
+  const nonce = context.answerFields?.['dpop-nonce']
+  if (nonce !== undefined) fields['dpop-nonce'] = nonce
   response.writeHead(200, { ...fields, 'content-length': 0, 'cache-control': 'no-store', 'x-request-id': id }).end()
   return answered
 }

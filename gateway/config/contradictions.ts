@@ -70,6 +70,12 @@ const undivided = (file: GatewayFile): Contradiction[] => {
       { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
     ]),
   ]
+  const longest = Math.max(0, ...file.routes.map(({ policyBody }) => policyBody?.maxBytes ?? 0))
+  // A body that grows is copied.
+  if (file.limits.policyBodies < 2 * longest * count) {
+    const message = `must be at least ${2 * longest * count}: two of the longest bodies for each of the workers (${count})`
+    return [{ path: ['limits', 'policyBodies'], message }]
+  }
   return limits.flatMap(({ path, limit }) =>
     limit < count
       ? [{ path, message: `${path.at(-1)} is divided among the ${count} workers: must be at least ${count}` }]
@@ -191,6 +197,14 @@ const signInContradictions = ({ acr, maxAuthAge, auth, acceptPersonalAccessToken
   return [{ path: ['acceptPersonalAccessTokens'], message }]
 }
 
+/** Personal access tokens are bound to no key, and neither is what they are exchanged for. */
+const dpopContradictions = ({ dpop, auth, acceptPersonalAccessTokens }: RouteEntry): Contradiction[] => {
+  if (dpop === undefined) return []
+  if (auth === 'none') return [{ path: ['dpop'], message: 'a route with auth: none takes no token' }]
+  if (dpop !== 'required' || !acceptPersonalAccessTokens) return []
+  return [{ path: ['acceptPersonalAccessTokens'], message: 'dpop: required would refuse every one of them' }]
+}
+
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
@@ -214,7 +228,7 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
-  found.push(...signInContradictions(entry))
+  found.push(...signInContradictions(entry), ...dpopContradictions(entry))
   if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
   }

@@ -29,8 +29,6 @@ export interface RequestContext {
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
-  /** read whole before the decision (readPolicyBody), or brought by whoever asks (ext_authz) */
-  body: Buffer | undefined
   /** of a connection whose client has shown a certificate */
   tls: ConnectionTls | undefined
   /** matchRoute */
@@ -38,7 +36,9 @@ export interface RequestContext {
   params: Record<string, string> | undefined
   /** authenticate; stays undefined on routes without authentication */
   principal: Principal | undefined
-  /** authorize */
+  /** readPolicyBody: whole, or brought by whoever asks; forwarded as it is. Empty: there was none. */
+  body: Buffer | undefined
+  /** authorize; without the body */
   input: PolicyInput | undefined
   decision: Decision | undefined
   /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
@@ -148,12 +148,12 @@ export const newRequestContext = (
   id: '',
   request: undefined,
   headers: undefined,
-  body: undefined,
   tls: undefined,
   route: undefined,
   params: undefined,
   principal: undefined,
   assertion: undefined,
+  body: undefined,
   input: undefined,
   decision: undefined,
   answerFields: undefined,

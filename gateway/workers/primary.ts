@@ -5,6 +5,7 @@ import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import { newNonceKey } from '../caller/dpop/proof-records.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
 import { namedVariables } from '../config/yaml-file.ts'
@@ -62,6 +63,7 @@ export const startWorkers = async (options: {
   const answers = createAnswers({ metrics })
   const counted = createWorkerMetrics()
   const ticketKeys = newTicketKeys()
+  const nonceKey = newNonceKey()
   const stdout = openLines({ to: 'stdout', bufferSize })
   const texts = new WeakMap<GatewayConfig, string>()
 
@@ -125,7 +127,7 @@ export const startWorkers = async (options: {
       }),
     async introduce(worker) {
       const log = { name, level: logger.level }
-      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys })
+      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys, nonceKey })
       await changes.join(worker)
     },
     onEnd(worker) {

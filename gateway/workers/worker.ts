@@ -111,7 +111,8 @@ export const createWorker = (options: {
     theirs: primaryCalls,
     send,
     handlers: {
-      start({ log, ticketKeys: keys, ...given }) {
+      start({ log, ticketKeys: keys, nonceKey, ...given }) {
+        asking.start(nonceKey)
         place = given
         ticketKeys = Buffer.from(keys)
         logger = createLogger(log).child({ worker: place.worker }) as Logger

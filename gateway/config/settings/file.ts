@@ -6,7 +6,7 @@ import { accessLog, decisionLog } from './logs.ts'
 import { policies } from './policies.ts'
 import { route } from './route.ts'
 import { upstream } from './upstream.ts'
-import { duration, identifier, network, pathEquality } from './values.ts'
+import { bytes, duration, identifier, network, pathEquality } from './values.ts'
 
 /**
  * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. What is
@@ -20,6 +20,9 @@ const limits = z.strictObject({
   headerCount: z.number().int().min(10).max(1_000).default(100).describe('Header fields: 431.'),
   headerSize: z.number().int().min(4_096).max(262_144).default(32_768).describe('Bytes of all header fields: 431.'),
   bodySize: z.number().int().min(0).default(104_857_600).describe('Bytes of a body: 413.'),
+  policyBodies: bytes(262_144, 1_073_741_824)
+    .prefault('64MB')
+    .describe('Memory for the bodies that policies look at, of all requests that are under way: 503.'),
   keepAliveTimeout: duration(1_000, 3_600_000)
     .prefault('75s')
     .describe('How long a connection may be idle between two requests.'),
