@@ -31,7 +31,7 @@ const bodyContradictions = ({ policyBody, upstream, websocket }: RouteEntry, fil
   if (!policyBody) return []
   if (websocket) return [{ path: ['policyBody'], message: 'a request that opens a WebSocket has no body' }]
   // Envoy brings bodies along where ext_authz is asked.
-  const brought = 'extAuthz' in file && file.extAuthz !== undefined
+  const brought = file.extAuthz !== undefined
   const message = 'needs an upstream: forward-auth is asked about requests without their bodies'
   return upstream === '' && !brought ? [{ path: ['policyBody'], message }] : []
 }

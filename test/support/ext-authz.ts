@@ -22,6 +22,8 @@ export interface Checked {
   headers: Record<string, string>
   removed: string[]
   removedParameters: string[]
+  /** Of the answer of the API. */
+  added: Record<string, string>
   body?: Record<string, unknown>
   // biome-ignore lint/suspicious/noExplicitAny: any JSON
   metadata: Record<string, any>
@@ -59,6 +61,9 @@ const shortly = (response: any): Checked => {
     headers: Object.fromEntries(options.map(({ header: { key, value } }) => [key, value])),
     removed: okResponse?.headersToRemove ?? [],
     removedParameters: okResponse?.queryParametersToRemove ?? [],
+    added: Object.fromEntries(
+      (okResponse?.responseHeadersToAdd ?? []).map(({ header: { key, value } }: Option) => [key, value]),
+    ),
     metadata: plainFields(dynamicMetadata?.fields),
   }
 }
