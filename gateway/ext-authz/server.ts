@@ -39,14 +39,12 @@ export const createExtAuthzServer = async (parts: {
   /** Whether decisions can be given now; for the health service. */
   serving: () => boolean | Promise<boolean>
 }): Promise<ExtAuthzServer> => {
-  const [grpc, { load }] = await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')])
-  const definitions = await load(
-    [`${service.replaceAll('.', '/').replace('Authorization', 'external_auth')}.proto`, 'grpc/health/v1/health.proto'],
-    {
-      includeDirs: [fileURLToPath(assetUrl('./proto', import.meta.url))],
-      longs: Number,
-    },
-  )
+  const grpc = await import('@grpc/grpc-js')
+  const { load } = await import('@grpc/proto-loader')
+  const definitions = await load(['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'], {
+    includeDirs: [fileURLToPath(assetUrl('./proto', import.meta.url))],
+    longs: Number,
+  })
   const definitionOf = (name: string) => definitions[name] as ServiceDefinition
   const server = new grpc.Server(options)
 
