@@ -12,7 +12,9 @@ import { parseGatewayConfig } from '../../../gateway/config/load.ts'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const parsed = (text: string) => parseGatewayConfig(text, { file: '/etc/surrogate/gateway.yaml', env: {} })
 const inFront = `${root}deploy/in-front/`
-const gatewayFiles = (await readdir(inFront, { recursive: true })).filter((name) => /(?:^|\/)gateway(?:-forward-auth|-ext-authz)?\.yaml$/.test(name))
+const gatewayFiles = (await readdir(inFront, { recursive: true })).filter((name) =>
+  /(?:^|\/)gateway(?:-forward-auth|-ext-authz)?\.yaml$/.test(name),
+)
 
 test.each(['in-front-of.md', 'envoy.md', 'coming-from.md'])('the examples of docs/%s', async (name) => {
   const page = await readFile(`${root}docs/${name}`, 'utf8')
