@@ -16,8 +16,15 @@ export const createAllowCheck = (): Stage<DecidedRequest> => (context) => {
     headers: Object.entries(set).map(([name, value]) => headerToSet(name, value)),
     headersToRemove: fieldsToRemove(context, set),
     queryParametersToRemove: parametersToRemove(context),
+    responseHeadersToAdd: fieldsForClient(context),
   })
   return answered
+}
+
+/** For the client's next proof (RFC 9449 §8.2). Its other fields Envoy leaves to the API. */
+const fieldsForClient = ({ answerFields }: DecidedRequest) => {
+  const nonce = answerFields?.['dpop-nonce']
+  return nonce === undefined ? [] : [headerToSet('dpop-nonce', nonce)]
 }
 
 const fieldsToSet = (context: DecidedRequest): Record<string, string> => {

@@ -3,7 +3,7 @@ import type { HttpAttributes } from '../request/checked-request.ts'
 
 /** The header fields of a request that Envoy asks about. */
 export interface CheckedFields {
-  /** As Node has them, but for pseudo-header fields and `host`; those of the map, and what Envoy adds, apart. */
+  /** As Node has them, with lower-case names, without pseudo-header fields, `host`, and what Envoy adds. */
   readonly list: string[]
   readonly pseudo: ReadonlyMap<string, string>
   readonly hosts: readonly string[]
@@ -41,7 +41,7 @@ export const checkedFields = ({ headers, headerMap }: HttpAttributes): CheckedFi
       partialBody = value === 'true'
       return
     }
-    list.push(name, value)
+    list.push(lower, value)
   }
 
   const raw = headerMap?.headers

@@ -10,6 +10,8 @@ export interface OkResponse {
   headers: HeaderValueOption[]
   headersToRemove: string[]
   queryParametersToRemove: string[]
+  /** For the client. */
+  responseHeadersToAdd: HeaderValueOption[]
 }
 
 interface HeaderValueOption {

@@ -22,8 +22,9 @@ const largestMessage = 2_097_152
 
 const options = {
   'grpc.max_receive_message_length': largestMessage,
-  // As of the public listener; Envoy opens further connections.
-  'grpc.max_concurrent_streams': 100,
+  // As many as Envoy asks at once, unless it is told otherwise: each beyond counts as an attack, and after a hundred of
+  // them Node ends the connection. Calls that Envoy has given up count until they are over here.
+  'grpc.max_concurrent_streams': 1_000,
   // MB, of one connection, beyond which its calls are refused. Node's default is 10, that of this library no limit.
   'grpc-node.max_session_memory': 32,
   // Ends connections whose other side is gone, or has never spoken.
@@ -38,14 +39,12 @@ export const createExtAuthzServer = async (parts: {
   /** Whether decisions can be given now; for the health service. */
   serving: () => boolean | Promise<boolean>
 }): Promise<ExtAuthzServer> => {
-  const [grpc, { load }] = await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')])
-  const definitions = await load(
-    [`${service.replaceAll('.', '/').replace('Authorization', 'external_auth')}.proto`, 'grpc/health/v1/health.proto'],
-    {
-      includeDirs: [fileURLToPath(assetUrl('./proto', import.meta.url))],
-      longs: Number,
-    },
-  )
+  const grpc = await import('@grpc/grpc-js')
+  const { load } = await import('@grpc/proto-loader')
+  const definitions = await load(['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'], {
+    includeDirs: [fileURLToPath(assetUrl('./proto', import.meta.url))],
+    longs: Number,
+  })
   const definitionOf = (name: string) => definitions[name] as ServiceDefinition
   const server = new grpc.Server(options)
 

@@ -22,6 +22,8 @@ export interface Checked {
   headers: Record<string, string>
   removed: string[]
   removedParameters: string[]
+  /** Of the answer of the API. */
+  added: Record<string, string>
   body?: Record<string, unknown>
   // biome-ignore lint/suspicious/noExplicitAny: any JSON
   metadata: Record<string, any>
@@ -30,7 +32,7 @@ export interface Checked {
 interface Option {
   header: { key: string; value: string }
   append?: object | null
-  appendAction: string | number
+  appendAction: number
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a message of google.protobuf.Struct
@@ -48,7 +50,8 @@ const shortly = (response: any): Checked => {
   const { status, okResponse, deniedResponse, dynamicMetadata } = response
   const options: Option[] = (okResponse ?? deniedResponse).headers
   for (const { append, appendAction } of options) {
-    if (append || (appendAction !== 2 && appendAction !== 'OVERWRITE_IF_EXISTS_OR_ADD')) throw new Error('appends')
+    // OVERWRITE_IF_EXISTS_OR_ADD, and nothing for releases of Envoy that know only `append`.
+    if (append || appendAction !== 2) throw new Error('appends')
   }
   return {
     // As Envoy reads it.
@@ -58,6 +61,9 @@ const shortly = (response: any): Checked => {
     headers: Object.fromEntries(options.map(({ header: { key, value } }) => [key, value])),
     removed: okResponse?.headersToRemove ?? [],
     removedParameters: okResponse?.queryParametersToRemove ?? [],
+    added: Object.fromEntries(
+      (okResponse?.responseHeadersToAdd ?? []).map(({ header: { key, value } }: Option) => [key, value]),
+    ),
     metadata: plainFields(dynamicMetadata?.fields),
   }
 }
@@ -125,7 +131,8 @@ export const connectExtAuthz = (
     /** A message as it is given, or its bytes. */
     send: async (message: object, timeoutMs?: number) =>
       shortly(await call(authorization, 'Check', message, timeoutMs)),
-    health: async (service = '') => ((await call(health, 'Check', { service })) as { status: number }).status,
+    health: async (service = '') =>
+      ['UNKNOWN', 'SERVING', 'NOT_SERVING'][((await call(health, 'Check', { service })) as { status: number }).status],
     close: () => client.close(),
   }
 }

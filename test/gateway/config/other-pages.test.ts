@@ -12,12 +12,14 @@ import { parseGatewayConfig } from '../../../gateway/config/load.ts'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const parsed = (text: string) => parseGatewayConfig(text, { file: '/etc/surrogate/gateway.yaml', env: {} })
 const inFront = `${root}deploy/in-front/`
-const gatewayFiles = (await readdir(inFront, { recursive: true })).filter((name) => /gateway[\w-]*\.yaml$/.test(name))
+const gatewayFiles = (await readdir(inFront, { recursive: true })).filter((name) =>
+  /(?:^|\/)gateway(?:-forward-auth|-ext-authz)?\.yaml$/.test(name),
+)
 
-test.each(['in-front-of.md', 'coming-from.md'])('the examples of docs/%s', async (name) => {
+test.each(['in-front-of.md', 'envoy.md', 'coming-from.md'])('the examples of docs/%s', async (name) => {
   const page = await readFile(`${root}docs/${name}`, 'utf8')
   const blocks = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!)
-  expect(blocks.length).toBeGreaterThan(1)
+  expect(blocks.length).toBeGreaterThan(0)
   const whole = parse(await readFile(`${inFront}nginx/gateway-forward-auth.yaml`, 'utf8'))
   for (const block of blocks) {
     const text = block.startsWith('version: 1') ? block : stringify({ ...whole, ...parse(block) })
@@ -31,8 +33,9 @@ test.each(gatewayFiles)('deploy/in-front/%s', async (name) => {
   expect(routes.map(({ id }) => id)).toEqual(['orders-read', 'orders-write', 'live', 'public'])
 })
 
-test('the page about proxies in front names every file', async () => {
-  const page = await readFile(`${root}docs/in-front-of.md`, 'utf8')
+test('the pages about proxies in front name every file', async () => {
+  const pages = ['in-front-of.md', 'envoy.md'].map((name) => readFile(`${root}docs/${name}`, 'utf8'))
+  const page = (await Promise.all(pages)).join()
   const files = (await readdir(inFront, { recursive: true })).filter((name) => name.includes('.'))
   expect(files.filter((name) => !page.includes(`(../deploy/in-front/${name})`))).toEqual([])
 })
