@@ -7,6 +7,7 @@ import { drain } from './drain.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
+import { createMetricsExports } from './open-telemetry.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
@@ -55,6 +56,7 @@ export const startGateway = async (
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
+  const exports = createMetricsExports({ shared, logger, metrics })
   const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
     async (error: unknown) => {
       await gateways.close()
@@ -73,11 +75,13 @@ export const startGateway = async (
         if (!(await gateways.replace(nextConfig, signal))) return false
         warnOfRestart(before, nextConfig, logger)
         listener.adjust(nextConfig)
+        await exports.follow(nextConfig)
         return true
       },
       logger,
       metrics,
     })
+  await exports.follow(config)
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
@@ -92,6 +96,7 @@ export const startGateway = async (
     reopenLogs: gateways.reopenLogs,
     async close() {
       await drain({ listener, gateways, reloadsEnded: reloads?.close() })
+      await exports.close()
     },
   }
 }

@@ -54,6 +54,14 @@ export const randomToken = (prefix = '', bytes = 32): string => {
   return token
 }
 
+/** `bytes` random bytes in hexadecimal: ids of traces (16) and spans (8). */
+export const randomHex = (bytes: number): string => {
+  const start = draw(bytes)
+  const text = pool.toString('hex', start, start + bytes)
+  pool.fill(0, start, start + bytes)
+  return text
+}
+
 // The last 10 bytes of many ids at once: a call to the generator costs ~3 µs however few bytes it is for.
 const tails = Buffer.alloc(10 * 256)
 let tailDigits = ''

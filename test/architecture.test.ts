@@ -28,7 +28,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   gateway: [
     ['workers'],
     [roof],
-    ['upstream', 'authorize', 'logs', 'listener'],
+    ['upstream', 'authorize', 'logs', 'listener', 'telemetry'],
     ['caller'],
     ['request'],
     ['config'],

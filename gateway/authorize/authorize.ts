@@ -18,6 +18,7 @@ import { eachField, type FieldList } from '../request/field-list.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import { nameRecord } from '../request/name-record.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
+import { traceFields } from '../request/request-trace.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }
@@ -33,13 +34,14 @@ export interface AuthorizeParts {
  */
 export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage<RoutedRequest> => {
   const apply = (context: RoutedRequest, input: PolicyInput, decision: Decision): void => {
-    const { id: requestId, route } = context
+    const { route } = context
     const { entrypoint, id } = route
     context.decision = decision
-    shadow?.compare({ requestId, route: id, entrypoint, input, decision })
+    shadow?.compare({ requestId: context.id, trace: context.trace, route: id, entrypoint, input, decision })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
-      logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
+      const told = { requestId: context.id, ...traceFields(context), route: id, entrypoint, reason: decision.error }
+      logger.error(told, 'a policy gave no decision')
     }
     throw denial(decision, route)
   }

@@ -143,7 +143,9 @@ export const createWorker = (options: {
       endKeepAlive: () => listener?.endKeepAlive(),
       async drain() {
         if (listener && gateways) await endServing({ listener, gateways })
+        const counted = await metrics.snapshot()
         setImmediate(end)
+        return counted
       },
       ...asking.handlers,
     },
