@@ -35,8 +35,8 @@ export interface RequestHeaders {
 
 type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'issuerCookies' | 'count' | 'size'>
 /**
- * `field`: kept apart under that name. `trace`: the same, and forwarded. `once`: forwarded; two of it are refused, since
- * they could be read in two ways.
+ * `field`: kept apart under that name. `trace`: the same, and forwarded. `once`: forwarded; two of it are refused,
+ * since they could be read in two ways.
  */
 type Treatment =
   | { do: 'forward' | 'drop' | 'once' | 'connection' | 'cookie' }
