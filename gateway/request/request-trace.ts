@@ -70,13 +70,14 @@ export const readTrace = (
   const { traceparent, tracestate } = headers
   const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent)
   const state = parent && tracestate !== undefined && isTracestate(tracestate) ? tracestate : undefined
-  const invalid = [
-    ...(traceparent !== undefined && !parent ? ['traceparent'] : []),
-    ...(tracestate !== undefined && state === undefined ? ['tracestate'] : []),
-  ]
-  if (invalid.length > 0) headers.forwardable = filterFields(headers.forwardable, (name) => !invalid.includes(name))
+  if (traceparent !== undefined && !parent) drop(headers, 'traceparent')
+  if (tracestate !== undefined && state === undefined) drop(headers, 'tracestate')
   if (tracing) return newTrace(tracing, parent, state, trusted)
   return parent && { ...parent, spanId: undefined, state, times: undefined }
+}
+
+const drop = (headers: RequestHeaders, dropped: string): void => {
+  headers.forwardable = filterFields(headers.forwardable, (name) => name !== dropped)
 }
 
 export const newTrace = (

@@ -1,11 +1,15 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { protect } from '../../../gateway/express.ts'
 import { capturedLogger } from '../../support/captured-logger.ts'
 import { freePort } from '../../support/free-port.ts'
-import { sendRaw, startTestGateway } from '../../support/gateway.ts'
+import { orders, sendRaw, startTestGateway } from '../../support/gateway.ts'
 import { startOtlpCollector } from '../../support/otlp-collector.ts'
+import { startTokenIssuer } from '../../support/token-issuer.ts'
 
 const cleanup: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -134,6 +138,31 @@ describe('without telemetry', () => {
       }),
     )
   })
+})
+
+test('behind a guard the application sees the trace that came, if it is valid', async () => {
+  const issuer = await startTokenIssuer()
+  cleanup.push(() => issuer.close())
+  const guard = protect({ issuer: issuer.issuer, audience: orders, allowInsecure: ['http-issuer'] })
+  cleanup.push(guard.close)
+  const server = createServer((request, response) =>
+    guard(request, response, () => response.end(JSON.stringify(request.headers))),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanup.push(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const authorization = `Bearer ${await issuer.sign({ aud: orders })}`
+  const seen = async (headers: Record<string, string>) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/`, {
+      headers: { authorization, connection: 'close', ...headers },
+    })
+    expect(answer.status).toBe(200)
+    return answer.json()
+  }
+  expect(await seen({ traceparent, tracestate: 'a=1' })).toMatchObject({ traceparent, tracestate: 'a=1' })
+  const without = await seen({ traceparent: 'ff', tracestate: 'a=1' })
+  expect(without).not.toHaveProperty('traceparent')
+  expect(without).not.toHaveProperty('tracestate')
 })
 
 test('with telemetry the lines name the span of the request', async () => {

@@ -313,6 +313,18 @@ describe('which requests are recorded', () => {
   })
 })
 
+test('an application’s own OpenTelemetry is not touched', async () => {
+  const registered = () => {
+    const key = Object.getOwnPropertySymbols(globalThis).find((symbol) => /opentelemetry/.test(String(symbol)))
+    return key && Object.keys((globalThis as Record<symbol, unknown>)[key] as object)
+  }
+  const before = registered()
+  const { gateway, spans } = await start()
+  await gateway.call('/orders/1')
+  expect(await spans()).toHaveLength(4)
+  expect(registered()).toEqual(before)
+})
+
 test('an invalid trace of a caller is replaced', async () => {
   const { gateway, spans } = await start()
   await gateway.call('/public/1', { headers: { traceparent: `00-${traceId}-${parentId}-01-x`, tracestate: 'a=1' } })
