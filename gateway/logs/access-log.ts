@@ -31,6 +31,7 @@ const longestUserAgent = 256
 const entryOf = ({
   id,
   incoming,
+  checked,
   request,
   trace,
   route,
@@ -48,7 +49,7 @@ const entryOf = ({
   method: request?.method,
   host: request?.host,
   path: request?.path,
-  protocol: `HTTP/${incoming.httpVersion}`,
+  protocol: checked ? 'ext_authz' : `HTTP/${incoming.httpVersion}`,
   // 0: the client left before an answer.
   status: response.headersSent ? response.statusCode : 0,
   code: error?.code,

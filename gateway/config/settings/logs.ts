@@ -63,6 +63,10 @@ export const decisionLog = z
       })
       .optional()
       .describe('How many requests get a line. Default: all.'),
+    body: z
+      .enum(['erase', 'keep'])
+      .default('erase')
+      .describe('Of requests, on routes with `policyBody`: left out, or kept as the policy saw it.'),
     labels: z.record(z.string().min(1), z.string()).default({}).describe('In every event.'),
   })
   .superRefine(httpOnlyForUrls)
