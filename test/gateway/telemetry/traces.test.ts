@@ -3,6 +3,7 @@ import { createTraces } from '../../../gateway/telemetry/traces.ts'
 import { randomHex } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { createMetrics } from '../../../platform/metrics.ts'
+import { connectExtAuthz } from '../../support/ext-authz.ts'
 import { freePort } from '../../support/free-port.ts'
 import { sendRaw, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '../../support/otlp-collector.ts'
@@ -263,6 +264,24 @@ test('a decision for another proxy is a span of its trace, without one upstream'
     },
   ])
   expect(named(all, 'CLIENT')).toEqual([])
+})
+
+test('a decision for Envoy is one as well, recorded by our own ratio', async () => {
+  const { gateway, spans } = await start({}, () => ({ trustedProxies: ['127.0.0.1'], extAuthz: { port: 0 } }))
+  const envoy = connectExtAuthz(gateway.extAuthzPort)
+  cleanup.push(envoy.close)
+  const headers = { traceparent: `00-${traceId}-${parentId}-00` }
+  expect(await envoy.check({ path: '/public/7?code=s3cret', headers })).toMatchObject({ allowed: true })
+  const all = await spans()
+  const [server] = named(all, 'SERVER')
+  expect(server).toMatchObject({
+    ...{ name: 'GET /public/**', traceId, parentSpanId: parentId, failed: false },
+    attributes: { 'server.address': 'api.test', 'url.path': '/public/7', 'http.response.status_code': 200 },
+  })
+  expect(all.filter(({ parentSpanId }) => parentSpanId === server!.spanId).map(({ name }) => name)).toEqual([
+    'verify',
+    'decide',
+  ])
 })
 
 describe('which requests are recorded', () => {
