@@ -16,6 +16,7 @@ import { type GatewayInspection, inspectGateway, targetChecks } from './inspecti
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
+import { openTraces } from './open-telemetry.ts'
 import {
   createFail,
   createPipeline,
@@ -29,6 +30,7 @@ import { ownProviders, type Providers } from './providers.ts'
 import type { CheckedRequest } from './request/checked-request.ts'
 import { createProxyTrust } from './request/client-address.ts'
 import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
+import { newTrace } from './request/request-trace.ts'
 import type { UnparsedRequest } from './request/unparsed.ts'
 import { createRouter } from './routing/router.ts'
 import { createSharedParts, type SharedParts } from './shared-parts.ts'
@@ -103,7 +105,8 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   requireEntrypoints(config, policies.current())
   const shadow = await openShadow(policyParts)
 
-  // Closed after everything that may still end a request.
+  // Both are closed after everything that may still end a request.
+  const traces = await openTraces(config, { shared, lifecycle, logger, metrics })
   const logs = createRequestLogs({ config, policyRevision: () => policies.current().revision, logger, metrics })
   lifecycle.onStop('logs of requests', () => logs.close())
 
@@ -138,6 +141,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     ],
     identity,
     limits: config.limits,
+    tracing: traces,
     trust: createProxyTrust(config.trustedProxies, config.forwardedBy),
     router: createRouter(config.routes),
     cache,
@@ -152,6 +156,11 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
   let underWay = 0
   let onIdle: (() => void)[] = []
   const onFinish = (context: RequestContext) => {
+    if (traces) {
+      // Of a request whose header fields could not be read.
+      context.trace ??= newTrace(traces)
+      traces.record(context)
+    }
     count.finished(context)
     logs.write(context)
     if (--underWay > 0) return

@@ -8,6 +8,7 @@ import type { ExtAuthzParts } from './ext-authz/listener.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
+import { createMetricsExports } from './open-telemetry.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
@@ -58,6 +59,7 @@ export const startGateway = async (
   const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
+  const exports = createMetricsExports({ shared, logger, metrics })
   const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
     async (error: unknown) => {
       await gateways.close()
@@ -83,11 +85,13 @@ export const startGateway = async (
         if (!(await gateways.replace(nextConfig, signal))) return false
         warnOfRestart(before, nextConfig, logger)
         listener.adjust(nextConfig)
+        await exports.follow(nextConfig)
         return true
       },
       logger,
       metrics,
     })
+  await exports.follow(config)
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (extAuthz?.certificates) health.addCheck('ext_authz certificates', extAuthz.certificates)
@@ -104,6 +108,7 @@ export const startGateway = async (
     reopenLogs: gateways.reopenLogs,
     async close() {
       await drain({ listeners: [listener, ...(extAuthz ? [extAuthz] : [])], gateways, reloadsEnded: reloads?.close() })
+      await exports.close()
     },
   }
 }

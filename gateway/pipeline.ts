@@ -33,6 +33,7 @@ import {
   type RoutedRequest,
   type Stage,
 } from './request/request-context.ts'
+import { type Period, traceFields } from './request/request-trace.ts'
 import { createForward, type ForwardParts } from './upstream/forward.ts'
 import { type AssertIdentityParts, createAssertIdentity } from './upstream/identity-assertion.ts'
 import { createRequireUpstream } from './upstream/require-upstream.ts'
@@ -43,22 +44,36 @@ import { createUpgrade, type UpgradeParts } from './upstream/upgrade.ts'
  * file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
  * @param obtainBody makes sure of the body, where the policy of the route is to see it.
  */
-const decisionStages = (parts: DecisionParts, obtainBody: Stage<RoutedRequest>): readonly Stage[] => [
+const decisionStages = (
+  parts: DecisionParts & ReadRequestParts,
+  obtainBody: Stage<RoutedRequest>,
+): readonly Stage[] => [
   ...afterReading(
     createMatchRoute(parts), //   404
   ),
   ...afterRouting(
     createLimitRate(parts, 'early'), // by address: 429
+    ...enter('verify', parts),
     createExchangePersonalAccessTokens(parts), // 401, 503
     createAuthenticate(parts), // token, keys, audience: 401, 503
     createRequireProof(parts), // DPoP, client certificates: 401, 503
     createCheckRevoked(parts), // 401, 503
+    ...leave(parts),
     createLimitRate(parts, 'late'), // by who asks: 429
     createRequireSignIn(parts), // step-up: 401
     obtainBody, //                400, 408, 413, 415, 503
+    ...enter('decide', parts),
     createAuthorize(parts), //    policy: 401 for a missing scope, else 403
+    ...leave(parts),
   ),
 ]
+
+/** With telemetry, the stages up to `leave` are one span of a sampled request. */
+const enter = (name: Period['name'], { tracing }: ReadRequestParts): readonly Stage[] =>
+  tracing ? [({ trace }) => trace?.times?.enter(name)] : []
+
+const leave = ({ tracing }: ReadRequestParts): readonly Stage[] =>
+  tracing ? [({ trace }) => trace?.times?.leave()] : []
 
 /** A request through the gateway as a proxy. */
 export const proxyStages = (parts: StageParts): readonly Stage[] => [
@@ -145,12 +160,13 @@ export const createFail =
   (context: RequestContext, thrown: unknown): void => {
     const error = thrown instanceof AppError ? thrown : problem('server.error', { cause: thrown })
     context.error = error
+    context.trace?.times?.leave()
     // A refusal with Retry-After comes from a limit of ours that worked as meant; logging each would make a flood
     // worse.
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
       const { id: requestId, route } = context
       const level = throttledLevel(logger, 'warn', `${error.code} ${route?.id}`)
-      const told = { requestId, route: route?.id, code: error.code, err: error.cause }
+      const told = { requestId, ...traceFields(context), route: route?.id, code: error.code, err: error.cause }
       logger[level](told, 'a request failed on our side')
     }
     if (refusals) refusals.throttle(context, error.code, () => refuseWith(context, error, send))

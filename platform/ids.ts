@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz'
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -52,6 +52,19 @@ export const randomToken = (prefix = '', bytes = 32): string => {
   const token = prefix + pool.toString('base64url', start, start + bytes)
   pool.fill(0, start, start + bytes)
   return token
+}
+
+let hexDigits = ''
+let hexDigitsUsed = 0
+
+/** `bytes` random bytes (64 at most) in hexadecimal: ids of traces (16) and spans (8), which are no secrets. */
+export const randomHex = (bytes: number): string => {
+  if (hexDigitsUsed + 2 * bytes > hexDigits.length) {
+    hexDigits = randomBytes(4_096).toString('hex')
+    hexDigitsUsed = 0
+  }
+  hexDigitsUsed += 2 * bytes
+  return hexDigits.slice(hexDigitsUsed - 2 * bytes, hexDigitsUsed)
 }
 
 // The last 10 bytes of many ids at once: a call to the generator costs ~3 µs however few bytes it is for.

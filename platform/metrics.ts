@@ -19,7 +19,9 @@ export interface Metrics {
   render(): Promise<{ contentType: string; text: string }>
   /** All values now, to be merged with those of other processes. */
   snapshot(): Promise<MetricsSnapshot>
-  /** What other processes count: from now on `render` has it too. */
+  /** The same with what other processes count. */
+  total(): Promise<MetricsSnapshot>
+  /** What other processes count: from now on `render` and `total` have it too. */
   include(others: () => Promise<MetricsSnapshot[]>): void
 }
 
@@ -41,6 +43,13 @@ export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
     await Promise.all([...collectors].map((collect) => collect()))
     return registry.getMetricsAsJSON()
   }
+  const merged = async (others: Promise<MetricsSnapshot[]>) => {
+    // Figures of a process are told apart by their labels, and nothing is added up or left out.
+    const own = (await snapshot()).map((metric) =>
+      metric.name.startsWith('surrogate_') ? metric : { ...metric, aggregator: 'sum' as const },
+    )
+    return AggregatorRegistry.aggregate([own, ...(await others)])
+  }
   // Several parts of one process may share a metric; the first one to ask makes it.
   const once = <Metric>(name: string, make: () => Metric): Metric =>
     (registry.getSingleMetric(name) as Metric | undefined) ?? make()
@@ -56,18 +65,12 @@ export const createMetrics = ({ processMetrics = false } = {}): Metrics => {
     },
     async render() {
       const { contentType } = registry
-      if (included) {
-        // Figures of a process are told apart by their labels, and nothing is added up or left out.
-        const own = (await snapshot()).map((metric) =>
-          metric.name.startsWith('surrogate_') ? metric : { ...metric, aggregator: 'sum' as const },
-        )
-        const merged = AggregatorRegistry.aggregate([own, ...(await included())])
-        return { contentType, text: await merged.metrics() }
-      }
+      if (included) return { contentType, text: await (await merged(included())).metrics() }
       await Promise.all([...collectors].map((collect) => collect()))
       return { contentType, text: await registry.metrics() }
     },
     snapshot,
+    total: async () => (included ? (await merged(included())).getMetricsAsJSON() : snapshot()),
     include(others) {
       included = others
     },

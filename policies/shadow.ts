@@ -23,6 +23,8 @@ export type SignInShadow = ShadowOf<SignInShadowQuestion>
 
 export interface ShadowQuestion {
   requestId: string
+  /** Of the request, for the log. */
+  trace?: { readonly traceId: string; readonly spanId: string | undefined } | undefined
   route: string
   entrypoint: string
   input: PolicyInput
@@ -150,11 +152,12 @@ export const createShadow = async (options: ShadowOptions): Promise<Shadow> => {
     sizeOf: ({ bodyLength = 0 }) => bodyLength,
     message: 'the shadow policies decide otherwise',
     count: ({ route }, outcome) => compared.inc({ route, outcome }),
-    async judge(set, { requestId, route, entrypoint, input, decision }) {
+    async judge(set, { requestId, trace, route, entrypoint, input, decision }) {
       const candidate = await decideIsolated(set, entrypoint, input)
       const differs = differences(decision, candidate)
       if (differs.length === 0) return { outcome: 'same' }
-      const line = { requestId, route, entrypoint, differs, live: summary(decision), shadow: summary(candidate) }
+      const ids = { requestId, ...(trace && { trace_id: trace.traceId, span_id: trace.spanId }) }
+      const line = { ...ids, route, entrypoint, differs, live: summary(decision), shadow: summary(candidate) }
       return { outcome: gaveNone(candidate) ? 'error' : 'different', line }
     },
   })

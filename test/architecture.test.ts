@@ -29,7 +29,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['workers'],
     [roof],
     ['ext-authz'],
-    ['upstream', 'authorize', 'logs', 'listener'],
+    ['upstream', 'authorize', 'logs', 'listener', 'telemetry'],
     ['caller'],
     ['request'],
     ['config'],

@@ -19,6 +19,7 @@ import { jsonBody } from '../request/json-body.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import { nameRecord } from '../request/name-record.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
+import { traceFields } from '../request/request-trace.ts'
 
 export interface AuthorizeParts {
   policies: { current(): PolicySet }
@@ -34,13 +35,14 @@ export interface AuthorizeParts {
  */
 export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage<RoutedRequest> => {
   const apply = (context: RoutedRequest, input: PolicyInput, decision: Decision): void => {
-    const { id: requestId, route, body } = context
+    const { id: requestId, trace, route, body } = context
     const { entrypoint, id } = route
     context.decision = decision
-    shadow?.compare({ requestId, route: id, entrypoint, input, decision, bodyLength: body?.length })
+    shadow?.compare({ requestId, trace, route: id, entrypoint, input, decision, bodyLength: body?.length })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
-      logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
+      const told = { requestId, ...traceFields(context), route: id, entrypoint, reason: decision.error }
+      logger.error(told, 'a policy gave no decision')
     }
     throw denial(decision, route)
   }

@@ -48,6 +48,10 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
     find: (file) =>
       (['decisionLog', 'accessLog'] as const).flatMap((name) => (isPlainHttp(file[name]?.to) ? [[name, 'to']] : [])),
   },
+  'http-telemetry': {
+    because: 'what is asked for, and the credentials of the collector, would travel in clear text',
+    find: ({ telemetry }) => (isPlainHttp(telemetry?.otlp) ? [['telemetry', 'otlp']] : []),
+  },
   'no-revocations': {
     because:
       'revoked tokens would be good until they expire; for an issuer with a client, set revocations: { mode: feed }',

@@ -33,6 +33,7 @@ const entryOf = ({
   incoming,
   checked,
   request,
+  trace,
   route,
   principal,
   upstreamRequest,
@@ -42,6 +43,8 @@ const entryOf = ({
 }: RequestContext) => ({
   time: new Date().toISOString(),
   request_id: id,
+  trace_id: trace?.traceId,
+  span_id: trace?.spanId,
   client_ip: request?.clientIp,
   method: request?.method,
   host: request?.host,
@@ -56,6 +59,7 @@ const entryOf = ({
   retries: upstreamRequest?.retries,
   sub: principal?.input.subject?.id,
   act: principal?.input.actor?.id,
+  sid: principal?.input.token?.sid,
   client_id: principal?.input.client?.id,
   user_agent: incoming.headers['user-agent']?.slice(0, longestUserAgent),
 })

@@ -4,6 +4,8 @@ import type { Metrics } from '../../platform/metrics.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { DecisionLogSettings } from '../config/settings/logs.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import { traceFields } from '../request/request-trace.ts'
+import { createDecisionSample } from './decision-sample.ts'
 import { createMasks, withoutCredentials } from './mask.ts'
 import { openLog } from './output.ts'
 
@@ -20,17 +22,23 @@ export const createDecisionLog = (options: {
   revision: () => string
   logger: Logger
   metrics: Metrics
+  /** For `sample`. Default: `Math.random`. */
+  random?: () => number
 }): DecisionLog => {
-  const { settings, revision, logger, metrics } = options
+  const { settings, revision, logger, metrics, random = Math.random } = options
   const labels = { ...settings.labels, ...options.labels, id: instance }
   const keepBody = settings.body === 'keep'
   const applyMasks = settings.mask.length > 0 ? createMasks(settings.mask) : undefined
+  const sample = settings.sample && createDecisionSample({ shares: settings.sample, metrics, random })
   const { write, reopen, close } = openLog({ name: 'decision', settings, logger, metrics })
   return {
     reopen,
     close,
     write(context) {
-      const line = lineOf({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(context, keepBody) })
+      const rate = sample ? sample.take(context) : 1
+      if (rate === 0) return
+      const event = { labels, bundles: { policies: { revision: revision() } }, ...eventOf(context, keepBody) }
+      const line = lineOf(rate === 1 ? event : { ...event, sample: rate })
       if (!applyMasks) return write(line)
       // A copy: the parts of the event that come from a token are shared by all requests with it.
       const copy = JSON.parse(line)
@@ -69,6 +77,7 @@ const eventOf = (context: RequestContext, keepBody: boolean) => {
   const { id, route, request, response, checked, startedAt } = context
   return {
     decision_id: id,
+    ...traceFields(context),
     timestamp: new Date().toISOString(),
     ...(route && { path: route.entrypoint }),
     ...inputOf(context, keepBody),

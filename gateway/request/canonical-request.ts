@@ -9,6 +9,7 @@ import { type RequestHeaders, readHeaders } from './headers.ts'
 import { http2Fields } from './http2-fields.ts'
 import { Http2Request } from './http2-request.ts'
 import type { CanonicalRequest, RequestContext, Stage } from './request-context.ts'
+import { readTrace, type Tracing } from './request-trace.ts'
 
 export interface RequestLimits {
   /** Characters of the request target. */
@@ -22,6 +23,8 @@ export interface RequestLimits {
 export interface ReadRequestParts {
   limits: RequestLimits
   trust: ProxyTrust
+  /** Default: no spans. */
+  tracing?: Tracing | undefined
 }
 
 /**
@@ -29,7 +32,10 @@ export interface ReadRequestParts {
  * (absolute-form and asterisk-form targets, fragments, backslashes, several Host fields, HTTP/2.0 on the request line,
  * Transfer-Encoding on HTTP/1.0); all of it ends here.
  */
-export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLine = ownRequestLine): Stage => {
+export const createReadRequest = (
+  { limits, trust, tracing }: ReadRequestParts,
+  requestLine = ownRequestLine,
+): Stage => {
   return (context) => {
     const { incoming } = context
     const peer = plainAddress(incoming.socket.remoteAddress)
@@ -40,6 +46,9 @@ export const createReadRequest = ({ limits, trust }: ReadRequestParts, requestLi
       context.id = headers.requestId
     }
     context.headers = headers
+    if (tracing || headers.traceparent !== undefined || headers.tracestate !== undefined) {
+      context.trace = readTrace(headers, trusted, tracing)
+    }
     context.tls = connectionTlsOf(incoming.socket)
     const source = sourceOf(peer, headers, trust)
     headers.forwardedProto = source.proto

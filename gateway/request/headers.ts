@@ -23,6 +23,9 @@ export interface RequestHeaders {
   forwardedHost: string | undefined
   requestId: string | undefined
   via: string | undefined
+  /** Also among `forwardable`; several fields are one, which of `traceparent` is not valid. */
+  traceparent: string | undefined
+  tracestate: string | undefined
   /** Whether there may be cookies of the issuer among `forwardable`. */
   issuerCookies: boolean
   /** Fields received, the dropped ones too. */
@@ -33,11 +36,13 @@ export interface RequestHeaders {
 
 type Kept = Exclude<keyof RequestHeaders, 'forwardable' | 'issuerCookies' | 'count' | 'size'>
 /**
- * `field`: kept apart under that name. `once`: forwarded; two of it are refused, since they could be read in two ways.
+ * `field`: kept apart under that name. `trace`: the same, and forwarded. `once`: forwarded; two of it are refused,
+ * since they could be read in two ways.
  */
 type Treatment =
   | { do: 'forward' | 'drop' | 'once' | 'connection' | 'cookie' }
   | { do: 'field'; field: Kept; repeatable: boolean }
+  | { do: 'trace'; field: 'traceparent' | 'tracestate' }
 
 const field = (name: Kept, repeatable = false): Treatment => ({ do: 'field', field: name, repeatable })
 const drop: Treatment = { do: 'drop' }
@@ -89,6 +94,8 @@ const treatments = new Map<string, Treatment>([
   ['x-forwarded-host', field('forwardedHost', true)],
   ['x-request-id', field('requestId', true)],
   ['via', field('via', true)],
+  ['traceparent', { do: 'trace', field: 'traceparent' }],
+  ['tracestate', { do: 'trace', field: 'tracestate' }],
   ['connection', { do: 'connection' }],
   ['content-type', { do: 'once' }],
   ['cookie', { do: 'cookie' }],
@@ -143,6 +150,8 @@ export const readHeaders = (raw: FieldList): RequestHeaders => {
     forwardedHost: undefined,
     requestId: undefined,
     via: undefined,
+    traceparent: undefined,
+    tracestate: undefined,
     issuerCookies: false,
     count: raw.length / 2,
     size: 0,
@@ -161,6 +170,12 @@ export const readHeaders = (raw: FieldList): RequestHeaders => {
         if (earlier !== undefined && !treatment.repeatable)
           throw refuse(`The request has more than one ${lower} field.`)
         headers[treatment.field] = earlier === undefined ? value : `${earlier}, ${value}`
+        break
+      }
+      case 'trace': {
+        const earlier = headers[treatment.field]
+        headers[treatment.field] = earlier === undefined ? value : `${earlier},${value}`
+        headers.forwardable.push(lower, value)
         break
       }
       case 'once':

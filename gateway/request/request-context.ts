@@ -7,6 +7,7 @@ import type { CheckedRequest } from './checked-request.ts'
 import type { ConnectionTls } from './client-certificate.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
+import type { RequestTrace } from './request-trace.ts'
 
 /**
  * One request on its way through the pipeline. Every member is written by the stage named beside it and read by later
@@ -29,6 +30,8 @@ export interface RequestContext {
   id: string
   request: CanonicalRequest | undefined
   headers: RequestHeaders | undefined
+  /** readRequest: with telemetry, or when the caller named one */
+  trace: RequestTrace | undefined
   /** of a connection whose client has shown a certificate */
   tls: ConnectionTls | undefined
   /** matchRoute */
@@ -148,6 +151,7 @@ export const newRequestContext = (
   id: '',
   request: undefined,
   headers: undefined,
+  trace: undefined,
   tls: undefined,
   route: undefined,
   params: undefined,

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { problem } from '../refusals/problems.ts'
 import type { DecidedRequest, RequestContext, UpstreamRequest } from '../request/request-context.ts'
+import { type Attempt, beginAttempt, endAttempt } from '../request/request-trace.ts'
 import type { ActiveRequest } from './active-requests.ts'
 import { type AnswerFields, AnswerToClient } from './answer-to-client.ts'
 import { clientGone, discarded, type FailedAttempt, outcomeOf } from './attempt-outcome.ts'
@@ -47,6 +48,8 @@ export class ForwardedRequest
   #next: Target | undefined
   /** Of the attempt under way; undefined = nothing of it was sent. */
   #controller: Dispatcher.DispatchController | undefined
+  /** For the trace. */
+  #attempt: Attempt | undefined
   #dispatched = false
   #cancelled = false
   #expired = false
@@ -86,6 +89,7 @@ export class ForwardedRequest
   }
 
   #send(target: Target): void {
+    this.#attempt = beginAttempt(this.#context, target, this.#headers!)
     const body =
       this.#body === streamed ? chunksOf(this.#context.incoming, this.#context.route.bodySize, this) : this.#body
     target.pool.dispatch(
@@ -171,6 +175,7 @@ export class ForwardedRequest
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerFields): void {
     // Interim answers (RFC 9110 §15.2) concern this hop, and are no answer however many come.
     if (status < 200) return
+    if (this.#attempt) this.#attempt.status = status
     if (this.#upstream.retries?.on.has(status)) {
       // A server that says when to come back is not asked again before.
       this.#next = this.#nextTarget(status as RetryCause, headers['retry-after'] === undefined)
@@ -189,11 +194,15 @@ export class ForwardedRequest
   onResponseEnd(_controller: Dispatcher.DispatchController, trailers: AnswerFields | undefined): void {
     this.#release()
     this.#target?.end(this.status >= 502 && this.status <= 504 ? 'failed' : 'answered')
+    endAttempt(this.#attempt, {})
     this.endAnswer(trailers)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, thrown: Error): void {
     const error = upstreamError(thrown)
+    // Of an attempt that was given up for its answer, the status says why.
+    if (thrown === discarded) endAttempt(this.#attempt, {})
+    else endAttempt(this.#attempt, { error: thrown === clientGone ? 'client_gone' : error.code })
     this.#target?.end(outcomeOf(thrown, this.#failedAttempt))
     const cause = causeOf(error, this.#controller !== undefined)
     const next = this.#next ?? (cause && this.#nextTarget(cause, true))

@@ -9,6 +9,7 @@ import {
   type RequestContext,
   type Stage,
 } from '../request/request-context.ts'
+import { beginAttempt, endAttempt } from '../request/request-trace.ts'
 import { addAnswerFields, answerHeaders } from './answer-headers.ts'
 import type { OpenWebSockets } from './open-websockets.ts'
 import { type Upstreams, upstreamOf } from './require-upstream.ts'
@@ -71,11 +72,13 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
     bridge.once('close', () => target.end(outcome))
     const reached = { target: target.name, retries: tried.length }
     context.upstreamRequest = { ...reached, cancel: () => void bridge.destroy() }
+    const attempt = beginAttempt(context, target, fields)
 
     const failed = (error: Error) => {
       if (bridge.destroyed) return
       const reason = isParserError(error) ? problem('upstream_protocol_error', { cause: error }) : upstreamError(error)
       if (!opening.expired && !isOwnTrouble(error)) outcome = 'failed'
+      endAttempt(attempt, { error: reason.code })
       const next = connected ? undefined : targetAfter(opening, target)
       // Its place is free once it has closed.
       if (next) bridge.once('close', () => askAgain(opening, target, next))
@@ -104,6 +107,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
           return failed(problem('upstream_protocol_error'))
         }
         outcome = 'answered'
+        endAttempt(attempt, { status: 101 })
         clearTimeout(opening.timer)
         // Data that is still to be written must not keep a connection whose other end is gone.
         bridge.once('close', () => upstreamSocket.destroy())
@@ -115,6 +119,7 @@ export const createUpgrade = ({ upstreams, webSockets, fail }: UpgradeParts): St
       onRefusal(answer) {
         // 401, 404, a redirect.
         const { status, fields } = plainAnswer(context, answer)
+        endAttempt(attempt, { status })
         outcome = status >= 502 && status <= 504 ? 'failed' : 'answered'
         context.upstreamRequest = { ...reached, cancel: () => void answer.destroy() }
         opening.failed = () => void answer.destroy(new Error('the time of the route is up'))

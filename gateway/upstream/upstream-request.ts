@@ -1,6 +1,7 @@
 import type { Route } from '../config/route.ts'
 import { setFields } from '../request/headers.ts'
 import type { DecidedRequest } from '../request/request-context.ts'
+import { setTraceparent } from '../request/request-trace.ts'
 import type { Target } from './targets/target.ts'
 
 /** What the request upstream says: the canonical path, and the fields that were let through plus our own. */
@@ -20,9 +21,10 @@ const withPrefix = (path: string, { stripSegments, addPrefix }: Route): string =
  * so it is called once for a request.
  */
 export const upstreamHeaders = (context: DecidedRequest): string[] => {
-  const { id, incoming, headers, request, route, decision, principal, assertion, body } = context
+  const { id, incoming, headers, request, route, decision, principal, assertion, body, trace } = context
   const { forwardable: flat, authorization, dpop, via } = headers
   const { scheme, host, bodyLength, forwardedFor } = request
+  if (trace) setTraceparent(flat, trace)
   setFields(flat, decision.headers)
   if (principal) for (const text of principal.identityHeaders) flat.push(text)
   if (assertion !== undefined) flat.push('x-auth-assertion', assertion)

@@ -72,8 +72,8 @@ export const workerCalls = {
   reopenLogs: { body: nothing, answer: done },
   /** From now on each answer is the last one of its connection. */
   endKeepAlive: { body: nothing, answer: done },
-  /** Ends as a gateway ends, and then the process. No connection is handed over any more. */
-  drain: { body: nothing, answer: done },
+  /** Ends as a gateway ends, answers its last metrics, and ends the process. No connection is handed over any more. */
+  drain: { body: nothing, answer: snapshot },
   /** What is new of a feed that the worker follows. `silent`: for how long it has not been heard of, in ms. */
   revoked: {
     body: z.object({

@@ -12,6 +12,7 @@ import { namedVariables } from '../config/yaml-file.ts'
 import { newTicketKeys } from '../listener/tls.ts'
 import { type RunningGateway, warnOfRestart } from '../main.ts'
 import type { PolicyProvider } from '../open-policies.ts'
+import { createMetricsExports } from '../open-telemetry.ts'
 import { createReloads } from '../reload.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAnswers } from './answers.ts'
@@ -61,6 +62,7 @@ export const startWorkers = async (options: {
   const { source, name, logger, metrics, health, opaBin, portSetting = 'listen.port' } = options
   const shared = createSharedParts()
   const answers = createAnswers({ metrics })
+  const exports = createMetricsExports({ shared, logger, metrics })
   const counted = createWorkerMetrics()
   const ticketKeys = newTicketKeys()
   const nonceKey = newNonceKey()
@@ -184,6 +186,7 @@ export const startWorkers = async (options: {
       }
       await keepAnswers(config)
       await before.lifecycle.stop()
+      await exports.follow(config)
       warnOfRestart(before.config, config, logger)
       return true
     },
@@ -217,6 +220,7 @@ export const startWorkers = async (options: {
     await Promise.all(changes.members().map(report))
     return counted.all()
   })
+  await exports.follow(running.config)
 
   return {
     url,
@@ -239,12 +243,16 @@ export const startWorkers = async (options: {
           // It ends by itself when it has drained.
           worker
             .call('drain', undefined, timeout + drainGraceMs)
-            .then(() => worker.closed)
+            .then((snapshot) => {
+              counted.add(worker.number, snapshot)
+              return worker.closed
+            })
             .catch(() => {}),
         ),
       )
       await reloadsEnded
       await stop()
+      await exports.close()
     },
   }
 }

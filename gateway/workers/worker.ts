@@ -155,7 +155,9 @@ export const createWorker = (options: {
       },
       async drain() {
         if (listener && gateways) await endServing({ listeners: [listener, ...(extAuthz ? [extAuthz] : [])], gateways })
+        const counted = await metrics.snapshot()
         setImmediate(end)
+        return counted
       },
       ...asking.handlers,
     },

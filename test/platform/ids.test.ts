@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newId, randomAlphanumerics, randomToken, uuidv7 } from '../../platform/ids.ts'
+import { newId, randomAlphanumerics, randomHex, randomToken, uuidv7 } from '../../platform/ids.ts'
 
 test('ids have the length and alphabet that existing SDKs expect, and do not repeat', () => {
   const ids = Array.from({ length: 2_000 }, () => newId())
@@ -25,6 +25,12 @@ test('random tokens do not repeat, whatever is drawn between them', () => {
   expect(new Set(tokens).size).toBe(tokens.length)
   // None has bytes that another one has used up.
   expect(tokens.filter((token) => /A{6}/.test(token))).toEqual([])
+})
+
+test('hexadecimal ids have their length and do not repeat, however they are mixed', () => {
+  const ids = Array.from({ length: 4_000 }, (_, number) => randomHex(number % 2 === 0 ? 16 : 8))
+  expect(ids.every((id, number) => /^[0-9a-f]+$/.test(id) && id.length === (number % 2 === 0 ? 32 : 16))).toBe(true)
+  expect(new Set(ids.map((id) => id.slice(0, 16))).size).toBe(ids.length)
 })
 
 test('UUIDs of version 7 are well formed and sort by their time', () => {

@@ -5,6 +5,7 @@ import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
 import { policies } from './policies.ts'
 import { route } from './route.ts'
+import { telemetry } from './telemetry.ts'
 import { upstream } from './upstream.ts'
 import { bytes, duration, identifier, network, pathEquality } from './values.ts'
 
@@ -68,6 +69,7 @@ export const insecureNames = [
   'http-issuer',
   'http-upstream',
   'http-log',
+  'http-telemetry',
   'no-revocations',
   'serve-when-stale',
   'trust-everybody',
@@ -101,6 +103,7 @@ export const gatewayFile = z.strictObject({
   policies: policies.prefault({}).describe('The rules that decide. Default: those that come with the gateway.'),
   decisionLog: decisionLog.optional().describe("One line a request in the event format of OPA's decision logs."),
   accessLog: accessLog.optional().describe('One short line a request.'),
+  telemetry: telemetry.optional().describe('Traces and metrics for an OpenTelemetry collector. Default: none.'),
   limits: limits.prefault({}).describe('Of requests.'),
   drain: drain.prefault({}).describe('How the gateway stops.'),
   upstreams: z.record(identifier, upstream).default({}).describe('The APIs behind the gateway, by name.'),

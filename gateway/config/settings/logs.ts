@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, httpUrl, isUrl, secret } from './values.ts'
+import { duration, httpUrl, isUrl, secret, share } from './values.ts'
 
 /** The sections `decisionLog:` and `accessLog:`. */
 
@@ -56,6 +56,13 @@ export const decisionLog = z
       .array(mask)
       .default([])
       .describe('JSON pointers under /input or /result to leave out, or with a value to replace.'),
+    sample: z
+      .strictObject({
+        allowed: share.prefault('100%').describe('Of the requests that were let through and answered.'),
+        denied: share.prefault('100%').describe('Of those that were refused; failures of ours are always written.'),
+      })
+      .optional()
+      .describe('How many requests get a line. Default: all.'),
     body: z
       .enum(['erase', 'keep'])
       .default('erase')

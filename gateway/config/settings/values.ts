@@ -64,9 +64,9 @@ export const bytes = (min: number, max: number) => {
 /** From 0 to 1. A default is written as in the file: `.prefault('50%')`. */
 export const share = z
   .string('must be a share from 0% to 100%, such as 20%')
-  .meta({ pattern: '^\\d{1,3}%$' })
+  .meta({ pattern: '^\\d{1,3}(?:\\.\\d{1,4})?%$' })
   .transform((text, context) => {
-    const [, percent] = /^(\d{1,3})%$/.exec(text) ?? []
+    const [, percent] = /^(\d{1,3}(?:\.\d{1,4})?)%$/.exec(text) ?? []
     if (percent !== undefined && Number(percent) <= 100) return Number(percent) / 100
     context.addIssue('must be a share from 0% to 100%, such as 20%')
     return z.NEVER

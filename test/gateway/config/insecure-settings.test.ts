@@ -52,6 +52,7 @@ describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>
   ['http-upstream', { upstreams: { api: { url: 'http://127.0.0.1.test' } } }, /tokens and identities/],
   ['http-log', { decisionLog: { to: 'http://collector.test/logs' } }, /who did what/],
   ['http-log', { accessLog: { to: 'http://collector.test/logs' } }, /who did what/],
+  ['http-telemetry', { telemetry: { otlp: 'http://collector.test:4318' } }, /in clear text/],
   ['no-revocations', { issuers: [{ issuer: 'https://id.test', client }] }, /revoked tokens would be good/],
   [
     'no-revocations',

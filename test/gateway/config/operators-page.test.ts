@@ -65,8 +65,12 @@ describe('the examples of the page for operators', () => {
       upstreams: { orders: { identityAudience: 'https://orders.internal' } },
     })
     expect(configOf(block('decisionLog:'))).toMatchObject({
-      decisionLog: { labels: { region: 'eu-1' }, http: { interval: 5_000 } },
+      decisionLog: { labels: { region: 'eu-1' }, http: { interval: 5_000 }, sample: { allowed: 0.01, denied: 1 } },
       accessLog: { to: '/var/log/surrogate/access.jsonl' },
+    })
+    expect(configOf(block('telemetry:')).telemetry).toMatchObject({
+      sample: 0.01,
+      resource: { 'deployment.environment.name': 'production' },
     })
     expect(configOf(block('trustedProxies:')).forwardAuth).toMatchObject({ path: '/.surrogate/auth', dialect: 'nginx' })
   })
@@ -84,7 +88,7 @@ type Settings = Record<string, SchemaNode>
 const settingsOf = (node: SchemaNode | undefined): Settings =>
   Object.assign({}, ...(node ? formsOf(node) : []).map(({ properties }) => properties))
 
-const { listen, issuers, upstreams, routes, extAuthz } = settingsOf(gatewayJsonSchema())
+const { listen, issuers, upstreams, routes, extAuthz, telemetry } = settingsOf(gatewayJsonSchema())
 const ofRoutes = settingsOf(routes)
 const group = (names: object): Settings =>
   Object.fromEntries(Object.entries(ofRoutes).filter(([name]) => Object.hasOwn(names, name)))
@@ -100,6 +104,7 @@ const tables: Record<string, Settings> = {
   'routes, forwarding': group(forwarding),
   cors: settingsOf(ofRoutes['cors']),
   rateLimit: settingsOf(ofRoutes['rateLimit']),
+  telemetry: settingsOf(telemetry),
 }
 
 const code = (value: unknown): string => {
