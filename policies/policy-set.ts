@@ -63,6 +63,8 @@ export interface PolicySource {
   onRunaway?: ((entrypoint: string) => void) | undefined
   /** What an evaluation on this thread may spend, in units of work. Default 5 000 000. */
   units?: number | undefined
+  /** The largest input as JSON, in bytes. Default 64 kB. */
+  maxInput?: number | undefined
   /** Called for each that was ended because it wanted more. */
   onUsedUp?: ((entrypoint: string) => void) | undefined
   /** Called for each evaluation on this thread that took longer than 5 ms. */
@@ -137,11 +139,12 @@ const lineEvery = 10_000
 
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
-  const { logger, remember = true, isolation, units, onRunaway, onSlow, onUsedUp } = source
+  const { logger, remember = true, isolation, units, maxInput, onRunaway, onSlow, onUsedUp } = source
   const print = (line: string) => logger.info({ line }, 'policy print')
   const options = { reads: bundle.built?.reads, remember, print }
   const prepared = bundle.prepared ?? prepareEngine(bundle)
-  const engine = await loadWasmEngine(prepared, { ...options, ...(units !== undefined && { limits: { units } }) })
+  const limits = { ...(units !== undefined && { units }), ...(maxInput !== undefined && { input: maxInput }) }
+  const engine = await loadWasmEngine(prepared, { ...options, limits })
   const isolated = isolation && (await startIsolation({ ...isolation, ...options, prepared, onRunaway }))
   /** Tells of at most one a while, since callers may be able to repeat it. */
   const linesOf = (message: string) => {
