@@ -126,6 +126,8 @@ const absent = (name: string, prefix: string, message: string): Endpoint => ({
   },
 })
 
+const noPolicies = absent('v1/policies', '/v1/policies', 'rules are not shown; ask an entrypoint at /v1/data')
+
 /** The first whose prefix fits. */
 const endpoints: readonly Endpoint[] = [
   { name: 'v1/data', prefix: '/v1/data', answer: dataOf(answerV1) },
@@ -149,7 +151,15 @@ const endpoints: readonly Endpoint[] = [
       exchange.response.writeHead(200, { 'content-type': contentType }).end(text)
     },
   },
-  absent('v1/policies', '/v1/policies', 'policies are files and are not shown; entrypoints are asked at /v1/data'),
+  {
+    ...noPolicies,
+    answer(exchange, options) {
+      // Clients ask for the list to see whether anybody is there.
+      const asksForList = exchange.request.method === 'GET' && exchange.target.path === noPolicies.prefix
+      if (!asksForList) return noPolicies.answer(exchange, options)
+      sendJson(exchange.response, 200, { result: [] }, formOf(exchange))
+    },
+  },
   absent('v1/query', '/v1/query', 'compiled rules answer no ad hoc queries; ask an entrypoint at /v1/data'),
   absent('v1/compile', '/v1/compile', 'compiled rules are not evaluated partially; ask an entrypoint at /v1/data'),
 ]

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PolicyServer, startOpaServer, startPolicyServer } from '../../support/policy-server.ts'
+import { ask, type PolicyServer, startOpaServer, startPolicyServer } from '../../support/policy-server.ts'
 import { writeFiles } from '../rule-folder.ts'
 import { rules } from './rules.ts'
 
@@ -33,7 +33,7 @@ const authorization = `Bearer ${token}`
 describe.each(['ours', 'theirs'] as const)('%s', (which) => {
   const url = () => servers[which]!.url
 
-  describe('@open-policy-agent/opa (TypeScript), and the SDKs for Java, C# and Go made from the same description', () => {
+  describe('@open-policy-agent/opa', () => {
     const headers = { 'content-type': 'application/json', accept: 'application/json', authorization }
     const evaluate = async (path: string, input?: unknown) => {
       const answer =
@@ -93,19 +93,32 @@ describe.each(['ours', 'theirs'] as const)('%s', (which) => {
     })
   })
 
-  test('opa-python-client, Spring Security and others that ask for one rule below a package', async () => {
+  test('opa-python-client: check_connection, check_health, check_policy_rule', async () => {
+    const headers = {
+      'user-agent': 'python-urllib3/2.2',
+      accept: '*/*',
+      'accept-encoding': 'gzip, deflate',
+      authorization,
+    }
+    expect((await fetch(`${url()}/v1/policies/`, { headers })).status).toBe(200)
+    expect((await fetch(`${url()}/health?bundle=True`, { headers })).status).toBe(200)
     const body = JSON.stringify({ input: { req1: 2 } })
-    const answer = await fetch(`${url()}/v1/data/testmod/gt1`, {
-      method: 'POST',
-      headers: {
-        'user-agent': 'python-requests/2.32',
-        accept: '*/*',
-        'accept-encoding': 'gzip, deflate',
-        authorization,
-      },
-      body,
-    })
-    expect(await answer.json()).toEqual({ result: true })
+    const answer = await ask(url(), { path: '/v1/data/testmod/gt1', headers, body })
+    expect(answer.body).toEqual({ result: true })
+  })
+
+  test('opa-java-client: queryForDocument, by the HTTP client of Java, which offers HTTP/2', async () => {
+    const headers = {
+      connection: 'Upgrade, HTTP2-Settings',
+      upgrade: 'h2c',
+      'http2-settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA',
+      'user-agent': 'Java-http-client/17.0.2',
+      'content-type': 'application/json',
+      authorization,
+    }
+    const body = JSON.stringify({ input: { user: 'alice' } })
+    const answer = await ask(url(), { path: '/v1/data/testmod/decision', headers, body })
+    expect(answer).toMatchObject({ status: 200, body: { result: { allow: true } } })
   })
 
   test('clients with a slash at the end of their base URL follow the redirect, with method and body', async () => {
