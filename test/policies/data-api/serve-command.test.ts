@@ -56,6 +56,14 @@ test.each([
   expect(code).toBe(2)
 })
 
+test('a port that is taken is told with the option that moves it', async () => {
+  const server = await start()
+  expect(await runPolicyCommand(['serve', source, '--addr', `127.0.0.1:${server.port}`])).toMatchObject({
+    code: 2,
+    output: expect.stringMatching(new RegExp(`Port ${server.port} is in use[\\s\\S]*--addr`)),
+  })
+})
+
 test('a token file without a token is one too, and rules that do not compile are told with their place', async () => {
   await writeFile(file('short'), '# none\nshort\nhas a space in it\n')
   expect(await runPolicyCommand(['serve', source, '--token-file', file('short')])).toMatchObject({
