@@ -133,6 +133,23 @@ test('rules that contradict each other, a thousand times, are told of in a few l
   expect(server.output().match(/testmod\.rego:\d+/g)!.length).toBeLessThan(100)
 })
 
+test('what took much work is not explained, remembered or not: OPA would have no bound for it', async () => {
+  const asked = { path: '/v1/data/testmod/work', body: '{"input": {"n": 10}}' }
+  expect(await ask(server.url, asked)).toMatchObject({ status: 200, body: { result: 10_000 } })
+  for (let round = 0; round < 2; round++) {
+    const answer = await ask(server.url, { ...asked, path: `${asked.path}?explain=full` })
+    expect(answer).toMatchObject(refused(/too much to be explained/))
+  }
+})
+
+test('explanations wait their turn, and a flood of them is refused', async () => {
+  const asked = { ...fine, path: `${fine.path}?explain=full` }
+  const answers = await Promise.all(Array.from({ length: 12 }, () => ask(server.url, asked)))
+  const statuses = answers.map(({ status }) => status)
+  expect(new Set(statuses)).toEqual(new Set([200, 503]))
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5)
+})
+
 test('work that never ends is ended, while others are answered', async () => {
   const asked = { path: '/v1/data/testmod/work', body: '{"input": {"n": 1000000}}' }
   const [endless, others] = await Promise.all([
