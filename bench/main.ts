@@ -13,6 +13,7 @@ import { gatewayMemory } from './comparisons/gateway-memory.ts'
 import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
+import { opaServer } from './comparisons/opa-server.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
 import { policyEngines } from './comparisons/policy-engines.ts'
 import { policyUnits } from './comparisons/policy-units.ts'
@@ -37,6 +38,7 @@ const comparisons: Comparison[] = [
   gatewayFlood,
   gatewayMemory,
   forwardAuth,
+  opaServer,
   issuer,
   issuerFew,
   signIn,

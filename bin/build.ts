@@ -38,7 +38,7 @@ const areas = ['bin', 'deliveries', 'events', 'gateway', 'issuer', 'migrations',
  * Files beside the code: what ships with it, and what only the sources need. Anything else must be put into one of the
  * two.
  */
-const ships = /\.(rego|json|yaml|tar\.gz)$|^bin\/surrogate\.cjs$/
+const ships = /\.(rego|json|yaml|proto|tar\.gz)$|\/proto\/NOTICE$|^bin\/surrogate\.cjs$/
 const staysHere = /\.ts$|^bin\/require-node\.cjs$|(^|\/)\./
 
 /** Only what an earlier build made is replaced; the sources have another `bin`. */

@@ -18,14 +18,15 @@ import { readUpstreamsTls } from './upstream/upstream-tls.ts'
  * network, so bundles behind an address are left out. Creates no files.
  */
 export const checkFiles = async (config: GatewayConfig, opaBin: string | undefined): Promise<StartupError[]> => {
-  const { identity, listen, policies } = config
+  const { identity, listen, extAuthz, policies } = config
+  const listeners = [listen.tls, extAuthz?.tls].filter((tls) => tls !== undefined)
   const { path, shadow, verify } = policies
   const found = await Promise.all([
     refusalOf(() => requireLogs(config)),
-    ...(listen.tls?.certificates ?? []).map((files) =>
-      refusalOf(async () => requireUnexpired(await readCertificate(files), Date.now())),
-    ),
-    listen.tls?.clientCa === undefined ? undefined : refusalOf(() => readAuthorities(listen.tls!.clientCa!)),
+    ...listeners.flatMap(({ certificates, clientCa }) => [
+      ...certificates.map((files) => refusalOf(async () => requireUnexpired(await readCertificate(files), Date.now()))),
+      clientCa === undefined ? undefined : refusalOf(() => readAuthorities(clientCa)),
+    ]),
     identity && refusalOf(() => readIdentityKeys(identity.keyFile)),
     refusalOf(() => readUpstreamsTls(config.upstreams)),
     verify && refusalOf(() => readVerification(verify)),

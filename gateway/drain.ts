@@ -3,7 +3,7 @@ import type { HotSwap } from './hot-swap.ts'
 import type { Listener } from './listener.ts'
 
 interface Parts {
-  listener: Pick<Listener, 'endKeepAlive' | 'close'>
+  listeners: readonly Pick<Listener, 'endKeepAlive' | 'close'>[]
   gateways: HotSwap
   /** Nothing is built any more when this resolves. */
   reloadsEnded?: Promise<void> | undefined
@@ -11,18 +11,18 @@ interface Parts {
 
 /** Lets `drain.delay` pass, and then ends. */
 export const drain = async (parts: Parts): Promise<void> => {
-  const { listener, gateways } = parts
-  listener.endKeepAlive()
+  const { listeners, gateways } = parts
+  for (const listener of listeners) listener.endKeepAlive()
   const { delay: pause } = gateways.config.drain
   if (pause > 0) await delay(pause)
   await end(parts)
 }
 
 /** Stops accepting, ends WebSockets with 1001, gives running requests `drain.timeout`, and then releases everything. */
-export const end = async ({ listener, gateways, reloadsEnded }: Parts): Promise<void> => {
+export const end = async ({ listeners, gateways, reloadsEnded }: Parts): Promise<void> => {
   const { timeout } = gateways.config.drain
   gateways.drain()
-  await listener.close(timeout)
+  await Promise.all(listeners.map((listener) => listener.close(timeout)))
   await reloadsEnded
   await gateways.close()
 }

@@ -46,11 +46,14 @@ const kept = new Set([
 const replaceFields = (request: IncomingMessage, { headers, route, principal, decision }: DecidedRequest): void => {
   const ours = new Map(Object.entries(decision.headers))
   eachField(principal?.identityHeaders ?? [], (name, value) => void ours.set(name, value))
-  const { forwardable, issuerCookies, authorization } = headers
+  const { forwardable, issuerCookies, authorization, dpop } = headers
   const cookies = issuerCookies ? valuesOf(forwardable, 'cookie') : []
   if (cookies.length > 0) ours.set('cookie', cookies.join('; '))
   // The access token in place of a personal one; nothing where it is to be kept from the handlers.
-  if (authorization !== undefined && route.forwardAuthorization) ours.set('authorization', authorization)
+  if (route.forwardAuthorization) {
+    if (authorization !== undefined) ours.set('authorization', authorization)
+    if (dpop !== undefined) ours.set('dpop', dpop)
+  }
 
   const { rawHeaders, headers: fields } = request
   const connection = ownOptions(fields.connection ?? '')

@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import type { VerifiedClaims } from '../platform/jwt/verify.ts'
 import { createLogger, type Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
+import { StartupError } from '../platform/startup-error.ts'
 import type { Decision, PolicyInput } from '../policies/decide.ts'
 import { isAddress } from '../policies/origin.ts'
 import { parseGatewayConfig } from './config/load.ts'
@@ -188,6 +189,7 @@ const ofFile = ['decisionLog', 'accessLog', 'limits', 'trustedProxies', 'forward
 const configOf = (options: ProtectOptions) => {
   const { issuer, audience, policies, pathEquality, logger: _logger, metrics: _metrics, ...members } = options
   const [forEach, others] = divided(members, Object.keys(issuerSettings.shape))
+  refuseProxySettings(members)
   // What is no option at all is left among the members of the route, where it is refused.
   const [more, route] = divided(others, ofFile)
   const issuers = [issuer].flat().map((one) => ({ ...forEach, ...(typeof one === 'string' ? { issuer: one } : one) }))
@@ -213,6 +215,14 @@ const configOf = (options: ProtectOptions) => {
     ],
   }
   return parseGatewayConfig(JSON.stringify(file), { file: join(process.cwd(), 'protect'), env: {} })
+}
+
+/** Whoever is behind the guard reads the body itself, before or after it. */
+const refuseProxySettings = (members: object): void => {
+  if (!Object.hasOwn(members, 'policyBody')) return
+  throw new StartupError('protect: policyBody is a setting of the gateway as a proxy.', {
+    hint: 'Check the body in the handler, or run surrogate gateway before the application.',
+  })
 }
 
 /** The members of these names, and the others. */

@@ -6,6 +6,7 @@ import { problem } from './refusals/problems.ts'
 import { refuse } from './request/canonical-target.ts'
 import { eachField, lowerCaseNames, valuesOf } from './request/field-list.ts'
 import type { RequestHeaders } from './request/headers.ts'
+import { identityFields } from './request/principal.ts'
 import { answered, type DecidedRequest, type RequestContext, type Stage } from './request/request-context.ts'
 
 /**
@@ -89,20 +90,13 @@ export const originalRequest =
     return original
   }
 
-/**
- * The identity fields of an answer. Those without a value are sent empty, so that a proxy does not keep the client's.
- */
-const identityFields = [
-  ...['x-auth-sub', 'x-auth-act', 'x-auth-act-chain', 'x-auth-scope', 'x-auth-client-id', 'x-auth-sid'],
-  'x-auth-assertion',
-]
-
 /** The last stage, instead of forwarding: 200 with the fields that the proxy puts on the request. */
 export const createAnswerDecision = (): Stage<DecidedRequest> => (context) => {
   const { principal, decision, assertion, headers, request, route, response, id } = context
   // The proxy forwards the target as it received it: whoever is behind it would get the token.
   if (request.accessToken) throw refuse('The query holds an access token.')
   const fields: Record<string, string> = { ...decision.headers }
+  // Those without a value are sent empty, so that a proxy does not keep the client's.
   for (const name of identityFields) fields[name] = ''
   eachField(principal?.identityHeaders ?? [], (name, value) => {
     fields[name] = value
@@ -110,6 +104,8 @@ export const createAnswerDecision = (): Stage<DecidedRequest> => (context) => {
   if (assertion !== undefined) fields['x-auth-assertion'] = assertion
   // The access token in place of a personal one; nothing where the route keeps it from the upstream.
   fields['authorization'] = route.forwardAuthorization ? (headers.authorization ?? '') : ''
+  const nonce = context.answerFields?.['dpop-nonce']
+  if (nonce !== undefined) fields['dpop-nonce'] = nonce
   response.writeHead(200, { ...fields, 'content-length': 0, 'cache-control': 'no-store', 'x-request-id': id }).end()
   return answered
 }

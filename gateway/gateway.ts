@@ -9,20 +9,24 @@ import { createVerifiedTokenCache } from './caller/verified-token-cache.ts'
 import type { GatewayConfig } from './config/load.ts'
 import { protectedResourceDocuments } from './config/resource-metadata.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
+import type { CheckAnswer } from './ext-authz/check-answer.ts'
+import { checkContext } from './ext-authz/check-context.ts'
 import { asksForDecision, sendRefusal } from './forward-auth.ts'
-import { type GatewayInspection, inspectGateway, targetChecks } from './inspect.ts'
+import { type GatewayInspection, inspectGateway, targetChecks } from './inspection/upstreams.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
 import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
 import {
   createFail,
   createPipeline,
+  extAuthzStages,
   forwardAuthStages,
   type PipelineParts,
   proxyStages,
   type StageParts,
 } from './pipeline.ts'
 import { ownProviders, type Providers } from './providers.ts'
+import type { CheckedRequest } from './request/checked-request.ts'
 import { createProxyTrust } from './request/client-address.ts'
 import { newRequestContext, type RequestContext, type Stage } from './request/request-context.ts'
 import type { UnparsedRequest } from './request/unparsed.ts'
@@ -60,6 +64,8 @@ export interface Gateway {
   upgrade: (incoming: IncomingMessage, socket: Socket, head: Buffer) => void
   /** The same for a request whose context was made elsewhere. */
   start: (context: RequestContext) => void
+  /** The same for a request that Envoy asks about. */
+  check: (request: CheckedRequest, answer: CheckAnswer) => void
   /** Logs and counts what was refused on a bare socket. */
   recordUnparsed: (unparsed: UnparsedRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
@@ -159,10 +165,17 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
     underWay++
     run(context)
   }
+  const decideChecked = createPipeline(extAuthzStages(parts), answering)
 
   return {
     handler: (incoming, response) => start(newRequestContext(incoming, response)),
     upgrade: (incoming, socket, head) => start(upgradeContext(incoming, socket, head)),
+    check(request, answer) {
+      // It may have waited for a reload.
+      if (answer.destroyed) return
+      underWay++
+      decideChecked(checkContext(request, answer))
+    },
     recordUnparsed(unparsed) {
       count.unparsed(unparsed.status)
       logs.writeUnparsed(unparsed)

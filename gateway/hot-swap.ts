@@ -86,6 +86,7 @@ export const createHotSwap = async (options: {
     ...current,
     handler: (incoming, response) => void queue.push(() => current.handler(incoming, response)),
     upgrade: (incoming, socket, head) => void queue.push(() => current.upgrade(incoming, socket, head)),
+    check: (request, answer) => void queue.push(() => current.check(request, answer)),
   })
 
   return {

@@ -4,6 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig, GatewaySource } from './config/load.ts'
 import { drain } from './drain.ts'
+import type { ExtAuthzParts } from './ext-authz/listener.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
 import { openListener } from './listener.ts'
@@ -25,6 +26,8 @@ export type { PolicyProvider } from './open-policies.ts'
 export interface RunningGateway {
   url: string
   port: number
+  /** Where Envoy asks; with `extAuthz`. */
+  extAuthzPort: number | undefined
   ready: Promise<void>
   /** Reads the configuration again; see `Reloads`. Does nothing without a `source`. */
   reload(): Promise<void>
@@ -62,6 +65,13 @@ export const startGateway = async (
     },
   )
 
+  // gRPC is loaded when somebody asks by it only.
+  const extAuthz = await openExtAuthz({ config, gateway, logger, metrics }).catch(async (error: unknown) => {
+    await listener.close(0)
+    await gateways.close()
+    throw error
+  })
+
   const reloads =
     source &&
     createReloads({
@@ -80,6 +90,7 @@ export const startGateway = async (
     })
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
+  if (extAuthz?.certificates) health.addCheck('ext_authz certificates', extAuthz.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   const { url, port } = listener.running
   logger.info({ url, revision: config.revision }, 'the gateway listens')
@@ -87,13 +98,21 @@ export const startGateway = async (
   return {
     url,
     port,
+    extAuthzPort: extAuthz?.port,
     ready: gateways.current.ready,
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      await drain({ listener, gateways, reloadsEnded: reloads?.close() })
+      await drain({ listeners: [listener, ...(extAuthz ? [extAuthz] : [])], gateways, reloadsEnded: reloads?.close() })
     },
   }
+}
+
+const openExtAuthz = async (parts: Omit<ExtAuthzParts, 'settings'>) => {
+  const { extAuthz: settings } = parts.config
+  if (!settings) return undefined
+  const { openExtAuthz: open } = await import('./ext-authz/listener.ts')
+  return open({ ...parts, settings })
 }
 
 /** Settings of open listeners: a change counts from the next start. */
@@ -101,6 +120,7 @@ const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
   workers: ({ workers }: GatewayConfig) => workers,
   admin: ({ admin }: GatewayConfig) => admin,
+  extAuthz: ({ extAuthz }: GatewayConfig) => extAuthz,
   'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
 } as const
 

@@ -13,6 +13,7 @@ import type { GatewayConfig } from './config/load.ts'
 import type { RateLimitSettings } from './config/settings/route.ts'
 import { createRequestMetrics } from './logs/request-metrics.ts'
 import type { Providers } from './providers.ts'
+import { createHeldBodies } from './request/held-bodies.ts'
 import type { SharedParts } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { digestOf, type UpstreamTls } from './upstream/upstream-tls.ts'
@@ -105,13 +106,27 @@ export const openParts = (options: {
     }
   }
 
+  /** Where no route hands bodies to its policy there is nothing to count. */
+  const heldBodies = () => {
+    const most = config.limits.policyBodies
+    if (!config.routes.some(({ policyBody }) => policyBody)) return undefined
+    return use('held bodies', { most }, () => createHeldBodies({ most, metrics }), noClosing)
+  }
+
+  const proofs = () =>
+    config.routes.some(({ dpop }) => dpop !== undefined)
+      ? use('DPoP proofs', {}, () => providers.openProofRecords({ metrics }), closing)
+      : undefined
+
   const perSecond = config.limits.refusedTokens
   return {
     issuers: issuers(),
     revocations: revocations(),
     personalAccessTokens: personalAccessTokens(),
     upstreams: upstreams(),
+    proofs: proofs(),
     ...rateLimits(),
+    heldBodies: heldBodies(),
     refusals: use('refusals', { perSecond }, () => createRefusalThrottle({ perSecond, metrics }), noClosing),
     count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
   }

@@ -35,13 +35,14 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
   const needed = [...new Set(config.routes.map(({ entrypoint }) => entrypoint))].sort()
   const isolated = config.routes.some((route) => route.isolation === 'worker')
   const verification = verify && (await readVerification(verify))
+  const input = largestInput(config)
   const counter = (name: string, help: string) => metrics.counter(name, help, ['entrypoint'])
   const runaways = counter('surrogate_gateway_policy_deadlines_total', 'Isolated evaluations that were ended')
   const slow = counter('surrogate_gateway_policy_slow_total', 'Evaluations that took longer than 5 ms')
 
   const { part, release } = shared.use(
     'policies',
-    { path, needed, remote, verify, units, isolation: isolated && isolation },
+    { path, needed, remote, verify, units, input, isolation: isolated && isolation },
     () =>
       watch({
         path,
@@ -52,6 +53,7 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
         remote,
         verification,
         units,
+        input,
         ...(isolated && { isolation }),
         onRunaway: (entrypoint) => {
           runaways.inc({ entrypoint })
@@ -88,9 +90,10 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
   const { shadow, shadowSample: sample, remote, verify } = config.policies
   if (shadow === undefined) return undefined
   const verification = verify && (await readVerification(verify))
+  const input = largestInput(config)
   const { part, release } = shared.use(
     'shadow policies',
-    { shadow, sample, remote, verify },
+    { shadow, sample, remote, verify, input },
     // The file that keeps a bundle for the next start belongs to the live policies.
     () =>
       createShadow({
@@ -99,6 +102,7 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
         opaBin,
         remote: { ...remote, cache: undefined },
         verification,
+        input,
         logger,
         metrics,
         watch,
@@ -107,6 +111,12 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
   )
   lifecycle.onStop('shadow policies', release)
   return part
+}
+
+/** Bytes; what the engine takes, and room for the longest body. */
+const largestInput = ({ routes }: GatewayConfig): number | undefined => {
+  const longest = Math.max(0, ...routes.map(({ policyBody }) => policyBody?.maxBytes ?? 0))
+  return longest === 0 ? undefined : 65_536 + longest
 }
 
 const closeOpened = (opening: Promise<{ close(): Promise<void> }>) =>

@@ -10,8 +10,11 @@ import {
   createExchangePersonalAccessTokens,
   type ExchangePersonalAccessTokensParts,
 } from './caller/personal-access-tokens.ts'
+import { createRequireProof, type RequireProofParts } from './caller/require-proof.ts'
 import { type CheckRevokedParts, createCheckRevoked } from './caller/revocations.ts'
 import type { ForwardAuthSettings } from './config/settings/file.ts'
+import { createAllowCheck } from './ext-authz/allow-check.ts'
+import { checkedRequestLine, createReadCheck } from './ext-authz/read-check.ts'
 import { createAnswerDecision, originalRequest } from './forward-auth.ts'
 import { challengeFields } from './refusals/challenges.ts'
 import { sendProblem } from './refusals/problem-response.ts'
@@ -19,6 +22,7 @@ import { problem } from './refusals/problems.ts'
 import { createReadRequest, type ReadRequestParts } from './request/canonical-request.ts'
 import { createMatchRoute, type MatchRouteParts } from './request/match-route.ts'
 import { createServeOwnDocuments, type ServeOwnDocumentsParts } from './request/own-documents.ts'
+import { createReadPolicyBody, createRequireBody, type ReadPolicyBodyParts } from './request/policy-body.ts'
 import { createAnswerPreflight } from './request/preflight.ts'
 import {
   afterDeciding,
@@ -26,6 +30,7 @@ import {
   afterRouting,
   answered,
   type RequestContext,
+  type RoutedRequest,
   type Stage,
 } from './request/request-context.ts'
 import { createForward, type ForwardParts } from './upstream/forward.ts'
@@ -36,8 +41,9 @@ import { createUpgrade, type UpgradeParts } from './upstream/upgrade.ts'
 /**
  * What every way of using the gateway shares, in order: the decision about one canonical request. Each stage is one
  * file; it passes, or throws an `AppError`, or answers itself and returns `answered`.
+ * @param obtainBody makes sure of the body, where the policy of the route is to see it.
  */
-const decisionStages = (parts: DecisionParts): readonly Stage[] => [
+const decisionStages = (parts: DecisionParts, obtainBody: Stage<RoutedRequest>): readonly Stage[] => [
   ...afterReading(
     createMatchRoute(parts), //   404
   ),
@@ -45,9 +51,11 @@ const decisionStages = (parts: DecisionParts): readonly Stage[] => [
     createLimitRate(parts, 'early'), // by address: 429
     createExchangePersonalAccessTokens(parts), // 401, 503
     createAuthenticate(parts), // token, keys, audience: 401, 503
+    createRequireProof(parts), // DPoP, client certificates: 401, 503
     createCheckRevoked(parts), // 401, 503
     createLimitRate(parts, 'late'), // by who asks: 429
     createRequireSignIn(parts), // step-up: 401
+    obtainBody, //                400, 408, 413, 415, 503
     createAuthorize(parts), //    policy: 401 for a missing scope, else 403
   ),
 ]
@@ -59,7 +67,7 @@ export const proxyStages = (parts: StageParts): readonly Stage[] => [
     createServeOwnDocuments(parts), // 200 at /.well-known/…
     createAnswerPreflight(parts), // CORS: 204
   ),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createReadPolicyBody(parts)),
   ...afterDeciding(
     createRequireUpstream(parts), // 404 on routes for forward-auth only
     createAssertIdentity(parts), // x-auth-assertion
@@ -71,29 +79,42 @@ export const proxyStages = (parts: StageParts): readonly Stage[] => [
 /** The same for another proxy, which asks about its request and forwards it itself. */
 export const forwardAuthStages = (settings: ForwardAuthSettings, parts: StageParts): readonly Stage[] => [
   createReadRequest(parts, originalRequest(settings)),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createRequireBody()),
   ...afterDeciding(
     createAssertIdentity(parts),
     createAnswerDecision(), //     200
   ),
 ]
 
+/** The same for Envoy, which asks by gRPC and brings all that it asks about in one message. */
+export const extAuthzStages = (parts: StageParts): readonly Stage[] => [
+  createReadCheck(parts),
+  createReadRequest(parts, checkedRequestLine),
+  ...decisionStages(parts, createRequireBody()),
+  ...afterDeciding(
+    createAssertIdentity(parts),
+    createAllowCheck(), //         OK
+  ),
+]
+
 /** The same as middleware: what is behind the guard takes the place of the upstream. */
 export const guardStages = (parts: DecisionParts & ReadRequestParts): readonly Stage[] => [
   createReadRequest(parts),
-  ...decisionStages(parts),
+  ...decisionStages(parts, createRequireBody()),
   ...afterDeciding((request) => void request.next?.(request)),
 ]
 
 type DecisionParts = MatchRouteParts &
   ExchangePersonalAccessTokensParts &
   AuthenticateParts &
+  RequireProofParts &
   CheckRevokedParts &
   LimitRateParts &
   AuthorizeParts
 
 export type StageParts = ReadRequestParts &
   DecisionParts &
+  ReadPolicyBodyParts &
   ServeOwnDocumentsParts &
   AssertIdentityParts &
   UpgradeParts &
@@ -147,7 +168,7 @@ const refuseWith = (context: RequestContext, error: AppError, send: typeof sendP
   send(response, error, id, closing, {
     ...context.route?.responseHeaders?.set,
     ...context.answerFields,
-    ...challengeFields(error, context.route?.resourceMetadata),
+    ...challengeFields(error, context.route, context.headers?.authorization),
   })
 }
 

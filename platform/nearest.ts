@@ -16,19 +16,42 @@ export const didYouMean = (wrong: unknown, names: readonly string[]): string => 
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
+/** Texts longer than this are not compared. In characters. */
+const longestCompared = 128
+
+/**
+ * How many letters differ when one may be the other misspelt: a letter is wrong, or no more than a third of them.
+ * Undefined when it is another word.
+ */
+export const misspelling = (one: string, other: string): number | undefined => {
+  const longer = Math.max(one.length, other.length)
+  const most = Math.max(1, Math.floor(longer / 3))
+  if (longer > longestCompared || Math.abs(one.length - other.length) > most) return undefined
+  const distance = distanceOf(one.toLowerCase(), other.toLowerCase())
+  return distance <= most ? distance : undefined
+}
+
 /** Of Damerau and Levenshtein, with swaps of neighbours only. */
 const distanceOf = (one: string, other: string): number => {
-  const cells = new Map<string, number>()
-  const at = (left: number, right: number) =>
-    left === 0 || right === 0 ? left + right : (cells.get(`${left},${right}`) ?? 0)
+  const width = other.length + 1
+  const cells = new Uint16Array((one.length + 1) * width)
+  for (let right = 1; right < width; right++) cells[right] = right
   for (let left = 1; left <= one.length; left++) {
-    for (let right = 1; right <= other.length; right++) {
-      const same = one[left - 1] === other[right - 1]
-      const swapped = left > 1 && right > 1 && one[left - 1] === other[right - 2] && one[left - 2] === other[right - 1]
-      const changed = at(left - 1, right - 1) + (same ? 0 : 1)
-      const added = Math.min(at(left - 1, right), at(left, right - 1)) + 1
-      cells.set(`${left},${right}`, Math.min(changed, added, swapped ? at(left - 2, right - 2) + 1 : added))
+    const row = left * width
+    cells[row] = left
+    for (let right = 1; right < width; right++) {
+      const at = row + right
+      const same = one.charCodeAt(left - 1) === other.charCodeAt(right - 1)
+      const changed = cells[at - width - 1]! + (same ? 0 : 1)
+      const added = Math.min(cells[at - width]!, cells[at - 1]!) + 1
+      cells[at] = Math.min(changed, added)
+      const swapped =
+        left > 1 &&
+        right > 1 &&
+        one.charCodeAt(left - 1) === other.charCodeAt(right - 2) &&
+        one.charCodeAt(left - 2) === other.charCodeAt(right - 1)
+      if (swapped) cells[at] = Math.min(cells[at]!, cells[at - 2 * width - 2]! + 1)
     }
   }
-  return at(one.length, other.length)
+  return cells[one.length * width + other.length]!
 }

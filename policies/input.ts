@@ -24,6 +24,10 @@ export const policyInputSchema = z.strictObject({
     query: z.record(z.string(), z.array(z.string())),
     headers: z.record(z.string(), z.array(z.string())).describe('Only those that the route lists in policyHeaders.'),
     clientIp: z.string(),
+    body: z
+      .unknown()
+      .optional()
+      .describe('The JSON that was sent, on routes with policyBody; absent when nothing was.'),
   }),
   route: z.strictObject({
     id: z.string(),

@@ -61,10 +61,10 @@ export interface PolicySource {
   isolation?: IsolationOptions | undefined
   /** Called for each isolated evaluation that used up its units, or whose thread had to be ended. */
   onRunaway?: ((entrypoint: string) => void) | undefined
+  /** The largest input as JSON, in bytes. Default 64 kB. */
+  input?: number | undefined
   /** What an evaluation on this thread may spend, in units of work. Default 5 000 000. */
   units?: number | undefined
-  /** The largest input as JSON, in bytes. Default 64 kB. */
-  maxInput?: number | undefined
   /** Called for each that was ended because it wanted more. */
   onUsedUp?: ((entrypoint: string) => void) | undefined
   /** Called for each evaluation on this thread that took longer than 5 ms. */
@@ -139,13 +139,14 @@ const lineEvery = 10_000
 
 /** A bundle in an engine, and in threads when the source asks for them: ready, or `PolicyError`. */
 export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path'>): Promise<PolicySet> => {
-  const { logger, remember = true, isolation, units, maxInput, onRunaway, onSlow, onUsedUp } = source
+  const { logger, remember = true, isolation, input, units, onRunaway, onSlow, onUsedUp } = source
   const print = (line: string) => logger.info({ line }, 'policy print')
   const options = { reads: bundle.built?.reads, remember, print }
   const prepared = bundle.prepared ?? prepareEngine(bundle)
-  const limits = { ...(units !== undefined && { units }), ...(maxInput !== undefined && { input: maxInput }) }
-  const engine = await loadWasmEngine(prepared, { ...options, limits })
-  const isolated = isolation && (await startIsolation({ ...isolation, ...options, prepared, onRunaway }))
+  const limits = { ...(input !== undefined && { input }) }
+  const ownLimits = { ...limits, ...(units !== undefined && { units }) }
+  const engine = await loadWasmEngine(prepared, { ...options, limits: ownLimits })
+  const isolated = isolation && (await startIsolation({ ...isolation, ...options, limits, prepared, onRunaway }))
   /** Tells of at most one a while, since callers may be able to repeat it. */
   const linesOf = (message: string) => {
     let quietUntil = 0

@@ -28,6 +28,8 @@ export interface ShadowQuestion {
   input: PolicyInput
   /** The live one. */
   decision: Decision
+  /** Of the body in the input, in bytes. Default 0. */
+  bodyLength?: number | undefined
 }
 
 export interface SignInShadowQuestion {
@@ -36,7 +38,7 @@ export interface SignInShadowQuestion {
   decision: SignInDecision
 }
 
-type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verification'> & {
+type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verification' | 'input'> & {
   /** Share of the decisions that are compared, 0 to 1. Default 1. */
   sample?: number | undefined
   logger: Logger
@@ -48,6 +50,8 @@ type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verifica
 /** Comparisons waiting for the next turn of the event loop; more are skipped. */
 const mostWaiting = 1_000
 const isolation = { workers: 1, deadline: 100, queue: mostWaiting, batch: 16, nice: 19 }
+/** Bytes of the bodies in them: each is held as a value, then as a text. */
+const mostBodyBytes = 4_194_304
 /** Lines of differences a second; the rest is only counted. */
 const linesEachSecond = 10
 
@@ -67,11 +71,13 @@ interface Comparison<Question> {
   /** `line`: for the log, when the candidate answers something else. Throws `PolicyBusy`. */
   judge(set: PolicySet, question: Question): Promise<{ outcome: Outcome; line?: object }>
   message: string
+  /** Bytes that a question holds beyond what every question does. Default 0. */
+  sizeOf?(question: Question): number
 }
 
 const follow = async <Question>(
   { sample = 1, logger, metrics, watch = watchPolicies, ...source }: ShadowOptions,
-  { count, judge, message, name }: Comparison<Question> & { name: string },
+  { count, judge, message, name, sizeOf = () => 0 }: Comparison<Question> & { name: string },
 ): Promise<ShadowOf<Question>> => {
   const policies = await watch({ ...source, logger, metrics, name, isolation, startWith: empty })
 
@@ -97,20 +103,27 @@ const follow = async <Question>(
     }
   }
 
+  let bodyBytes = 0
   let waiting: Question[] = []
   let closed = false
   const flush = (): void => {
     const questions = waiting
     waiting = []
     for (const question of questions) {
-      compareNow(question).catch((error: unknown) => logger.error({ err: error }, 'shadow policies failed'))
+      compareNow(question)
+        .catch((error: unknown) => logger.error({ err: error }, 'shadow policies failed'))
+        .finally(() => {
+          bodyBytes -= sizeOf(question)
+        })
     }
   }
 
   return {
     compare(question) {
       if (closed || (sample < 1 && Math.random() >= sample)) return
-      if (waiting.length >= mostWaiting) return count(question, 'skipped')
+      const size = sizeOf(question)
+      if (waiting.length >= mostWaiting || bodyBytes + size > mostBodyBytes) return count(question, 'skipped')
+      bodyBytes += size
       // After the request that asks: its answer does not wait for the input to be copied to the other thread.
       if (waiting.push(question) === 1) setImmediate(flush)
     },
@@ -134,6 +147,7 @@ export const createShadow = async (options: ShadowOptions): Promise<Shadow> => {
   )
   return follow<ShadowQuestion>(options, {
     name: 'shadow',
+    sizeOf: ({ bodyLength = 0 }) => bodyLength,
     message: 'the shadow policies decide otherwise',
     count: ({ route }, outcome) => compared.inc({ route, outcome }),
     async judge(set, { requestId, route, entrypoint, input, decision }) {

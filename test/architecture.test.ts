@@ -28,6 +28,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   gateway: [
     ['workers'],
     [roof],
+    ['ext-authz'],
     ['upstream', 'authorize', 'logs', 'listener'],
     ['caller'],
     ['request'],

@@ -2,9 +2,10 @@ import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'nod
 import type { Drive } from './load-generator.ts'
 
 /** One connection of HTTP/2, one stream after the other, until there is no next request. */
-export const driveHttp2 = ({ port, nextRequest, check, latencies }: Drive): Promise<void> =>
+export const driveHttp2 = ({ port, protocol, nextRequest, check, latencies }: Drive): Promise<void> =>
   new Promise((resolve, reject) => {
-    const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
+    const scheme = protocol === 'h2c' ? 'http' : 'https'
+    const session = connect(`${scheme}://127.0.0.1:${port}`, { rejectUnauthorized: false })
     const finish = (error?: Error) => {
       session.destroy()
       if (error) reject(error)
@@ -13,7 +14,7 @@ export const driveHttp2 = ({ port, nextRequest, check, latencies }: Drive): Prom
     const send = () => {
       const request = nextRequest()
       if (!request) return finish()
-      const { headers, body } = parsed(request)
+      const { headers, body } = parsed(request, scheme)
       const sentAt = performance.now()
       const stream = session.request(headers, { endStream: body === '' })
       const chunks: Buffer[] = []
@@ -43,14 +44,14 @@ type Parsed = { headers: OutgoingHttpHeaders; body: string }
 const known = new WeakMap<Buffer, Parsed>()
 
 /** A request of HTTP/1.1 as one of HTTP/2 (RFC 9113 §8.3.1); each is read once. */
-const parsed = (request: Buffer): Parsed => {
+const parsed = (request: Buffer, scheme: string): Parsed => {
   const before = known.get(request)
   if (before) return before
   const text = request.toString('latin1')
   const end = text.indexOf('\r\n\r\n')
   const [line = '', ...fields] = text.slice(0, end).split('\r\n')
   const [method, path] = line.split(' ')
-  const headers: OutgoingHttpHeaders = { ':method': method, ':path': path, ':scheme': 'https' }
+  const headers: OutgoingHttpHeaders = { ':method': method, ':path': path, ':scheme': scheme }
   for (const field of fields) {
     const colon = field.indexOf(':')
     const name = field.slice(0, colon).toLowerCase()

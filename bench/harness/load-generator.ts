@@ -14,16 +14,17 @@ export type Load = {
   connections: number
   /** The round ends after this long, or when `requests` are used up and may not be repeated. */
   seconds: number
-  /** Whole requests as they go over the wire. */
+  /** Whole requests as they go over the wire, a character for each byte. */
   requests: string[]
   /** Each request is sent at most once: its credential is single use. */
   once: boolean
   expected: Expected
-  /** Default `http`. Certificates are not checked; with `h2` each connection has one stream at a time. */
+  /** Default `http`. Certificates are not checked; with HTTP/2 each connection has one stream at a time. */
   protocol?: Protocol | undefined
 }
 
-export type Protocol = 'http' | 'https' | 'h2'
+/** `h2c` is HTTP/2 in the clear. */
+export type Protocol = 'http' | 'https' | 'h2' | 'h2c'
 
 /** Any of several statuses where chance decides between them. */
 export type Expected = { status: number | readonly number[]; bodyIncludes: string }
@@ -39,7 +40,7 @@ export type LoadResult = {
 }
 
 const run = async (load: Load): Promise<LoadResult> => {
-  const requests = load.requests.map((request) => Buffer.from(request))
+  const requests = load.requests.map((request) => Buffer.from(request, 'latin1'))
   const latencies: number[] = []
   let taken = 0
 
@@ -55,7 +56,7 @@ const run = async (load: Load): Promise<LoadResult> => {
     ...{ port: load.port, protocol: load.protocol ?? 'http', nextRequest, latencies },
     check: (answer) => assertExpected(answer, load.expected),
   }
-  const driveOne = () => (drive.protocol === 'h2' ? driveHttp2(drive) : driveHttp1(drive))
+  const driveOne = () => (drive.protocol.startsWith('h2') ? driveHttp2(drive) : driveHttp1(drive))
   await Promise.all(Array.from({ length: load.connections }, driveOne))
   const seconds = (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpuBefore)

@@ -19,7 +19,7 @@ runServer(async (settings: GatewayFileSettings) => {
   await writeFile(file, stringify(gatewayFile({ ...settings, port })))
   const command = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
   const child = spawn(process.execPath, [command, 'gateway', '--config', file], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', process.stderr, 'inherit'],
     env: { ...process.env, LOG_LEVEL: 'warn' },
   })
   const gone = new Promise((resolve) => child.once('exit', resolve))

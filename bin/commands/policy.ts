@@ -9,6 +9,7 @@ import { bundleFile } from '../../policies/origin.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
 import { counted } from '../cli/counted.ts'
 import { benchPolicies } from '../policy/bench.ts'
+import { bodyHints } from '../policy/body-hints.ts'
 import { buildBundle } from '../policy/build.ts'
 import { evalPolicies } from '../policy/eval.ts'
 import { explainDecision } from '../policy/explain.ts'
@@ -26,7 +27,8 @@ const usage = `Usage: surrogate policy <command> [options]
            --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
            --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
   check    finds what build would refuse, and mistakes: unused variables, misspelt input; warns of rules that
-           another spelling of a path gets by, and of cases that take more than a tenth of their units
+           another spelling of a path gets by, and of cases that take more than a tenth of their units; with
+           --config of routes whose rules read the body without policyBody
            --cases <folder>      as for test
            --config <file>       a gateway.yaml: warns only where its upstreams take spellings for the same
   test     runs the _test.rego files beside the rules, and HTTP cases through the compiled rules
@@ -98,6 +100,7 @@ const check = async (invocation: Invocation): Promise<number> => {
   for (const issue of issues) say(issueLine(issue))
   if (issues.length === 0) {
     for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
+    for (const hint of await bodyHints(invocation)) say(`warning: ${hint}`)
     for (const warning of workWarnings((await runHttpCases(invocation)) ?? [])) say(warning)
   }
   say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type GatewayInspection, gatewayInspection } from '../../gateway/inspect.ts'
+import { type GatewayInspection, gatewayInspection } from '../../gateway/inspection/upstreams.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 
 const timeoutMs = 5_000

@@ -7,7 +7,7 @@ import { policySet } from '../../policies/policy-set.ts'
 import { type Invocation, UsageError } from './invocation.ts'
 
 /** As `policy serve` allows by default, in bytes. */
-const maxInput = 1_048_576
+const input = 1_048_576
 
 /**
  * The rules of `--data` and `--bundle`, compiled with the rule of this path as an entrypoint; or one compiled bundle,
@@ -19,7 +19,7 @@ export const policiesFor = async ({ lists, opa }: Invocation, path: string): Pro
   const bundles = places.filter((place) => /\.(?:tar\.gz|tgz)$/.test(place))
   if (bundles.length > 0 && places.length > 1)
     throw new UsageError('a compiled bundle cannot be put together with others')
-  const common = { logger: silentLogger, maxInput, remember: false }
+  const common = { logger: silentLogger, input, remember: false }
   if (bundles[0] !== undefined) return loadPolicies({ path: bundles[0], ...common })
 
   const sources = merged(await Promise.all(places.map(sourcesOf)))

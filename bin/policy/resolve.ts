@@ -22,7 +22,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
   const router = createRouter(config.routes)
   const { units, isolation } = config.policies
   return ({ request, token, now }: PolicyCase): CaseQuestion | { answer: Outcome } => {
-    const { method, scheme, host, headers, clientIp } = request
+    const { method, scheme, host, headers, clientIp, body } = request
     const target = unlessRefused(() => canonicalTarget(request.path))
     if (!target) return unreadable
     const { path, segments, query } = target
@@ -39,6 +39,9 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
     const principal = route.auth === 'required' ? principalInput(claims) : undefined
     if (signInLacks(route, principal?.token, now) !== undefined)
       return { answer: { status: 401, reason: 'insufficient_user_authentication' } }
+    const { policyBody } = route
+    if (policyBody && body !== undefined && Buffer.byteLength(JSON.stringify(body)) > policyBody.maxBytes)
+      return { answer: { status: 413, reason: 'content_too_large' } }
     return {
       entrypoint,
       insufficientScopeStatus,
@@ -56,6 +59,7 @@ export const resolveByConfig = (config: GatewayConfig): ResolveCase => {
           query: queryParameters(query),
           headers: headersForPolicy(headers, policyHeaders),
           clientIp,
+          ...(policyBody && body !== undefined && { body }),
         },
         route: {
           id,

@@ -34,7 +34,7 @@ const openServer = async (service: Service, options: ServeOptions, opaBin: strin
   const onHangup = hearHangups(lifecycle)
   const tokens = tokenFile === undefined ? undefined : await followTokens(tokenFile, logger)
   if (tokens) lifecycle.onStop('tokens', tokens.close)
-  const policies = await watchPolicies({ path, logger, opaBin, units, maxInput, metrics, name: 'served' })
+  const policies = await watchPolicies({ path, logger, opaBin, units, input: maxInput, metrics, name: 'served' })
   lifecycle.onStop('policies', policies.close)
   const log = openLog(service, options)
   const handler = createDataApi({

@@ -15,6 +15,7 @@ import { insufficientScope } from '../refusals/challenges.ts'
 import { type ProblemCode, problem } from '../refusals/problems.ts'
 import { queryParameters } from '../request/canonical-target.ts'
 import { eachField, type FieldList } from '../request/field-list.ts'
+import { jsonBody } from '../request/json-body.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import { nameRecord } from '../request/name-record.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
@@ -33,10 +34,10 @@ export interface AuthorizeParts {
  */
 export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizeParts): Stage<RoutedRequest> => {
   const apply = (context: RoutedRequest, input: PolicyInput, decision: Decision): void => {
-    const { id: requestId, route } = context
+    const { id: requestId, route, body } = context
     const { entrypoint, id } = route
     context.decision = decision
-    shadow?.compare({ requestId, route: id, entrypoint, input, decision })
+    shadow?.compare({ requestId, route: id, entrypoint, input, decision, bodyLength: body?.length })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
       logger.error({ requestId, route: id, entrypoint, reason: decision.error }, 'a policy gave no decision')
@@ -46,8 +47,10 @@ export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizePart
 
   return (context) => {
     const { entrypoint, isolation } = context.route
-    const input = policyInput(context, toSeconds(now()))
-    context.input = input
+    const shown = policyInput(context, toSeconds(now()))
+    const input = context.body && context.route.policyBody ? withBody(shown, context.body) : shown
+    // What is kept until the answer is out holds the bytes of the body only.
+    context.input = shown
     if (isolation === 'main') return apply(context, input, decide(policies.current(), entrypoint, input))
     return decideIsolated(policies.current(), entrypoint, input).then(
       (decision) => apply(context, input, decision),
@@ -75,6 +78,10 @@ const denial = (
     data: { reason },
   })
 }
+
+/** Throws 400 for a body that can be read in several ways. One of no bytes is none. */
+const withBody = (input: PolicyInput, body: Buffer): PolicyInput =>
+  body.length === 0 ? input : { ...input, request: { ...input.request, body: jsonBody(body) } }
 
 const noHeaders: Record<string, string[]> = Object.freeze(nameRecord<string[]>())
 

@@ -17,7 +17,12 @@ export interface RefusalThrottle {
 /**
  * Refusals of callers without a good token. Refusals by policy or for a missing scope go to callers that are known.
  */
-const throttled: ReadonlySet<string> = new Set<ProblemCode>(['token_missing', 'invalid_token', 'keys_unavailable'])
+const throttled: ReadonlySet<string> = new Set<ProblemCode>([
+  'token_missing',
+  'invalid_token',
+  'invalid_dpop_proof',
+  'keys_unavailable',
+])
 
 /** Answers that wait take memory: beyond so many, the next are given at once. */
 const maxHeld = 1_000

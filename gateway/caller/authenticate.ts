@@ -7,10 +7,11 @@ import { verifyJwt } from '../../platform/jwt/verify.ts'
 import type { AppError } from '../../platform/problem.ts'
 import { PolicyError } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
-import { invalidToken, tokenMissing } from '../refusals/challenges.ts'
+import { invalidToken } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
 import { principalOf } from '../request/principal.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
+import { accessTokenOf } from './access-token.ts'
 import { tokenKey, type VerifiedTokenCache } from './verified-token-cache.ts'
 
 /** An issuer whose tokens are accepted, and the keys that only its tokens are verified with. */
@@ -29,17 +30,6 @@ export interface AuthenticateParts {
 }
 
 const notAccepted = 'The token is from an issuer that is not accepted here.'
-
-/** RFC 6750 §2.1, the only way a token is taken: never from the query or a body, which end up in logs. */
-const bearerToken = (authorization: string | undefined): string => {
-  if (authorization === undefined) throw tokenMissing()
-  const space = authorization.indexOf(' ')
-  const scheme = space < 0 ? authorization : authorization.slice(0, space)
-  if (scheme.toLowerCase() !== 'bearer') throw tokenMissing()
-  const token = space < 0 ? '' : authorization.slice(space).trim()
-  if (token === '') throw invalidToken('The Authorization field holds no token.')
-  return token
-}
 
 /**
  * Who is asking: 401 without a good token for this route, 503 when the issuer's keys cannot be had. A token that was
@@ -96,7 +86,7 @@ export const createAuthenticate = (options: AuthenticateParts): Stage<RoutedRequ
   return (context) => {
     const route = context.route
     if (route.auth === 'none') return
-    const token = bearerToken(context.headers.authorization)
+    const { token } = accessTokenOf(context.headers.authorization, route)
     const key = tokenKey(token)
     const principal = cache.get(key, now().getTime())
     if (!principal) return verifyUncached(context, token, key)

@@ -3,6 +3,7 @@ import { didYouMean } from '../../platform/nearest.ts'
 import { isAddress, isOpenAddress } from '../../policies/origin.ts'
 import { parsePattern } from '../routing/path-pattern.ts'
 import { findConflicts } from '../routing/router.ts'
+import { extAuthzContradictions } from './ext-authz-contradictions.ts'
 import { forwardingContradictions } from './forwarding-contradictions.ts'
 import { insecureSettings } from './insecure-settings.ts'
 import { issuersOf, pathEqualityOf } from './route.ts'
@@ -37,6 +38,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   if (file.forwardAuth && file.forwardedBy === 'forwarded') {
     report(['forwardedBy'], 'forward-auth reads X-Forwarded-*: all of its dialects write these')
   }
+  for (const { path, message } of extAuthzContradictions(file)) report(path, message)
   for (const [name, settings] of Object.entries(file.upstreams)) {
     if (settings.identityAudience !== undefined && !file.identity) {
       report(['upstreams', name, 'identityAudience'], 'needs identity, with the key to sign with')
@@ -68,6 +70,12 @@ const undivided = (file: GatewayFile): Contradiction[] => {
       { path: ['upstreams', name, 'maxWebSockets'], limit: maxWebSockets },
     ]),
   ]
+  const longest = Math.max(0, ...file.routes.map(({ policyBody }) => policyBody?.maxBytes ?? 0))
+  // A body that grows is copied.
+  if (file.limits.policyBodies < 2 * longest * count) {
+    const message = `must be at least ${2 * longest * count}: two of the longest bodies for each of the workers (${count})`
+    return [{ path: ['limits', 'policyBodies'], message }]
+  }
   return limits.flatMap(({ path, limit }) =>
     limit < count
       ? [{ path, message: `${path.at(-1)} is divided among the ${count} workers: must be at least ${count}` }]
@@ -189,13 +197,23 @@ const signInContradictions = ({ acr, maxAuthAge, auth, acceptPersonalAccessToken
   return [{ path: ['acceptPersonalAccessTokens'], message }]
 }
 
+/** Personal access tokens are bound to no key, and neither is what they are exchanged for. */
+const dpopContradictions = ({ dpop, auth, acceptPersonalAccessTokens }: RouteEntry): Contradiction[] => {
+  if (dpop === undefined) return []
+  if (auth === 'none') return [{ path: ['dpop'], message: 'a route with auth: none takes no token' }]
+  if (dpop !== 'required' || !acceptPersonalAccessTokens) return []
+  return [{ path: ['acceptPersonalAccessTokens'], message: 'dpop: required would refuse every one of them' }]
+}
+
 const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number): Contradiction[] => {
   const found: Contradiction[] = []
   if (file.routes.findIndex((other) => other.id === entry.id) < index) {
     found.push({ path: ['id'], message: `the id ${entry.id} is used twice` })
   }
   if (entry.upstream === '') {
-    if (!file.forwardAuth) found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth is set' })
+    if (!file.forwardAuth && !file.extAuthz) {
+      found.push({ path: ['id'], message: 'upstream is needed, unless forwardAuth or extAuthz is set' })
+    }
   } else if (!Object.hasOwn(file.upstreams, entry.upstream)) {
     const meant = didYouMean(entry.upstream, Object.keys(file.upstreams))
     found.push({ path: ['upstream'], message: `there is no upstream ${entry.upstream}${meant}` })
@@ -210,7 +228,7 @@ const routeContradictions = (entry: RouteEntry, file: GatewayFile, index: number
   if (entry.auth === 'none' && entry.scopes.length > 0) {
     found.push({ path: ['scopes'], message: 'scopes cannot be required with auth: none' })
   }
-  found.push(...signInContradictions(entry))
+  found.push(...signInContradictions(entry), ...dpopContradictions(entry))
   if (entry.acceptPersonalAccessTokens && entry.auth === 'none') {
     found.push({ path: ['acceptPersonalAccessTokens'], message: 'a route with auth: none takes no token' })
   }

@@ -32,6 +32,13 @@ const matcher = (origins: readonly string[]): ((origin: string) => boolean) => {
     )
 }
 
+/** RFC 9449 §8.2: without these a script could neither send a proof nor learn what the next one needs. */
+export const corsWithDpop = (settings: CorsSettings): CorsSettings => ({
+  ...settings,
+  headers: [...new Set([...settings.headers, 'authorization', 'dpop'])],
+  exposeHeaders: [...new Set([...settings.exposeHeaders, 'www-authenticate', 'dpop-nonce'])],
+})
+
 export const createCorsRules = (settings: CorsSettings, routeMethods: readonly string[]): CorsRules => {
   const { origins, credentials } = settings
   const any = origins.includes('*')

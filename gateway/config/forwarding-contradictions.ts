@@ -15,6 +15,7 @@ export const forwardingContradictions = (
   ...prefixContradictions(entry, pattern),
   ...labelContradictions(entry, file),
   ...corsContradictions(entry),
+  ...bodyContradictions(entry, file),
 ]
 
 /** Settings that another proxy, which forwards the requests itself, would never see. */
@@ -24,6 +25,16 @@ const withoutUpstream = (entry: RouteEntry): Contradiction[] =>
     : (['rewrite', 'timeout', 'retries', 'targets', 'responseHeaders'] as const).flatMap((member) =>
         entry[member] === undefined ? [] : [{ path: [member], message: 'needs an upstream' }],
       )
+
+/** A body that never comes: rules would take that for a request without one. */
+const bodyContradictions = ({ policyBody, upstream, websocket }: RouteEntry, file: GatewayFile): Contradiction[] => {
+  if (!policyBody) return []
+  if (websocket) return [{ path: ['policyBody'], message: 'a request that opens a WebSocket has no body' }]
+  // Envoy brings bodies along where ext_authz is asked.
+  const brought = 'extAuthz' in file && file.extAuthz !== undefined
+  const message = 'needs an upstream: forward-auth is asked about requests without their bodies'
+  return upstream === '' && !brought ? [{ path: ['policyBody'], message }] : []
+}
 
 const prefixContradictions = ({ stripPrefix, rewrite }: RouteEntry, pattern: PathPattern): Contradiction[] => {
   const message = 'must be the literal beginning of the path, in whole segments'

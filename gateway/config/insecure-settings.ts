@@ -73,7 +73,14 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
     find: ({ routes }) =>
       routes.flatMap(({ auth, path }, index) => (auth === 'none' && path === '/**' ? [['routes', index, 'auth']] : [])),
   },
+  'plaintext-ext-authz': {
+    because: 'tokens and bodies of the requests that Envoy asks about would travel in clear text; set tls',
+    find: ({ extAuthz }) =>
+      extAuthz && !extAuthz.tls && isPlainHttp(`http://${hostOfUrl(extAuthz.host)}`) ? [['extAuthz', 'host']] : [],
+  },
 }
+
+const hostOfUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /**
  * Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of

@@ -10,6 +10,7 @@ import { keyMeant, messageOf } from './messages.ts'
 import { readablePart } from './readable-part.ts'
 import { type Route, routeOf } from './route.ts'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
+import type { TlsSettings } from './settings/listen.ts'
 import type { LogSettings } from './settings/logs.ts'
 import type { UpstreamSettings } from './settings/upstream.ts'
 import { isUrl } from './settings/values.ts'
@@ -91,6 +92,7 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
     listen: listenBeside(rest.listen, file),
+    ...(rest.extAuthz && { extAuthz: listenBeside(rest.extAuthz, file) }),
     policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
@@ -118,7 +120,11 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
   }
 }
 
-const listenBeside = (listen: GatewayFile['listen'], file: string): GatewayFile['listen'] => {
+/** The files of a listener's certificates. */
+const listenBeside = <Listening extends { tls?: TlsSettings | undefined }>(
+  listen: Listening,
+  file: string,
+): Listening => {
   const { tls } = listen
   if (!tls) return listen
   const besideFile = (name: string) => resolve(dirname(file), name)

@@ -18,6 +18,7 @@ const referredTo = new Set([
   'version',
   'issuers',
   'forwardAuth',
+  'extAuthz',
   'identity',
   'trustedProxies',
   'allowInsecure',

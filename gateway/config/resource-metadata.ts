@@ -1,3 +1,4 @@
+import { supportedAlgorithms } from '../../platform/jwt/algorithms.ts'
 import type { Route } from './route.ts'
 import type { RouteEntry } from './settings/route.ts'
 
@@ -27,19 +28,20 @@ export const resourceMetadataUrl = ({ auth, audience }: Pick<RouteEntry, 'auth' 
 
 /** One document for every resource; `resource` is spelt exactly as tokens must name it. */
 export const protectedResourceDocuments = (
-  routes: readonly Pick<Route, 'auth' | 'issuers' | 'audience' | 'scopes'>[],
+  routes: readonly Pick<Route, 'auth' | 'issuers' | 'audience' | 'scopes' | 'dpop'>[],
 ): { host: string; path: string; body: string }[] => {
-  const resources = new Map<string, { issuers: Set<string>; scopes: Set<string> }>()
+  const resources = new Map<string, { issuers: Set<string>; scopes: Set<string>; dpop: Set<Route['dpop']> }>()
   for (const route of routes) {
     if (route.auth === 'none') continue
     for (const audience of route.audience) {
-      const known = resources.get(audience) ?? { issuers: new Set(), scopes: new Set() }
+      const known = resources.get(audience) ?? { issuers: new Set(), scopes: new Set(), dpop: new Set() }
       for (const issuer of route.issuers) known.issuers.add(issuer)
       for (const scope of route.scopes) known.scopes.add(scope)
+      known.dpop.add(route.dpop)
       resources.set(audience, known)
     }
   }
-  return [...resources].flatMap(([resource, { issuers, scopes }]) => {
+  return [...resources].flatMap(([resource, { issuers, scopes, dpop }]) => {
     const url = resourceUrl(resource)
     if (!url) return []
     const body = {
@@ -47,6 +49,11 @@ export const protectedResourceDocuments = (
       authorization_servers: [...issuers],
       ...(scopes.size > 0 && { scopes_supported: [...scopes].sort() }),
       bearer_methods_supported: ['header'],
+      ...((dpop.has('required') || dpop.has('accepted')) && {
+        dpop_signing_alg_values_supported: supportedAlgorithms,
+      }),
+      // Of all its routes: a client that can do without would otherwise be sent away.
+      ...(dpop.size === 1 && dpop.has('required') && { dpop_bound_access_tokens_required: true }),
     }
     return [{ host: url.host, path: documentPath(url), body: JSON.stringify(body) }]
   })

@@ -1,6 +1,6 @@
 import { nothingIsEqual, type PathEquality } from '../../policies/path-equality.ts'
 import { type PathPattern, parsePattern } from '../routing/path-pattern.ts'
-import { type CorsRules, createCorsRules } from './cors-rules.ts'
+import { type CorsRules, corsWithDpop, createCorsRules } from './cors-rules.ts'
 import { resourceMetadataUrl } from './resource-metadata.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RateLimitSettings, RouteEntry } from './settings/route.ts'
@@ -69,7 +69,7 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
       removed: new Set([...responseHeaders.remove, ...Object.keys(responseHeaders.set)]),
       set: responseHeaders.set,
     },
-    cors: cors && createCorsRules(cors, entry.methods),
+    cors: cors && createCorsRules(entry.dpop === undefined ? cors : corsWithDpop(cors), entry.methods),
     rateLimits,
     pathEquality: pathEqualityOf(entry, file),
     toIssuer: file.upstreams[entry.upstream]?.issuer ?? false,
@@ -78,8 +78,8 @@ export const routeOf = (entry: RouteEntry, file: GatewayFile): Route => {
 }
 
 /** What the upstream takes for the same, or what is behind the proxy that asks. */
-export const pathEqualityOf = ({ upstream }: RouteEntry, { upstreams, forwardAuth }: GatewayFile): PathEquality =>
-  (upstream === '' ? forwardAuth : upstreams[upstream])?.pathEquality ?? nothingIsEqual
+export const pathEqualityOf = (entry: RouteEntry, { upstreams, forwardAuth, extAuthz }: GatewayFile): PathEquality =>
+  (entry.upstream === '' ? (forwardAuth ?? extAuthz) : upstreams[entry.upstream])?.pathEquality ?? nothingIsEqual
 
 /** Where there is one issuer a route need not name it. */
 export const issuersOf = ({ auth, issuers }: RouteEntry, all: GatewayFile['issuers']): string[] =>

@@ -5,7 +5,7 @@ import { targetsOf } from './settings/targets.ts'
 
 /** What is valid and probably a mistake, one sentence each; for `surrogate gateway check`. */
 export const configWarnings = (config: GatewayConfig): string[] => [
-  ...spellings(config.routes),
+  ...spellings(config),
   ...headRequests(config.routes),
   ...oneServer(config.upstreams),
   ...targetsAlone(config.upstreams),
@@ -18,11 +18,12 @@ const everythingIsEqual = { case: 'insensitive', trailingSlash: 'ignore' } as co
  * Two routes to one upstream that differ only in spelling: if the API does not tell them apart, both lead to one
  * handler, and the weaker route guards it.
  */
-const spellings = (routes: readonly Route[]): string[] =>
+const spellings = ({ routes, forwardAuth, extAuthz }: GatewayConfig): string[] =>
   [...Map.groupBy(routes, ({ upstream }) => upstream)].flatMap(([upstream, group]) =>
     spelledApart(group).map(({ first, second }) => {
       const [one, other] = [first.pattern.text, second.pattern.text]
-      const setting = upstream === '' ? 'forwardAuth.pathEquality' : `upstreams.${upstream}.pathEquality`
+      const asker = extAuthz && !forwardAuth ? 'extAuthz' : 'forwardAuth'
+      const setting = `${upstream === '' ? asker : `upstreams.${upstream}`}.pathEquality`
       return `the routes ${first.id} (${one}) and ${second.id} (${other}) differ only in spelling: if the API takes both for the same, say so in ${setting} and keep one of them`
     }),
   )

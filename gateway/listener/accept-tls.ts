@@ -14,7 +14,7 @@ export const acceptTls = (options: {
   /** One of HTTPS. */
   server: Server
   settings: TlsSettings
-  sessions: Http2Sessions
+  sessions: Pick<Http2Sessions, 'open'>
   logger: Logger
   metrics: Metrics
 }): void => {

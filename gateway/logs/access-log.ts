@@ -31,6 +31,7 @@ const longestUserAgent = 256
 const entryOf = ({
   id,
   incoming,
+  checked,
   request,
   route,
   principal,
@@ -45,7 +46,7 @@ const entryOf = ({
   method: request?.method,
   host: request?.host,
   path: request?.path,
-  protocol: `HTTP/${incoming.httpVersion}`,
+  protocol: checked ? 'ext_authz' : `HTTP/${incoming.httpVersion}`,
   // 0: the client left before an answer.
   status: response.headersSent ? response.statusCode : 0,
   code: error?.code,

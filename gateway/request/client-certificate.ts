@@ -1,7 +1,8 @@
-import type { X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { PolicyInput } from '../../policies/decide.ts'
+import { refuse } from './canonical-target.ts'
 
 /** What rules see of a connection whose client has shown a certificate. */
 export type ConnectionTls = NonNullable<PolicyInput['tls']>
@@ -27,6 +28,33 @@ export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Ce
   if (JSON.stringify(tls).length > largest) return false
   ;(socket as Marked)[connectionTls] = tls
   return true
+}
+
+/**
+ * Keeps the same of a connection that ends at a proxy, as far as that tells it: version and cipher are not known, and
+ * empty. `encoded` is PEM, percent-encoded. Throws `AppError` `invalid_request` when it cannot be read.
+ */
+export const rememberToldCertificate = (socket: Socket, encoded: string, serverName: string | undefined): void => {
+  let clientCertificate = told.get(encoded)
+  if (!clientCertificate) {
+    clientCertificate = readTold(encoded)
+    if (told.size >= mostTold) told.clear()
+    told.set(encoded, clientCertificate)
+  }
+  const name = serverName ? { serverName } : {}
+  ;(socket as Marked)[connectionTls] = { version: '', cipher: '', ...name, clientCertificate }
+}
+
+/** Reading one takes longer than all the rest of a decision, and connections have many requests. */
+const told = new Map<string, ConnectionTls['clientCertificate']>()
+const mostTold = 500
+
+const readTold = (encoded: string): ConnectionTls['clientCertificate'] => {
+  try {
+    const described = describe(new X509Certificate(decodeURIComponent(encoded)))
+    if (encoded.length <= largest && JSON.stringify(described).length <= largest) return described
+  } catch {}
+  throw refuse('The client certificate cannot be read.')
 }
 
 /** Undefined: the client has shown no certificate, or the listener does not verify any. */

@@ -12,6 +12,7 @@ export interface RequestHeaders {
   forwardable: string[]
   host: string | undefined
   authorization: string | undefined
+  dpop: string | undefined
   contentLength: string | undefined
   transferEncoding: string | undefined
   expect: string | undefined
@@ -77,6 +78,7 @@ const treatments = new Map<string, Treatment>([
   ...dropped.map((name) => [name, drop] as const),
   ['host', field('host')],
   ['authorization', field('authorization')],
+  ['dpop', field('dpop')],
   ['content-length', field('contentLength')],
   ['transfer-encoding', field('transferEncoding')],
   ['expect', field('expect')],
@@ -130,6 +132,7 @@ export const readHeaders = (raw: FieldList): RequestHeaders => {
     forwardable: [],
     host: undefined,
     authorization: undefined,
+    dpop: undefined,
     contentLength: undefined,
     transferEncoding: undefined,
     expect: undefined,

@@ -49,7 +49,10 @@ export const createMatchRoute =
     context.params = parametersOf(route, request.segments)
   }
 
-const parametersOf = ({ pattern: { parameters } }: Route, segments: readonly string[]): Record<string, string> => {
+export const parametersOf = (
+  { pattern: { parameters } }: Route,
+  segments: readonly string[],
+): Record<string, string> => {
   if (parameters.length === 0) return noParams
   const params = nameRecord<string>()
   for (const { name, index } of parameters) params[name] = segments[index]!

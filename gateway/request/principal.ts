@@ -42,3 +42,9 @@ export const principalOf = (claims: VerifiedClaims): Principal => {
     identityHeaders: Object.entries(values).flatMap(([name, value]) => (value ? [name, value] : [])),
   }
 }
+
+/** All that may say who asks. */
+export const identityFields: readonly string[] = [
+  ...['x-auth-sub', 'x-auth-act', 'x-auth-act-chain', 'x-auth-scope', 'x-auth-client-id', 'x-auth-sid'],
+  'x-auth-assertion',
+]

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { AppError } from '../../platform/problem.ts'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
 import type { Route } from '../config/route.ts'
+import type { CheckedRequest } from './checked-request.ts'
 import type { ConnectionTls } from './client-certificate.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
@@ -20,6 +21,8 @@ export interface RequestContext {
   readonly next: ((request: DecidedRequest) => void) | undefined
   /** For requests that ask for a WebSocket: what Node hands over with them. */
   readonly upgrade: { socket: Socket; head: Buffer } | undefined
+  /** In ext_authz: what Envoy says of the request that it asks about. */
+  readonly checked: CheckedRequest | undefined
   /** `performance.now()` at the start. */
   readonly startedAt: number
   /** readRequest */
@@ -33,7 +36,9 @@ export interface RequestContext {
   params: Record<string, string> | undefined
   /** authenticate; stays undefined on routes without authentication */
   principal: Principal | undefined
-  /** authorize */
+  /** readPolicyBody: whole, or brought by whoever asks; forwarded as it is. Empty: there was none. */
+  body: Buffer | undefined
+  /** authorize; without the body */
   input: PolicyInput | undefined
   decision: Decision | undefined
   /** assertIdentity: the signed identity for the upstream; on upstreams that ask for one */
@@ -131,12 +136,14 @@ export const newRequestContext = (
   target: string = incoming.url ?? '',
   next?: RequestContext['next'],
   upgrade?: RequestContext['upgrade'],
+  checked?: RequestContext['checked'],
 ): RequestContext => ({
   incoming,
   response,
   target,
   next,
   upgrade,
+  checked,
   startedAt: performance.now(),
   id: '',
   request: undefined,
@@ -146,6 +153,7 @@ export const newRequestContext = (
   params: undefined,
   principal: undefined,
   assertion: undefined,
+  body: undefined,
   input: undefined,
   decision: undefined,
   answerFields: undefined,

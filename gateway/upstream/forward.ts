@@ -24,7 +24,7 @@ export interface ForwardParts {
 export const createForward =
   ({ upstreams, fail }: ForwardParts): Stage<DecidedRequest> =>
   (context) => {
-    const { request, route } = context
+    const { request, route, body } = context
     const { bodyLength } = request
     const upstream = upstreamOf(upstreams, route)
     if (bodyLength !== undefined && bodyLength > route.bodySize) throw tooLarge()
@@ -32,7 +32,8 @@ export const createForward =
     const forwarded = new ForwardedRequest(context, upstream, fail)
     context.upstreamRequest = forwarded
     if (context.headers.expect !== undefined) context.response.writeContinue()
-    if (bodyLength === 0) forwarded.dispatch(null)
+    if (body) forwarded.dispatch(body.length === 0 ? null : body)
+    else if (bodyLength === 0) forwarded.dispatch(null)
     else if (bodyLength !== undefined && bodyLength <= readAheadBytes) readAhead(context.incoming, forwarded)
     else forwarded.dispatch(streamed)
   }

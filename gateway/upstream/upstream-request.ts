@@ -20,14 +20,18 @@ const withPrefix = (path: string, { stripSegments, addPrefix }: Route): string =
  * so it is called once for a request.
  */
 export const upstreamHeaders = (context: DecidedRequest): string[] => {
-  const { id, incoming, headers, request, route, decision, principal, assertion } = context
-  const { forwardable: flat, authorization, via } = headers
+  const { id, incoming, headers, request, route, decision, principal, assertion, body } = context
+  const { forwardable: flat, authorization, dpop, via } = headers
   const { scheme, host, bodyLength, forwardedFor } = request
   setFields(flat, decision.headers)
   if (principal) for (const text of principal.identityHeaders) flat.push(text)
   if (assertion !== undefined) flat.push('x-auth-assertion', assertion)
-  if (authorization !== undefined && route.forwardAuthorization) flat.push('authorization', authorization)
-  if (bodyLength) flat.push('content-length', String(bodyLength))
+  if (route.forwardAuthorization) {
+    if (authorization !== undefined) flat.push('authorization', authorization)
+    if (dpop !== undefined) flat.push('dpop', dpop)
+  }
+  const length = body?.length ?? bodyLength
+  if (length) flat.push('content-length', String(length))
   flat.push('x-forwarded-for', forwardedFor, 'x-forwarded-proto', scheme, 'x-forwarded-host', host)
   const hop = `${incoming.httpVersion} surrogate`
   flat.push('via', via === undefined ? hop : `${via}, ${hop}`, 'x-request-id', id)

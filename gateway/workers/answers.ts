@@ -1,10 +1,11 @@
 import type { Metrics } from '../../platform/metrics.ts'
+import { countedUsedProofs } from '../caller/dpop/used-proofs.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
 import { createLimits, type Limits } from './limits.ts'
 
-/** What the primary process does for its workers: asks issuers, follows their feeds, and counts for limits. */
+/** What the primary process does for its workers: asks issuers, follows their feeds, counts, remembers proofs. */
 export interface Answers {
   limits: Limits
   /** @param ready called when it has the keys and revocations of all issuers. */
@@ -18,6 +19,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
   const documents = createDocuments()
   const feeds = createFeeds()
   const limits = createLimits({ metrics })
+  const proofs = countedUsedProofs(metrics)
   /** By the worker's number for the feed: what ends following it. */
   const followed = new WeakMap<WorkerProcess, Map<number, () => void>>()
   const followedBy = (worker: WorkerProcess) => {
@@ -32,6 +34,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       ready,
       fetch: (request) => documents.get(worker, request),
       take: (requests) => limits.take(requests),
+      useProofs: (used) => used.map((proof) => proofs.use(proof, Date.now())),
       follow({ feed, ...address }) {
         if (!worker.alive) return
         const end = feeds.follow(address, {
@@ -51,6 +54,7 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
       followed.delete(worker)
     },
     async close() {
+      proofs.close()
       await Promise.all([documents.close(), feeds.close()])
     },
   }

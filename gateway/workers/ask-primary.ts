@@ -1,5 +1,8 @@
+import { createBatcher } from '../../platform/batcher.ts'
 import type { WantedToken } from '../authorize/rate-limit.ts'
 import type { BucketAnswer } from '../authorize/token-buckets.ts'
+import { createNonces } from '../caller/dpop/nonces.ts'
+import type { ProofUse, UsedProof } from '../caller/dpop/used-proofs.ts'
 import type { RevocationReaderOptions } from '../caller/revocation-reader.ts'
 import type { Providers } from '../providers.ts'
 import type { Channel, Handlers } from './channel.ts'
@@ -9,6 +12,8 @@ type ToPrimary = Pick<Channel<typeof primaryCalls>, 'call' | 'tell'>
 
 /** What a worker gets from its primary process instead of the network. */
 export interface AskPrimary {
+  /** Before the first gateway is built. */
+  start(nonceKey: Uint8Array): void
   providers: Omit<Providers, 'watchPolicies'>
   handlers: Pick<Handlers<typeof workerCalls>, 'revoked' | 'feedFailed'>
 }
@@ -17,12 +22,19 @@ export interface AskPrimary {
 const graceMs = 2_000
 /** A primary process that has not counted a request by then is gone or stands still. In ms. */
 const limitsTimeoutMs = 2_000
+/** The same of DPoP proofs; less than a proof is remembered beyond its time. In ms. */
+const proofsTimeoutMs = 2_000
 
 export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
   const feeds = new Map<number, RevocationReaderOptions>()
   let lastFeed = 0
+  let nonceKey: Uint8Array
+  const useProof = useTogether(primary)
 
   return {
+    start(key) {
+      nonceKey = key
+    },
     providers: {
       fetchJson: (settings) => ({
         get: (url) => primary.call('fetch', { url, ...settings }, settings.timeoutMs + graceMs),
@@ -41,6 +53,12 @@ export const createAskPrimary = (primary: ToPrimary): AskPrimary => {
         }
       },
       takeTokens: takeTogether(primary),
+      openProofRecords: () => ({
+        nonces: createNonces(nonceKey),
+        use: useProof,
+        passed: new WeakMap(),
+        close: () => {},
+      }),
     },
     handlers: {
       revoked: ({ feed, entries, upToDate, silent }) => feeds.get(feed)?.onPage(entries, upToDate, silent),
@@ -81,3 +99,17 @@ const takeTogether = (primary: ToPrimary) => {
       if (waiting.push({ wanted, resolve, reject }) === 1) setImmediate(flush)
     })
 }
+
+/** One message for the proofs that come while the one before is answered. */
+const useTogether = (primary: ToPrimary) =>
+  createBatcher<UsedProof, ProofUse>({
+    async send(proofs) {
+      const uses = await primary.call('useProofs', [...proofs], proofsTimeoutMs)
+      if (uses.length !== proofs.length) throw new Error('the primary process answered something else')
+      return uses
+    },
+    mayRepeat: () => false,
+    most: 500,
+    secondAfterMs: 2,
+    mostUnderWay: 8,
+  })

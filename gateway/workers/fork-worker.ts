@@ -24,7 +24,7 @@ export interface WorkerProcess extends Pick<Channel<typeof workerCalls>, 'call' 
    * Hands over the connection of a native handle, which stays open here. Resolves to whether the worker has taken it:
    * false when it has ended and has read nothing of it.
    */
-  hand(connection: object): Promise<boolean>
+  hand(connection: object, listener?: Handed['listener']): Promise<boolean>
   kill(): void
 }
 
@@ -87,13 +87,13 @@ export const forkWorker = (options: {
     get connections() {
       return connections
     },
-    hand: (connection) =>
+    hand: (connection, listener) =>
       new Promise((resolve) => {
         if (!child.connected) return resolve(false)
         const id = ++lastHanded
         handed.set(id, resolve)
         connections++
-        const message: Handed = { connection: id }
+        const message: Handed = { connection: id, ...(listener && { listener }) }
         child.send(message, connection as SendHandle, { keepOpen: true }, () => {})
       }),
     kill: () => void child.kill('SIGKILL'),

@@ -2,10 +2,11 @@ import { createServer, type Socket } from 'node:net'
 import { openPort } from '../../platform/http/http-server.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { WorkerProcess } from './fork-worker.ts'
+import type { Handed } from './taken-connections.ts'
 
 /**
- * The public port. Each connection goes, unread, to the worker that has the fewest. This process keeps its copy until
- * the worker has it; when the worker ends before that, another one gets it.
+ * A port of the gateway. Each connection goes, unread, to the worker that has the fewest. This process keeps its copy
+ * until the worker has it; when the worker ends before that, another one gets it.
  */
 export interface HandOut {
   /** Throws `StartupError` when the port is taken. */
@@ -30,7 +31,12 @@ const mostOnTheWay = 4
  */
 const longestHandOver = 10_000
 
-export const createHandOut = ({ metrics }: { metrics: Metrics }): HandOut => {
+export const createHandOut = (options: {
+  metrics: Metrics
+  /** Default: the public one. */
+  listener?: Handed['listener']
+}): HandOut => {
+  const { metrics, listener } = options
   /** Those that have waited longest for a connection are first. */
   const members = new Set<WorkerProcess>()
   /** By worker: connections that are on their way. */
@@ -67,7 +73,7 @@ export const createHandOut = ({ metrics }: { metrics: Metrics }): HandOut => {
     if (members.delete(worker)) members.add(worker)
     const timer = setTimeout(drop, longestHandOver, socket)
     const handle = handleOf(socket)
-    const taken = handle ? await worker.hand(handle) : true
+    const taken = handle ? await worker.hand(handle, listener) : true
     clearTimeout(timer)
     count(worker, -1)
     if (taken) socket.destroy()
@@ -94,7 +100,7 @@ export const createHandOut = ({ metrics }: { metrics: Metrics }): HandOut => {
   })
 
   return {
-    open: (address) => openPort(server, { name: 'the gateway', ...address }),
+    open: (address) => openPort(server, { name: listener ? 'ext_authz' : 'the gateway', ...address }),
     join(worker) {
       members.add(worker)
       dispatch()

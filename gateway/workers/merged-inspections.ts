@@ -1,4 +1,4 @@
-import type { GatewayInspection } from '../inspect.ts'
+import type { GatewayInspection } from '../inspection/upstreams.ts'
 
 type Upstream = GatewayInspection['upstreams'][number]
 type Target = Upstream['targets'][number]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
-import { gatewayInspection } from '../inspect.ts'
+import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
 
 /** What the primary process and its workers say to each other; `channel.ts` carries it. */
@@ -40,6 +40,8 @@ export const workerCalls = {
       log: z.object({ name: z.string(), level: z.string() }),
       /** The same for all: each takes up TLS sessions of the others. */
       ticketKeys: bytes,
+      /** The same for all: a nonce of one is good for the others. */
+      nonceKey: bytes,
     }),
     answer: done,
   },
@@ -105,6 +107,9 @@ export type DocumentRequest = z.output<typeof documentRequest>
 const wantedToken = z.object({ key: z.string(), party: z.string() })
 const bucketAnswer = z.object({ wait: z.number(), left: z.number(), fullIn: z.number() })
 
+/** `until` in ms since the epoch. */
+const usedProof = z.object({ id: z.string(), until: z.number() })
+
 /** Asked of the primary process. */
 export const primaryCalls = {
   fetch: {
@@ -116,6 +121,8 @@ export const primaryCalls = {
   unfollow: { body: z.object({ feed: z.number().int() }), answer: done },
   /** One list for each request that waits: tokens that it needs of several limits, all or none. */
   take: { body: z.array(z.array(wantedToken)), answer: z.array(z.array(bucketAnswer)) },
+  /** DPoP proofs that are being used: whether each is used for the first time. */
+  useProofs: { body: z.array(usedProof), answer: z.array(z.enum(['first', 'again', 'full'])) },
   /** The keys and revocations of all issuers are there. */
   ready: { body: nothing, answer: done },
 } satisfies Calls

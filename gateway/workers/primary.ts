@@ -5,6 +5,7 @@ import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import { newNonceKey } from '../caller/dpop/proof-records.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
 import { namedVariables } from '../config/yaml-file.ts'
@@ -62,6 +63,7 @@ export const startWorkers = async (options: {
   const answers = createAnswers({ metrics })
   const counted = createWorkerMetrics()
   const ticketKeys = newTicketKeys()
+  const nonceKey = newNonceKey()
   const stdout = openLines({ to: 'stdout', bufferSize })
   const texts = new WeakMap<GatewayConfig, string>()
 
@@ -99,11 +101,14 @@ export const startWorkers = async (options: {
   answers.limits.keep(running.config)
 
   const handOut = createHandOut({ metrics })
+  const { extAuthz } = running.config
+  const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
+  const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
       await worker.call('serve', { portSetting })
-      handOut.join(worker)
+      for (const each of handOuts) each.join(worker)
     },
   })
   const ready = new Set<number>()
@@ -122,12 +127,12 @@ export const startWorkers = async (options: {
       }),
     async introduce(worker) {
       const log = { name, level: logger.level }
-      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys })
+      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys, nonceKey })
       await changes.join(worker)
     },
     onEnd(worker) {
       changes.leave(worker)
-      handOut.leave(worker)
+      for (const each of handOuts) each.leave(worker)
       answers.forget(worker)
       counted.end(worker.number)
     },
@@ -143,9 +148,13 @@ export const startWorkers = async (options: {
   const openForAll = async () => {
     await pool.started
     const { listen } = running.config
-    return handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+    const opened = await handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
+    if (!extAuthz || !extAuthzHandOut) return { ...opened, extAuthzPort: undefined }
+    const asked = await extAuthzHandOut.open({ ...extAuthz, setting: 'extAuthz.port', tls: extAuthz.tls })
+    logger.info({ url: asked.url }, 'ext_authz listens')
+    return { ...opened, extAuthzPort: asked.port }
   }
-  const { url, port } = await openForAll().catch(async (error: unknown) => {
+  const { url, port, extAuthzPort } = await openForAll().catch(async (error: unknown) => {
     await stop()
     throw error
   })
@@ -208,6 +217,7 @@ export const startWorkers = async (options: {
   return {
     url,
     port,
+    extAuthzPort,
     ready: allReady.promise,
     reload: reloads.reload,
     reopenLogs() {
@@ -219,7 +229,7 @@ export const startWorkers = async (options: {
       const { delay: pause, timeout } = running.config.drain
       for (const worker of changes.members()) worker.tell('endKeepAlive', undefined)
       if (pause > 0) await delay(pause)
-      await handOut.close()
+      await Promise.all(handOuts.map((each) => each.close()))
       await Promise.all(
         changes.members().map((worker) =>
           // It ends by itself when it has drained.

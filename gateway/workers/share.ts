@@ -12,7 +12,11 @@ const part = (total: number, { worker, of }: Place): number => Math.floor(total 
 /** What a worker may use of a configuration: limits that count what is here now are divided among all. */
 export const shareOf = (config: GatewayConfig, place: Place): GatewayConfig => ({
   ...config,
-  limits: { ...config.limits, refusedTokens: part(config.limits.refusedTokens, place) },
+  limits: {
+    ...config.limits,
+    refusedTokens: part(config.limits.refusedTokens, place),
+    policyBodies: part(config.limits.policyBodies, place),
+  },
   upstreams: Object.fromEntries(
     Object.entries(config.upstreams).map(([name, upstream]) => [
       name,

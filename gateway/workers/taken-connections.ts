@@ -4,6 +4,8 @@ import { createPortlessServer, type ListenOptions, type PortlessServer } from '.
 /** From the primary process, with the handle of a connection. */
 export interface Handed {
   connection: number
+  /** Which listener has accepted it. Default: the public one. */
+  listener?: 'extAuthz'
 }
 
 /** To the primary process: a connection has arrived. */
@@ -20,8 +22,12 @@ export interface OpenConnections {
 export interface TakenConnections {
   /** The server for them; before there is one, nothing is handed over. */
   serve(options: ListenOptions): PortlessServer
+  /** The same of ext_authz. */
+  serveExtAuthz(server: ConnectionServer): void
   take(message: Handed, handle: object): void
 }
+
+export type ConnectionServer = Pick<PortlessServer, 'serve' | 'connections'>
 
 /** How late the primary process may learn that connections have ended, in ms. */
 const tellAfterMs = 20
@@ -31,25 +37,35 @@ export const createTakenConnections = (options: {
   send: (message: Taken | OpenConnections, written: () => void) => void
 }): TakenConnections => {
   const { send } = options
-  let server: PortlessServer | undefined
+  let server: ConnectionServer | undefined
+  let extAuthz: ConnectionServer | undefined
   let telling: NodeJS.Timeout | undefined
 
   const tell = () => {
     telling = undefined
-    send({ open: server?.connections ?? 0 }, () => {})
+    send({ open: (server?.connections ?? 0) + (extAuthz?.connections ?? 0) }, () => {})
   }
   const tellSoon = () => {
     if (!telling) telling = setTimeout(tell, tellAfterMs).unref()
   }
 
   return {
-    serve: (listener) => (server = createPortlessServer(listener)),
-    take({ connection }, handle) {
+    serve(listener) {
+      const created = createPortlessServer(listener)
+      server = created
+      return created
+    },
+    serveExtAuthz(created) {
+      extAuthz = created
+    },
+    take({ connection, listener }, handle) {
       // Nothing may be read of it before: it would be missing if this process ended and another worker got it.
       send({ taken: connection }, () => {
         const socket = new Socket({ handle, allowHalfOpen: true } as object)
         socket.once('close', tellSoon)
-        server?.serve(socket)
+        const taker = listener === 'extAuthz' ? extAuthz : server
+        if (taker) taker.serve(socket)
+        else socket.destroy()
       })
     },
   }

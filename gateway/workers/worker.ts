@@ -5,6 +5,7 @@ import { createLogger, type Logger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { end as endServing } from '../drain.ts'
+import type { ExtAuthzListener } from '../ext-authz/listener.ts'
 import { createGateway } from '../gateway.ts'
 import { createHotSwap, type HotSwap } from '../hot-swap.ts'
 import { type Listener, openListenerOn } from '../listener.ts'
@@ -44,6 +45,7 @@ export const createWorker = (options: {
   let ticketKeys: Buffer
   let gateways: HotSwap | undefined
   let listener: Listener<PortlessServer> | undefined
+  let extAuthz: ExtAuthzListener | undefined
   const changes = new Map<number, Change>()
 
   const build = (config: GatewayConfig) =>
@@ -109,7 +111,8 @@ export const createWorker = (options: {
     theirs: primaryCalls,
     send,
     handlers: {
-      start({ log, ticketKeys: keys, ...given }) {
+      start({ log, ticketKeys: keys, nonceKey, ...given }) {
+        asking.start(nonceKey)
         place = given
         ticketKeys = Buffer.from(keys)
         logger = createLogger(log).child({ worker: place.worker }) as Logger
@@ -135,14 +138,23 @@ export const createWorker = (options: {
         }
         listener = await openListenerOn(options, connections.serve)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
+        const { extAuthz: settings } = running.config
+        if (!settings) return
+        const { createExtAuthz } = await import('../ext-authz/listener.ts')
+        extAuthz = await createExtAuthz({ ...options, settings })
+        connections.serveExtAuthz(extAuthz)
+        if (extAuthz.certificates) health.addCheck('ext_authz certificates', extAuthz.certificates)
       },
       metrics: () => metrics.snapshot(),
       health: async () => health.ready() as never,
       inspect: () => gateways!.current.inspect(),
       reopenLogs: () => gateways?.reopenLogs(),
-      endKeepAlive: () => listener?.endKeepAlive(),
+      endKeepAlive() {
+        listener?.endKeepAlive()
+        extAuthz?.endKeepAlive()
+      },
       async drain() {
-        if (listener && gateways) await endServing({ listener, gateways })
+        if (listener && gateways) await endServing({ listeners: [listener, ...(extAuthz ? [extAuthz] : [])], gateways })
         setImmediate(end)
       },
       ...asking.handlers,

@@ -72,6 +72,7 @@ const caseSchema = z.strictObject({
     host: z.string().default('api.example.test'),
     headers: z.record(z.string(), oneOrMany).default({}),
     clientIp: z.string().default('203.0.113.9'),
+    body: z.unknown().optional().describe('The JSON that is sent, as the policy sees it.'),
   }),
   token: z.record(z.string(), z.unknown()).optional().describe('Claims; iss, aud, iat and exp have defaults.'),
   route: z
@@ -173,6 +174,7 @@ export const resolveByOwnRoute: ResolveCase = ({ file, name, request, route, tok
         query: queryLists(query),
         headers: headersForPolicy(request.headers, route.policyHeaders),
         clientIp: request.clientIp,
+        ...(request.body !== undefined && { body: request.body }),
       },
       route: {
         id: route.id,

@@ -27,6 +27,7 @@ export {
   planPolicies,
   withSources,
 } from './compile/compile.ts'
+export { inputReads } from './compile/find-input-reads.ts'
 export { findOpa, runOpa } from './compile/opa.ts'
 export { firstDifference, hashSources, isTest, listSources, readSources, type Sources } from './compile/sources.ts'
 export { createWasmEngine, loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'

@@ -33,6 +33,7 @@ test('most sections have rules to copy', () => {
   expect(withRules.map(({ title }) => title)).toEqual([
     'The first rule',
     'The same handler by another spelling',
+    'Rules about the body',
     'Rules for organizations',
     'Rules for whoever acts for somebody',
     'An entrypoint of your own',

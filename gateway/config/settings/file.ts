@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { extAuthz } from './ext-authz.ts'
 import { issuer } from './issuer.ts'
 import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
 import { policies } from './policies.ts'
 import { route } from './route.ts'
 import { upstream } from './upstream.ts'
-import { duration, identifier, network, pathEquality } from './values.ts'
+import { bytes, duration, identifier, network, pathEquality } from './values.ts'
 
 /**
  * The members of `gateway.yaml`. Objects are strict: a misspelt name must not silently mean a default. What is
@@ -19,6 +20,9 @@ const limits = z.strictObject({
   headerCount: z.number().int().min(10).max(1_000).default(100).describe('Header fields: 431.'),
   headerSize: z.number().int().min(4_096).max(262_144).default(32_768).describe('Bytes of all header fields: 431.'),
   bodySize: z.number().int().min(0).default(104_857_600).describe('Bytes of a body: 413.'),
+  policyBodies: bytes(262_144, 1_073_741_824)
+    .prefault('64MB')
+    .describe('Memory for the bodies that policies look at, of all requests that are under way: 503.'),
   keepAliveTimeout: duration(1_000, 3_600_000)
     .prefault('75s')
     .describe('How long a connection may be idle between two requests.'),
@@ -68,6 +72,7 @@ export const insecureNames = [
   'serve-when-stale',
   'trust-everybody',
   'public-by-default',
+  'plaintext-ext-authz',
 ] as const
 
 export const gatewayFile = z.strictObject({
@@ -101,6 +106,9 @@ export const gatewayFile = z.strictObject({
   upstreams: z.record(identifier, upstream).default({}).describe('The APIs behind the gateway, by name.'),
   routes: z.array(route).default([]).describe('Which requests are let through, and on what terms.'),
   forwardAuth: forwardAuth.optional().describe('Decisions for another proxy, which forwards the requests itself.'),
+  extAuthz: extAuthz
+    .optional()
+    .describe('Decisions for Envoy, by gRPC (ext_authz, v3): the listener of them. It answers `trustedProxies` only.'),
   identity: identity.optional().describe('The identity JWT for upstreams.'),
   resourceMetadata: z
     .boolean()

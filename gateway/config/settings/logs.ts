@@ -56,6 +56,10 @@ export const decisionLog = z
       .array(mask)
       .default([])
       .describe('JSON pointers under /input or /result to leave out, or with a value to replace.'),
+    body: z
+      .enum(['erase', 'keep'])
+      .default('erase')
+      .describe('Of requests, on routes with `policyBody`: left out, or kept as the policy saw it.'),
     labels: z.record(z.string().min(1), z.string()).default({}).describe('In every event.'),
   })
   .superRefine(httpOnlyForUrls)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { responseHeaders, rewrite, routeTargets } from './forwarding.ts'
 import {
   acr,
+  bytes,
   duration,
   fieldName,
   host,
@@ -78,6 +79,12 @@ export const access = {
   maxAuthAge: wholeSeconds(1_000, 31_536_000_000)
     .optional()
     .describe('How long ago the user may have signed in (`auth_time`), from `1s`. Else 401 (RFC 9470).'),
+  dpop: z
+    .enum(['required', 'accepted'])
+    .optional()
+    .describe(
+      'Tokens bound to a key of their client (RFC 9449). `required`: no others; `accepted`: bearer tokens too. Default: the scheme `DPoP` is not taken.',
+    ),
   impersonation: z
     .enum(['allow', 'read-only', 'deny'])
     .default('allow')
@@ -148,9 +155,18 @@ const cors = z.strictObject({
 
 export type CorsSettings = z.output<typeof cors>
 
+/** Bodies for rules: JSON whose size and shape an evaluation has the time and the memory for. */
+const policyBody = z.strictObject({
+  type: z.literal('json', 'must be json').describe('`application/json` and types that end in `+json`; else 415.'),
+  maxBytes: bytes(1, 262_144).prefault('64kB').describe('Up to `256kB`; more is 413, as with `bodySize`.'),
+})
+
 /** What the gateway does as a proxy. Only in the file. */
 export const forwarding = {
-  upstream: z.string().default('').describe('One of `upstreams`. Without one the route is for forward-auth only.'),
+  upstream: z
+    .string()
+    .default('')
+    .describe('One of `upstreams`. Without one the route is for forward-auth and ext_authz only.'),
   stripPrefix: z
     .string()
     .nullable()
@@ -169,6 +185,9 @@ export const forwarding = {
   targets: routeTargets.optional().describe('Sends some requests to some targets of the upstream only.'),
   responseHeaders: responseHeaders.optional().describe('Header fields that are removed from answers, and set on them.'),
   bodySize: z.number().int().min(0).optional().describe('Bytes; more is 413. Default: `limits.bodySize`.'),
+  policyBody: policyBody
+    .optional()
+    .describe('The policy sees the body, as `input.request.body`: it is read whole before the decision.'),
   websocket: z
     .boolean()
     .default(false)

@@ -69,6 +69,7 @@ describe.each<[(typeof insecureNames)[number], Record<string, unknown>, RegExp]>
     { trustedProxies: pieces(16, (n) => `20${n.toString(16).padStart(2, '0')}::/8`) },
     /every client could say/,
   ],
+  ['plaintext-ext-authz', { extAuthz: { host: '0.0.0.0' }, trustedProxies: ['10.0.0.5'] }, /clear text; set tls/],
   ['public-by-default', { routes: [{ id: 'a', path: '/**', auth: 'none', upstream: 'api' }] }, /open to everybody/],
 ])('%s: %j', (name, members, message) => {
   test('is refused where it stands, with the name that allows it', () => {

@@ -56,6 +56,10 @@ describe('the examples of the page for operators', () => {
       tls: { certificates: [{ cert: '/etc/surrogate/a.pem' }, {}], clientCertificate: 'optional' },
       http2: true,
     })
+    expect(configOf(block('extAuthz:'))).toMatchObject({
+      trustedProxies: ['10.0.0.5'],
+      extAuthz: { port: 9191, tls: { certificates: [{}], clientCa: '/etc/surrogate/mesh-ca.pem' } },
+    })
     expect(configOf(block('identity:'))).toMatchObject({
       identity: { keyFile: '/etc/surrogate/identity-key.json' },
       upstreams: { orders: { identityAudience: 'https://orders.internal' } },
@@ -80,7 +84,7 @@ type Settings = Record<string, SchemaNode>
 const settingsOf = (node: SchemaNode | undefined): Settings =>
   Object.assign({}, ...(node ? formsOf(node) : []).map(({ properties }) => properties))
 
-const { listen, issuers, upstreams, routes } = settingsOf(gatewayJsonSchema())
+const { listen, issuers, upstreams, routes, extAuthz } = settingsOf(gatewayJsonSchema())
 const ofRoutes = settingsOf(routes)
 const group = (names: object): Settings =>
   Object.fromEntries(Object.entries(ofRoutes).filter(([name]) => Object.hasOwn(names, name)))
@@ -88,6 +92,7 @@ const group = (names: object): Settings =>
 /** By the marker that a table stands behind on the page. */
 const tables: Record<string, Settings> = {
   listen: settingsOf(listen),
+  extAuthz: settingsOf(extAuthz),
   issuers: settingsOf(issuers),
   upstreams: settingsOf(upstreams?.additionalProperties as SchemaNode),
   'routes, which requests': group(matching),

@@ -25,6 +25,7 @@ const corpusFile = (upstream: string, files: TlsFiles, { tls, idleTimeout, limit
       { ...api, id: 'stripped', path: '/api/v1/**', auth: 'none', stripPrefix: '/api/v1' },
       { ...api, id: 'admin', path: '/admin/**', audience: [orders], scopes: ['admin'] },
       { ...api, id: 'health', path: '/health', auth: 'none' },
+      { ...api, id: 'json', path: '/json', auth: 'none', policyBody: { type: 'json', maxBytes: 1024 } },
       { ...api, id: 'small', path: '/small', auth: 'none', bodySize: 10 },
     ],
     limits: { headerCount: 40, targetLength: 300, headerSize: 8192, ...limits },

@@ -5,10 +5,11 @@ import type { Expectation, Forwarded, Row, Way } from './row.ts'
 import { bodyRows, fieldRows } from './rows/fields.ts'
 import { http1Rows } from './rows/http1.ts'
 import { http2Rows } from './rows/http2.ts'
+import { policyBodyRows } from './rows/policy-bodies.ts'
 import { targetRows } from './rows/targets.ts'
 import { type Answers, hasRow, openGoodClient, sendRow } from './send.ts'
 
-const rows: readonly Row[] = [...targetRows, ...fieldRows, ...bodyRows, ...http1Rows, ...http2Rows]
+const rows: readonly Row[] = [...targetRows, ...fieldRows, ...bodyRows, ...policyBodyRows, ...http1Rows, ...http2Rows]
 const ways: readonly Way[] = [
   { name: 'HTTP/1.1', protocol: 'http1', scheme: 'http' },
   { name: 'HTTP/1.1 over TLS', protocol: 'http1', scheme: 'https' },

@@ -107,7 +107,7 @@ test('a claim nested too deep to be written costs the line its input, not the li
   const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
   cleanup.push(() => rm(folder, { recursive: true }))
   const to = join(folder, 'decisions.jsonl')
-  const settings = { to, mask: ['/http/status'], labels: {}, bufferSize: 65_536 }
+  const settings = { to, mask: ['/http/status'], body: 'erase' as const, labels: {}, bufferSize: 65_536 }
   const log = createDecisionLog({
     settings,
     labels: {},

@@ -73,6 +73,7 @@ test('while one worker has not begun to hold, no other one answers by the new co
       of: 2,
       log: { name: 'test', level: 'silent' },
       ticketKeys: Buffer.alloc(48),
+      nonceKey: Buffer.alloc(32),
     })
     const call: WorkerProcess['call'] = (name, ...rest) => {
       // The second one stands still as soon as it has prepared the change.

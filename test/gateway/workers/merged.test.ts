@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GatewayInspection } from '../../../gateway/inspect.ts'
+import type { GatewayInspection } from '../../../gateway/inspection/upstreams.ts'
 import { mergeInspections } from '../../../gateway/workers/merged-inspections.ts'
 import { mergeReadiness } from '../../../gateway/workers/merged-readiness.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { HealthResult } from '../platform/health.ts'
-import type { GatewayConfig } from './config/load.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { HealthResult } from '../../platform/health.ts'
+import type { GatewayConfig } from '../config/load.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 
 /** The member `gateway` of `/inspect`: what answers for each upstream, and how it is. */
 export const gatewayInspection = z.object({

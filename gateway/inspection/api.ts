@@ -1,0 +1,320 @@
+import { z } from 'zod'
+import { gatewayInspection } from './upstreams.ts'
+
+/**
+ * The inspection API as data: each endpoint with its query, body and answer. The listener serves these rows and the
+ * command line reads them.
+ */
+
+export const verdicts = ['allowed', 'denied', 'failed'] as const
+export type Verdict = (typeof verdicts)[number]
+
+/**
+ * An event of the decision log (OPA's format, masked as there) and how the request ended. Masks of the decision log may
+ * have taken out any member under `input` and `result`, so nothing there is promised.
+ */
+export const decisionRecord = z.looseObject({
+  /** The id of the request. */
+  decision_id: z.string(),
+  /** RFC 3339. */
+  timestamp: z.string(),
+  /** The entrypoint; absent when no route matched. */
+  path: z.string().optional(),
+  input: z.unknown(),
+  result: z.unknown(),
+  error: z.object({ message: z.string() }).optional(),
+  requested_by: z.string().optional(),
+  labels: z.record(z.string(), z.string()),
+  bundles: z.record(z.string(), z.object({ revision: z.string() })),
+  erased: z.array(z.string()).optional(),
+  masked: z.array(z.string()).optional(),
+  /** `failed`: something of ours, of the upstream's or of the policy's went wrong. */
+  verdict: z.enum(verdicts),
+  /** As the client got it; 0: it left before. */
+  status: z.number(),
+  /** Of the problem document. */
+  code: z.string().optional(),
+  detail: z.string().optional(),
+  route: z.string().optional(),
+  target: z.string().optional(),
+  retries: z.number().optional(),
+  /** ms */
+  duration: z.number(),
+  traceId: z.string().optional(),
+})
+export type DecisionRecord = z.output<typeof decisionRecord>
+
+/** Which records are wanted; all that are given must fit. */
+export const decisionFilter = z.strictObject({
+  request: z.string().max(256).optional(),
+  sid: z.string().max(1_024).optional(),
+  subject: z.string().max(1_024).optional(),
+  route: z.string().max(64).optional(),
+  verdict: z.enum(verdicts).optional(),
+})
+export type DecisionFilter = z.output<typeof decisionFilter>
+
+const limit = z
+  .string()
+  .regex(/^\d{1,4}$/, 'must be a number')
+  .transform(Number)
+  .pipe(z.number().int().min(1).max(1_000))
+  .prefault('100')
+
+/** A rule that was asked, with whether it held (`+` and `-`) and the line that stood in its way. */
+export const explainedRule = z.object({
+  name: z.string(),
+  file: z.string(),
+  line: z.number(),
+  held: z.boolean(),
+  stopped: z.object({ line: z.number(), text: z.string() }).optional(),
+  variables: z.record(z.string(), z.unknown()),
+  times: z.number(),
+  get rules() {
+    return z.array(explainedRule)
+  },
+})
+
+/** One thing that keeps a route from taking a request. */
+const difference = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('method'), takes: z.array(z.string()).readonly() }),
+  z.object({ kind: z.literal('host'), takes: z.array(z.string()).readonly() }),
+  /** `route`: whether the route has one at its end, and the request has not. */
+  z.object({ kind: z.literal('trailing-slash'), route: z.boolean() }),
+  z.object({ kind: z.literal('case'), segment: z.string(), literal: z.string() }),
+  z.object({ kind: z.literal('literal'), segment: z.string(), literal: z.string(), distance: z.number() }),
+  z.object({ kind: z.literal('more'), segment: z.string() }),
+  z.object({ kind: z.literal('less'), literal: z.string().nullable() }),
+  z.object({ kind: z.literal('encoded-slash') }),
+])
+
+/** A route that does not take the request; `because` goes on after "the route …". The nearest first. */
+const nearMiss = z.object({ route: z.string(), because: z.string(), differences: z.array(difference) })
+export type NearMiss = z.output<typeof nearMiss>
+
+/** What would have allowed a request; a second evaluation has confirmed each. */
+const remedy = z.discriminatedUnion('change', [
+  /** Scopes that the token lacks: all of these together. */
+  z.object({ change: z.literal('scope'), scopes: z.array(z.string()) }),
+  z.object({ change: z.literal('no-actor') }),
+  /** Another route, which takes this similar request. */
+  z.object({ change: z.literal('route'), route: z.string(), method: z.string(), host: z.string(), path: z.string() }),
+])
+export type Remedy = z.output<typeof remedy>
+
+/** Where a request ends, in the order of the pipeline. */
+export const stages = ['request', 'route', 'token', 'sign-in', 'rate-limit', 'policy', 'upstream', 'gateway'] as const
+
+const configuration = z.object({
+  file: z.string().optional(),
+  revision: z.string(),
+  /** The members of gateway.yaml with all defaults. Secrets are `[redacted]`, values from the environment `${NAME}`. */
+  configuration: z.record(z.string(), z.unknown()),
+})
+
+const routes = z.object({
+  /** In the order of precedence, as far as there is one. */
+  routes: z.array(
+    z.object({
+      id: z.string(),
+      host: z.string().optional(),
+      path: z.string(),
+      /** Empty: every method. */
+      methods: z.array(z.string()),
+      /** Absent: for forward-auth only. */
+      upstream: z.string().optional(),
+      auth: z.enum(['required', 'none']),
+      issuers: z.array(z.string()),
+      audience: z.array(z.string()),
+      scopes: z.array(z.string()),
+      entrypoint: z.string(),
+      impersonation: z.enum(['allow', 'read-only', 'deny']),
+    }),
+  ),
+})
+
+const match = z.object({
+  /** The id; absent: no route takes it. */
+  route: z.string().optional(),
+  params: z.record(z.string(), z.string()).optional(),
+  /** Why it is refused all the same: it can be read in several ways, or the route does not allow its spelling. */
+  refused: z.string().optional(),
+  nearMisses: z.array(nearMiss),
+})
+
+const decisions = z.object({
+  /** Newest first. */
+  decisions: z.array(decisionRecord),
+  /** Whether there are more that fit than `limit` or the bound of an answer. */
+  more: z.boolean(),
+})
+
+const why = z.object({
+  request: z.string(),
+  /** RFC 3339. */
+  timestamp: z.string(),
+  verdict: z.enum(verdicts),
+  status: z.number(),
+  /** Of the request, as far as it could be read. */
+  method: z.string().optional(),
+  host: z.string().optional(),
+  path: z.string().optional(),
+  route: z.string().optional(),
+  nearMisses: z.array(nearMiss),
+  /** What the token said, as far as the masks leave it. Absent without a good token. */
+  token: z
+    .object({
+      issuer: z.string().optional(),
+      subject: z.string().optional(),
+      /** Who acts for the subject, the present one first. */
+      actors: z.array(z.string()).optional(),
+      client: z.string().optional(),
+      organization: z.string().optional(),
+      audience: z.array(z.string()).optional(),
+      scopes: z.array(z.string()).optional(),
+      sid: z.string().optional(),
+      acr: z.string().optional(),
+      /** Seconds since 1970. */
+      expires: z.number().optional(),
+      /** To a key (RFC 9449) or a client certificate (RFC 8705). */
+      bound: z.enum(['key', 'certificate']).optional(),
+    })
+    .optional(),
+  /** Why it was not answered; absent when it was. */
+  refusal: z.object({ stage: z.enum(stages), code: z.string(), because: z.string() }).optional(),
+  /** Where a compiler is at hand and the policy was asked. */
+  rules: z.array(explainedRule).optional(),
+  wouldAllow: z.array(remedy),
+  /** What could not be told or tried, and why: sentences. */
+  notes: z.array(z.string()),
+})
+export type Why = z.output<typeof why>
+
+const evaluation = z.object({
+  /** Absent: no rule gave a value. */
+  result: z.unknown(),
+  /** Of work, as the engine counts it. */
+  units: z.number(),
+  /** Of the policies that were asked. */
+  revision: z.string(),
+  /** Where a compiler and the rules' sources are at hand. */
+  rules: z.array(explainedRule).optional(),
+})
+
+export const evaluationRequest = z.strictObject({
+  /** Default: `policies.entrypoint`. */
+  entrypoint: z.string().min(1).max(512).optional(),
+  input: z.unknown(),
+})
+
+const tests = z.object({
+  passed: z.boolean(),
+  /** OPA's own account of what failed, or one line. */
+  report: z.string(),
+  tests: z.array(
+    z.object({
+      package: z.string(),
+      name: z.string(),
+      file: z.string(),
+      line: z.number(),
+      outcome: z.enum(['passed', 'failed', 'skipped']),
+      milliseconds: z.number(),
+    }),
+  ),
+})
+
+const shadowSummary = z.object({
+  allow: z.boolean(),
+  reason: z.string().optional(),
+  scope: z.array(z.string()).optional(),
+  error: z.string().optional(),
+  /** Names only. */
+  headers: z.array(z.string()).optional(),
+})
+
+export const shadowDifference = z.object({
+  /** RFC 3339. */
+  timestamp: z.string(),
+  requestId: z.string(),
+  route: z.string(),
+  entrypoint: z.string(),
+  /** The members of the decision. */
+  differs: z.array(z.string()),
+  live: shadowSummary,
+  shadow: shadowSummary,
+  /** Of the shadow policies. */
+  revision: z.string(),
+})
+export type ShadowDifference = z.output<typeof shadowDifference>
+
+const shadow = z.object({
+  /** Whether there are shadow policies. */
+  configured: z.boolean(),
+  /** Newest first, the last 100 of each process. */
+  differences: z.array(shadowDifference),
+})
+
+/** An event of `GET /decisions/stream`, by its name; `data` is JSON. */
+export const streamEvents = {
+  decision: decisionRecord,
+  /** How many fitting records this reader was too slow for since the last event. */
+  lost: z.object({ lost: z.number() }),
+  /** The last one. */
+  end: z.object({ because: z.enum(['expired', 'revoked', 'refused', 'closing']) }),
+} as const
+
+const none = z.strictObject({})
+
+/** `:name` in a path is one segment. Scope `inspect` for what reads, `evaluate` for what works. */
+export const inspectionEndpoints = {
+  configuration: { method: 'GET', path: '/configuration', scope: 'inspect', query: none, answer: configuration },
+  routes: { method: 'GET', path: '/routes', scope: 'inspect', query: none, answer: routes },
+  upstreams: { method: 'GET', path: '/upstreams', scope: 'inspect', query: none, answer: gatewayInspection },
+  match: {
+    method: 'GET',
+    path: '/match',
+    scope: 'inspect',
+    query: z.strictObject({
+      method: z
+        .string()
+        .regex(/^[A-Z][A-Z-]{0,31}$/)
+        .prefault('GET'),
+      url: z.url({ protocol: /^https?$/ }).max(8_192),
+    }),
+    answer: match,
+  },
+  decisions: {
+    method: 'GET',
+    path: '/decisions',
+    scope: 'inspect',
+    query: decisionFilter.extend({ limit }),
+    answer: decisions,
+  },
+  /** Server-sent events: `streamEvents`. */
+  stream: { method: 'GET', path: '/decisions/stream', scope: 'inspect', query: decisionFilter, answer: z.never() },
+  decision: { method: 'GET', path: '/decisions/:request', scope: 'inspect', query: none, answer: decisionRecord },
+  why: { method: 'GET', path: '/decisions/:request/why', scope: 'inspect', query: none, answer: why },
+  shadow: { method: 'GET', path: '/shadow', scope: 'inspect', query: none, answer: shadow },
+  evaluate: {
+    method: 'POST',
+    path: '/evaluate',
+    scope: 'evaluate',
+    query: none,
+    body: evaluationRequest,
+    answer: evaluation,
+  },
+  tests: { method: 'POST', path: '/tests', scope: 'evaluate', query: none, answer: tests },
+} as const satisfies Record<string, InspectionEndpoint>
+
+export interface InspectionEndpoint {
+  method: 'GET' | 'POST'
+  path: string
+  scope: 'inspect' | 'evaluate'
+  query: z.ZodType
+  body?: z.ZodType
+  answer: z.ZodType
+}
+
+export type EndpointName = keyof typeof inspectionEndpoints
+export type AnswerOf<Name extends EndpointName> = z.output<(typeof inspectionEndpoints)[Name]['answer']>
+export type QueryOf<Name extends EndpointName> = z.output<(typeof inspectionEndpoints)[Name]['query']>
