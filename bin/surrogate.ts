@@ -94,8 +94,8 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/describe.ts')).describeCommand,
   },
   policy: {
-    usage: 'policy build | check | test | explain | bench',
-    summary: 'compiles, checks, tests, explains and measures Rego policies',
+    usage: 'policy build | check | test | explain | bench | eval | serve',
+    summary: "compiles, checks, tests, explains, measures and evaluates Rego policies, and serves them by OPA's API",
     load: async () => {
       const { policyCommand } = await import('./commands/policy.ts')
       return (args) => policyCommand([...args])
@@ -119,6 +119,9 @@ const help = () => {
 
 const servers = new Set(['start', 'issuer', 'gateway', 'relay'])
 
+const isServer = (name: string, [verb]: readonly string[]): boolean =>
+  name === 'policy' ? verb === 'serve' : servers.has(name) && (name !== 'gateway' || !verb || verb.startsWith('-'))
+
 const askedForHelp = (args: readonly string[]) => args.includes('--help') || args.includes('-h')
 
 const main = async ([name = '', ...args]: readonly string[]): Promise<number> => {
@@ -138,7 +141,7 @@ const main = async ([name = '', ...args]: readonly string[]): Promise<number> =>
     return 0
   }
   // What serves does so for long, and `serve` sees to its end.
-  if (!servers.has(name) || (name === 'gateway' && args[0] !== undefined && !args[0].startsWith('-'))) compileHere()
+  if (!isServer(name, args)) compileHere()
   const run = await command.load()
   return run(args)
 }

@@ -37,7 +37,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
     ['routing', 'refusals'],
   ],
   policies: [
-    ['authoring/', 'shadow.ts'],
+    ['authoring/', 'data-api/', 'shadow.ts'],
     ['decide.ts', 'schemas.ts'],
     ['watch.ts', 'impersonation.ts', 'sign-in.ts'],
     ['policy-set.ts'],

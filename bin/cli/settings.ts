@@ -77,6 +77,8 @@ export const settings = {
     ...policies,
     GATEWAY_CONFIG: setting.text().default('gateway.yaml'),
   }),
+  /** Of `policy serve`. */
+  policy: z.object({ LOG_LEVEL: common.LOG_LEVEL, ...policies }),
   relay: z.object({
     ...common,
     ...encryption,

@@ -11,9 +11,11 @@ import { counted } from '../cli/counted.ts'
 import { benchPolicies } from '../policy/bench.ts'
 import { bodyHints } from '../policy/body-hints.ts'
 import { buildBundle } from '../policy/build.ts'
+import { evalPolicies } from '../policy/eval.ts'
 import { explainDecision } from '../policy/explain.ts'
 import { runHttpCases, workWarnings } from '../policy/http-cases.ts'
 import { type Invocation, UsageError } from '../policy/invocation.ts'
+import { servePolicies } from '../policy/serve.ts'
 import { spellingHints } from '../policy/spelling-hints.ts'
 import { testPolicies } from '../policy/test.ts'
 
@@ -40,6 +42,17 @@ const usage = `Usage: surrogate policy <command> [options]
            --json                as data
   bench    measures a decision: <file> with an input | --case <name>, default the first case
            --decisions <number>  default 200000
+  eval     evaluates a rule as "opa eval" does: <data.path.of.rule>
+           -d, --data <folder | file>, -b, --bundle <folder | bundle>   may be repeated, default ./policies
+           -i, --input <file>, -I, --stdin-input
+           -f, --format json (default) | pretty | raw, --metrics
+           --fail, --fail-defined   1 where the rule is undefined, or where it is not; 2 where there is no answer
+  serve    answers OPA's Data API over HTTP: [<folder> | <bundle> | <address of one>], followed as it changes
+           --addr <host:port>    default 127.0.0.1:8181; elsewhere than on loopback --token-file is needed
+           --token-file <file>   who may ask: one bearer token a line, read again as it changes
+           --tls-cert-file, --tls-private-key-file <file>
+           --decision-log stdout | <file>, --decision-log-mask <JSON pointer>, may be repeated
+           --max-input <bytes>   default 1048576; --units <number> of work for each evaluation
 
   --path <folder>      the rules, default ./policies
   --entrypoint <name>  explain and bench, default that of the log, the case, or the gateway
@@ -64,7 +77,7 @@ export const policyCommand = async (
   try {
     const command = commands.get(name)
     if (!command) throw new UsageError(name === '' ? 'name a command' : `there is no command "${name}"`)
-    return await command.run({ ...parse(rest, command), opa: () => findOpa({ opaBin }), say })
+    return await command.run({ ...parse(rest, command), opa: () => findOpa({ opaBin }), say, complain })
   } catch (error) {
     if (error instanceof UsageError) {
       complain(`${error.message}\n\n${usage}`)
@@ -120,6 +133,7 @@ interface Command {
 
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
+const list = { type: 'string', multiple: true } as const
 const questions = { path: text, cases: text, config: text, case: text, entrypoint: text }
 const signing = { serial: text, 'signing-key': text, 'key-id': text, algorithm: text, scope: text }
 
@@ -135,22 +149,59 @@ const commands = new Map<string, Command>([
   ],
   ['explain', { run: explainDecision, options: { ...questions, id: text, json: flag }, positionals: true }],
   ['bench', { run: benchPolicies, options: { ...questions, decisions: text }, positionals: true }],
+  [
+    'eval',
+    {
+      run: evalPolicies,
+      options: {
+        data: { ...list, short: 'd' },
+        bundle: { ...list, short: 'b' },
+        input: { ...text, short: 'i' },
+        'stdin-input': { ...flag, short: 'I' },
+        format: { ...text, short: 'f' },
+        fail: flag,
+        'fail-defined': flag,
+        metrics: flag,
+      },
+      positionals: true,
+    },
+  ],
+  [
+    'serve',
+    {
+      run: servePolicies,
+      options: {
+        path: text,
+        addr: text,
+        'token-file': text,
+        'tls-cert-file': text,
+        'tls-private-key-file': text,
+        'max-input': text,
+        units: text,
+        'decision-log': text,
+        'decision-log-mask': list,
+      },
+      positionals: true,
+    },
+  ],
   ['generate', { run: generate, options: {} }],
 ])
 
 const parse = (
   args: string[],
   { options, positionals: allowPositionals = false }: Command,
-): Pick<Invocation, 'path' | 'values' | 'flags' | 'positionals'> => {
+): Pick<Invocation, 'path' | 'values' | 'flags' | 'lists' | 'positionals'> => {
   try {
     const { values, positionals } = parseArgs({ args, options, allowPositionals, allowNegative: false })
     const texts: Record<string, string> = {}
     const flags: Record<string, boolean> = {}
+    const lists: Record<string, string[]> = {}
     for (const [name, value] of Object.entries(values)) {
       if (typeof value === 'string') texts[name] = value
+      else if (Array.isArray(value)) lists[name] = value.map(String)
       else flags[name] = value === true
     }
-    return { path: texts['path'] ?? 'policies', values: texts, flags, positionals }
+    return { path: texts['path'] ?? 'policies', values: texts, flags, lists, positionals }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

@@ -20,9 +20,13 @@ export interface Invocation {
   path: string
   values: Readonly<Partial<Record<string, string>>>
   flags: Readonly<Partial<Record<string, boolean>>>
+  /** Of options that may be repeated. */
+  lists: Readonly<Partial<Record<string, string[]>>>
   positionals: readonly string[]
   opa: () => Promise<string>
   say: (line: string) => void
+  /** For errors. */
+  complain: (line: string) => void
 }
 
 /** The usage was wrong; the message says how. */

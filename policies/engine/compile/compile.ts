@@ -23,14 +23,17 @@ export const compilePolicies = (options: {
   revision?: string
   /** Which built-in functions rules may use; `null` = all that OPA has. Default: those that the engine supplies. */
   capabilities?: string | null
+  /** Beside those that are annotated, such as `example/decision`. */
+  entrypoints?: readonly string[]
 }): Promise<Uint8Array> =>
   withSources(options.sources, async (folder, scratch) => {
-    const { capabilities = capabilitiesFile } = options
+    const { capabilities = capabilitiesFile, entrypoints = [] } = options
     // Without --prune-unused every rule that refers to an entrypoint would become one too.
     const common = [
       'build',
       '--prune-unused',
       '--wasm-include-print',
+      ...entrypoints.flatMap((entrypoint) => ['-e', entrypoint]),
       ...(capabilities === null ? [] : ['--capabilities', capabilities]),
       '-b',
       '.',
