@@ -1,10 +1,9 @@
-import { createLifecycle } from '../../platform/lifecycle.ts'
+import type { Clock } from '../../platform/clock.ts'
 import { AppError } from '../../platform/problem.ts'
-import { createAuthenticate } from '../caller/authenticate.ts'
-import { createCheckRevoked } from '../caller/revocations.ts'
+import { createAuthenticate, type TrustedIssuer } from '../caller/authenticate.ts'
+import { createCheckRevoked, type Revocations } from '../caller/revocations.ts'
 import { createVerifiedTokenCache } from '../caller/verified-token-cache.ts'
-import type { GatewayConfig, Inspection } from '../config/load.ts'
-import { openTrust } from '../open-parts.ts'
+import type { Route } from '../config/route.ts'
 import { insufficientScope, invalidToken } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
 import type { ReadRequest, RoutedRequest } from '../request/request-context.ts'
@@ -21,29 +20,23 @@ export interface Access {
   ): Promise<'expired' | 'revoked' | 'refused' | undefined>
   /** Runs when revocations have arrived. Returns what ends that. */
   onRevoked(listener: () => void): () => void
-  /** When it has keys and revocations. */
-  ready: Promise<unknown>
-  close(): Promise<void>
 }
 
-export type AccessOptions = Omit<Parameters<typeof openTrust>[0], 'lifecycle'> & {
-  config: GatewayConfig & { inspection: Inspection }
-}
-
-/** With keys and revocations of the issuers as the gateway has them. */
-export const openAccess = (options: AccessOptions): Access => {
-  const { config, logger, now } = options
-  const { route } = config.inspection
-  const lifecycle = createLifecycle({ logger })
-  const trusted = config.issuers.filter(({ issuer }) => route.issuers.includes(issuer))
-  const { issuers, revocations } = openTrust({ ...options, lifecycle, config: { ...config, issuers: trusted } })
+/** @param route says whose tokens are taken, and for which audience. */
+export const createAccess = (options: {
+  issuers: readonly TrustedIssuer[]
+  revocations: readonly Revocations[]
+  route: Route
+  now: Clock
+}): Access => {
+  const { issuers, revocations, route, now } = options
   const authenticate = createAuthenticate({ issuers, cache: createVerifiedTokenCache(), now })
   const checkRevoked = createCheckRevoked({ revocations })
 
   const check: Access['check'] = async (context, scope) => {
     const routed: RoutedRequest = Object.assign(context, { route, params: {}, principal: undefined })
     await authenticate(routed)
-    checkRevoked(routed)
+    await checkRevoked(routed)
     const { principal } = context
     // RFC 7800: the gateway's route stages prove possession; here nobody does, so such a token is only half of what it
     // takes.
@@ -73,7 +66,5 @@ export const openAccess = (options: AccessOptions): Access => {
         for (const remove of removes) remove()
       }
     },
-    ready: Promise.all([...issuers.map(({ keys }) => keys.ready), ...revocations.map(({ ready }) => ready)]),
-    close: () => lifecycle.stop(),
   }
 }

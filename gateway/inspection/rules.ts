@@ -18,8 +18,8 @@ import { problem } from '../refusals/problems.ts'
 import type { EvaluationQuestion } from './evaluation.ts'
 
 /**
- * What only OPA's interpreter can tell of rules, where it is at hand and the policies are a folder. One process of it at
- * a time, for a minute at most.
+ * What only OPA's interpreter can tell of rules, where it is at hand and the policies are a folder. One process of it
+ * at a time, for a minute at most.
  */
 export interface Rules {
   /** The rules that were asked; undefined where that cannot be told. Throws `AppError` 503 when too many wait. */

@@ -1,26 +1,28 @@
 import type { RequestListener } from 'node:http'
-import { type Clock, systemClock } from '../../platform/clock.ts'
-import type { HealthResult } from '../../platform/health.ts'
-import type { Logger } from '../../platform/logger.ts'
-import { createMetrics } from '../../platform/metrics.ts'
-import { createRefusalThrottle } from '../authorize/refusal-throttle.ts'
-import type { GatewayConfig, Inspection } from '../config/load.ts'
-import { createPipeline } from '../pipeline.ts'
-import type { Providers } from '../providers.ts'
-import { sendProblem } from '../refusals/problem-response.ts'
-import { problem } from '../refusals/problems.ts'
-import { createReadRequest } from '../request/canonical-request.ts'
-import { createProxyTrust } from '../request/client-address.ts'
-import { afterReading, newRequestContext, type ReadRequest } from '../request/request-context.ts'
-import type { SharedParts } from '../shared-parts.ts'
-import { type Access, openAccess } from './access.ts'
-import { type Answers, createAnswers } from './answers.ts'
-import { findEndpoint, readAsked } from './endpoints.ts'
-import { createEvaluation } from './evaluation.ts'
-import type { Explanations, Inspected } from './inspected.ts'
-import { type InspectionListener, openInspectionListener } from './listener.ts'
-import { createRules } from './rules.ts'
-import { createStreams } from './stream.ts'
+import { type Clock, systemClock } from '../platform/clock.ts'
+import type { HealthResult } from '../platform/health.ts'
+import { createLifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/logger.ts'
+import { createMetrics } from '../platform/metrics.ts'
+import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
+import type { GatewayConfig, Inspection } from './config/load.ts'
+import { type Access, createAccess } from './inspection/access.ts'
+import { type Answers, createAnswers } from './inspection/answers.ts'
+import { findEndpoint, readAsked } from './inspection/endpoints.ts'
+import { createEvaluation } from './inspection/evaluation.ts'
+import type { Explanations, Inspected } from './inspection/inspected.ts'
+import { type InspectionListener, openInspectionListener } from './inspection/listener.ts'
+import { createRules } from './inspection/rules.ts'
+import { createStreams } from './inspection/stream.ts'
+import { openTrust } from './open-parts.ts'
+import { createPipeline } from './pipeline.ts'
+import type { Providers } from './providers.ts'
+import { sendProblem } from './refusals/problem-response.ts'
+import { problem } from './refusals/problems.ts'
+import { createReadRequest } from './request/canonical-request.ts'
+import { createProxyTrust } from './request/client-address.ts'
+import { afterReading, newRequestContext, type ReadRequest } from './request/request-context.ts'
+import type { SharedParts } from './shared-parts.ts'
 
 /** The inspection API (`api.ts`) on its listener. */
 export interface RunningInspection {
@@ -64,7 +66,7 @@ interface Current {
   close(): Promise<void>
 }
 
-/** Undefined where it is not configured. Throws `StartupError` when the port is taken or a certificate cannot be used. */
+/** Undefined where it is not configured. Throws `StartupError` for a port or a certificate that cannot be used. */
 export const openInspection = async (options: InspectionOptions): Promise<RunningInspection | undefined> => {
   const { inspected, explanations, opaBin, logger, now = systemClock } = options
   if (!isInspectable(options.config)) return undefined
@@ -75,7 +77,10 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
   const streams = createStreams(inspected)
 
   const open = (config: InspectableConfig): Current => {
-    const access = openAccess({ ...options, metrics, now, config })
+    const lifecycle = createLifecycle({ logger })
+    const issuers = config.issuers.filter(({ issuer }) => config.inspection.route.issuers.includes(issuer))
+    const trust = openTrust({ ...options, config: { ...config, issuers }, lifecycle, metrics, now })
+    const access = createAccess({ ...trust, route: config.inspection.route, now })
     const answers = createAnswers({ config, inspected, evaluation, rules, explanations })
     const stop = access.onRevoked(streams.check)
     return {
@@ -84,7 +89,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
       answers,
       async close() {
         stop()
-        await access.close()
+        await lifecycle.stop()
       },
     }
   }
