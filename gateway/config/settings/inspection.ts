@@ -5,7 +5,7 @@ import { bytes } from './values.ts'
 /** `inspection:`, the listener that tells what the gateway decides and why. */
 
 export const inspection = z.strictObject({
-  ...address(9301),
+  ...address(9303),
   tls: tls.optional().describe('Certificates, as of `listen`: the listener speaks TLS.'),
   audience: z
     .string()

@@ -26,7 +26,7 @@ test('a listener of its own, on loopback, for one audience', () => {
   expect(problemsOf({})).toBe('')
   expect(parseGatewayConfig(stringify(base), { file: 'gateway.yaml', env: {} }).inspection).toMatchObject({
     host: '127.0.0.1',
-    port: 9301,
+    port: 9303,
     keep: 67_108_864,
     route: { audience: [audience], issuers: [issuer] },
   })
