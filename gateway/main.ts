@@ -6,7 +6,10 @@ import type { GatewayConfig, GatewaySource } from './config/load.ts'
 import { drain } from './drain.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
+import { createRecorder } from './inspection/recorder.ts'
 import { openListener } from './listener.ts'
+import { openInspection } from './open-inspection.ts'
+import { ownProviders } from './providers.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
@@ -25,6 +28,8 @@ export type { PolicyProvider } from './open-policies.ts'
 export interface RunningGateway {
   url: string
   port: number
+  /** Of the inspection listener, where there is one. */
+  inspectionUrl: string | undefined
   ready: Promise<void>
   /** Reads the configuration again; see `Reloads`. Does nothing without a `source`. */
   reload(): Promise<void>
@@ -50,9 +55,11 @@ export const startGateway = async (
     source?: GatewaySource | undefined
   },
 ): Promise<RunningGateway> => {
-  const { config, health, metrics, logger, source, portSetting = 'listen.port' } = options
+  const { config, health, metrics, logger, source, opaBin, now, portSetting = 'listen.port' } = options
+  const { providers = ownProviders } = options
   const shared = createSharedParts()
-  const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
+  const recorder = config.inspection && createRecorder(config.inspection)
+  const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared, recorder })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
   const listener = await openListener({ config, gateway, portSetting, logger, metrics }).catch(
@@ -61,6 +68,22 @@ export const startGateway = async (
       throw error
     },
   )
+
+  const inspection =
+    recorder &&
+    (await openInspection({
+      ...{ config, shared, logger, now, providers, opaBin },
+      inspected: {
+        decisions: recorder.decisions,
+        upstreams: async () => gateways.current.inspect(),
+        policies: () => gateways.current.policies(),
+        differences: async () => recorder.differences(),
+      },
+    }).catch(async (error: unknown) => {
+      await listener.close(0)
+      await gateways.close()
+      throw error
+    }))
 
   const reloads =
     source &&
@@ -73,6 +96,7 @@ export const startGateway = async (
         if (!(await gateways.replace(nextConfig, signal))) return false
         warnOfRestart(before, nextConfig, logger)
         listener.adjust(nextConfig)
+        await inspection?.adopt(nextConfig)
         return true
       },
       logger,
@@ -80,6 +104,7 @@ export const startGateway = async (
     })
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
+  if (inspection?.certificates) health.addCheck('gateway inspection certificates', inspection.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   const { url, port } = listener.running
   logger.info({ url, revision: config.revision }, 'the gateway listens')
@@ -87,11 +112,13 @@ export const startGateway = async (
   return {
     url,
     port,
+    inspectionUrl: inspection?.url,
     ready: gateways.current.ready,
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      await drain({ listener, gateways, reloadsEnded: reloads?.close() })
+      const reloadsEnded = reloads?.close()
+      await Promise.all([inspection?.close(), drain({ listener, gateways, reloadsEnded })])
     },
   }
 }
@@ -101,6 +128,10 @@ const restartMembers = {
   listen: ({ listen }: GatewayConfig) => listen,
   workers: ({ workers }: GatewayConfig) => workers,
   admin: ({ admin }: GatewayConfig) => admin,
+  inspection: ({ inspection }: GatewayConfig) => {
+    const { host, port, tls, keep } = inspection ?? {}
+    return { host, port, tls, keep }
+  },
   'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
 } as const
 

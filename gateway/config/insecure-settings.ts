@@ -44,6 +44,11 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
     find: (file) =>
       (['decisionLog', 'accessLog'] as const).flatMap((name) => (isPlainHttp(file[name]?.to) ? [[name, 'to']] : [])),
   },
+  'http-inspection': {
+    because: 'tokens that inspect, and who does what, would travel in clear text',
+    find: ({ inspection }) =>
+      inspection && !inspection.tls && !isLoopback(inspection.host) ? [['inspection', 'host']] : [],
+  },
   'no-revocations': {
     because:
       'revoked tokens would be good until they expire; for an issuer with a client, set revocations: { mode: feed }',
@@ -74,6 +79,9 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
       routes.flatMap(({ auth, path }, index) => (auth === 'none' && path === '/**' ? [['routes', index, 'auth']] : [])),
   },
 }
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 /**
  * Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of

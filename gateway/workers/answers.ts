@@ -1,4 +1,5 @@
 import type { Metrics } from '../../platform/metrics.ts'
+import type { Providers } from '../providers.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
@@ -7,8 +8,10 @@ import { createLimits, type Limits } from './limits.ts'
 /** What the primary process does for its workers: asks issuers, follows their feeds, and counts for limits. */
 export interface Answers {
   limits: Limits
+  /** For what this process asks for itself. */
+  providers: Pick<Providers, 'fetchJson' | 'followRevocations'>
   /** @param ready called when it has the keys and revocations of all issuers. */
-  to(worker: WorkerProcess, ready: () => void): PrimaryHandlers
+  to(worker: WorkerProcess, ready: () => void): Omit<PrimaryHandlers, 'decisions'>
   /** Of a worker that has ended. */
   forget(worker: WorkerProcess): void
   close(): Promise<void>
@@ -28,6 +31,17 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
 
   return {
     limits,
+    providers: {
+      fetchJson: (settings) => ({
+        get: (url) => documents.get(documents, { url, ...settings }),
+        close: async () => {},
+      }),
+      followRevocations: ({ url, client, waitSeconds, onPage, onFailure }) => {
+        const address = { url, id: client.id, secret: client.secret.reveal(), waitSeconds }
+        const end = feeds.follow(address, { revoked: onPage, failed: onFailure })
+        return { close: async () => end() }
+      },
+    },
     to: (worker, ready) => ({
       ready,
       fetch: (request) => documents.get(worker, request),

@@ -30,6 +30,6 @@ export {
 export { findOpa, runOpa } from './compile/opa.ts'
 export { firstDifference, hashSources, isTest, listSources, readSources, type Sources } from './compile/sources.ts'
 export { createWasmEngine, loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'
-export { defaultUnits, type EngineLimits, prepareEngine } from './instance/runner.ts'
+export { defaultUnits, type EngineLimits, type PreparedEngine, prepareEngine } from './instance/runner.ts'
 export { type Isolation, type IsolationOptions, startIsolation, unitsOfDeadline } from './threads/isolation.ts'
 export { compileBundle, openBundle, reuseCompiled } from './threads/open-bundle.ts'

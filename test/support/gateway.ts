@@ -83,6 +83,8 @@ export const takenEverywhere = (...issuers: { issuer: string; [member: string]: 
 export interface TestGateway {
   url: string
   port: number
+  /** Where it is configured. */
+  inspectionUrl: string | undefined
   issuer: TokenIssuer
   upstream: TestUpstream
   health: ReturnType<typeof createHealth>
@@ -158,6 +160,7 @@ export const startTestGateway = async (
   return {
     url: gateway.url,
     port: gateway.port,
+    inspectionUrl: gateway.inspectionUrl,
     issuer,
     upstream,
     health,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { inspection } from './inspection.ts'
 import { issuer } from './issuer.ts'
 import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
@@ -64,6 +65,7 @@ export const insecureNames = [
   'http-issuer',
   'http-upstream',
   'http-log',
+  'http-inspection',
   'no-revocations',
   'serve-when-stale',
   'trust-everybody',
@@ -85,6 +87,9 @@ export const gatewayFile = z.strictObject({
     .describe('Processes that share the public port, of the command line; `auto`: one for each core.'),
   listen: listen.describe('The public listener.'),
   admin: admin.describe('The listener for operators: /livez, /readyz, /metrics.'),
+  inspection: inspection
+    .optional()
+    .describe('A listener that tells callers with a token what is decided and why. Default: none.'),
   forwardedBy: z
     .enum(['x-forwarded', 'forwarded'])
     .default('x-forwarded')

@@ -13,7 +13,7 @@ const certificate = z.strictObject({
   key: z.string().min(1).describe('PEM file of its private key, without a passphrase.'),
 })
 
-const tls = z.strictObject({
+export const tls = z.strictObject({
   certificates: z
     .array(certificate)
     .min(1)

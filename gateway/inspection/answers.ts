@@ -1,0 +1,84 @@
+import type { GatewayConfig } from '../config/load.ts'
+import { problem } from '../refusals/problems.ts'
+import { createRouter } from '../routing/router.ts'
+import { type AnswerOf, decisionRecord, type EndpointName, type QueryOf } from './api.ts'
+import type { FoundDecisions } from './decision-ring.ts'
+import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
+import type { Explanations, Inspected, Routes } from './inspected.ts'
+import { routesInOrder } from './routes.ts'
+import type { Rules } from './rules.ts'
+
+/** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
+export interface Asked<Name extends EndpointName> {
+  query: QueryOf<Name>
+  /** `:request` of the path. */
+  request: string
+  body: unknown
+}
+
+/** JSON as text, or what becomes JSON. */
+type Answer<Name extends EndpointName> = AnswerOf<Name> | Buffer
+
+export type Answers = {
+  [Name in Exclude<EndpointName, 'stream'>]: (asked: Asked<Name>) => Answer<Name> | Promise<Answer<Name>>
+}
+
+/** The answers of every endpoint but the stream, by one configuration. */
+export const createAnswers = (parts: {
+  config: GatewayConfig
+  inspected: Inspected
+  evaluation: Evaluation
+  rules: Rules
+  explanations: Explanations | undefined
+}): Answers => {
+  const { config, inspected, evaluation, rules, explanations } = parts
+
+  const routes: Routes = { routes: config.routes, router: createRouter(config.routes) }
+
+  const recordOf = async (request: string): Promise<Uint8Array> => {
+    const [found] = (await inspected.decisions.find({ request }, 1)).decisions
+    if (!found) throw problem('not_found', { detail: 'No decision with this id is kept.' })
+    return found.bytes
+  }
+
+  return {
+    configuration: () => ({ file: config.file, revision: config.revision, configuration: config.shown() }),
+    routes: () => ({ routes: routesInOrder(config.routes) }),
+    upstreams: () => inspected.upstreams(),
+    match({ query: { method, url } }) {
+      if (!explanations) throw notThere()
+      return explanations.match(routes, method, url)
+    },
+    async decisions({ query: { limit, ...filter } }) {
+      return jsonOf(await inspected.decisions.find(filter, limit))
+    },
+    decision: async ({ request }) => Buffer.from(await recordOf(request)),
+    async why({ request }) {
+      const record = decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(request)).toString()))
+      if (!explanations) throw notThere()
+      return explanations.why({ record, config, routes, policies: inspected.policies(), evaluation, rules })
+    },
+    shadow: async () => ({
+      configured: config.policies.shadow !== undefined,
+      differences: await inspected.differences(),
+    }),
+    async evaluate({ body }) {
+      const { entrypoint = config.policies.entrypoint, input } = body as Partial<EvaluationQuestion>
+      const policies = inspected.policies()
+      const question = { entrypoint, input }
+      const reply = await evaluation.ask(policies, question, config.policies.units)
+      const asked = await rules.explain(config.policies, policies, question)
+      return { ...reply, revision: policies.revision, ...(asked && { rules: asked }) } as AnswerOf<'evaluate'>
+    },
+    tests: () => rules.test(config.policies),
+  }
+}
+
+const notThere = () => problem('server.unavailable', { status: 501, detail: 'This is not there yet.' })
+
+const jsonOf = ({ decisions, more }: FoundDecisions): Buffer => {
+  const items = decisions.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [comma, bytes]))
+  return Buffer.concat([Buffer.from('{"decisions":['), ...items, Buffer.from(`],"more":${more}}`)])
+}
+
+const comma = Buffer.from(',')
