@@ -10,7 +10,7 @@ import { type Access, createAccess } from './inspection/access.ts'
 import { type Answers, createAnswers } from './inspection/answers.ts'
 import { findEndpoint, readAsked } from './inspection/endpoints.ts'
 import { createEvaluation } from './inspection/evaluation.ts'
-import type { Explanations, Inspected } from './inspection/inspected.ts'
+import type { Inspected } from './inspection/inspected.ts'
 import { type InspectionListener, openInspectionListener } from './inspection/listener.ts'
 import { createRules } from './inspection/rules.ts'
 import { createStreams } from './inspection/stream.ts'
@@ -40,8 +40,6 @@ type InspectableConfig = GatewayConfig & { inspection: Inspection }
 export interface InspectionOptions {
   config: GatewayConfig
   inspected: Inspected
-  /** Default: nobody tells; 501. */
-  explanations?: Explanations | undefined
   /** Keys and revocations are those of the gateway, where it has them. */
   shared: SharedParts
   providers: Providers
@@ -68,7 +66,7 @@ interface Current {
 
 /** Undefined where it is not configured. Throws `StartupError` for a port or a certificate that cannot be used. */
 export const openInspection = async (options: InspectionOptions): Promise<RunningInspection | undefined> => {
-  const { inspected, explanations, opaBin, logger, now = systemClock } = options
+  const { inspected, opaBin, logger, now = systemClock } = options
   if (!isInspectable(options.config)) return undefined
   // Of its own: those of the gateway have the same names.
   const metrics = createMetrics()
@@ -81,7 +79,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     const issuers = config.issuers.filter(({ issuer }) => config.inspection.route.issuers.includes(issuer))
     const trust = openTrust({ ...options, config: { ...config, issuers }, lifecycle, metrics, now })
     const access = createAccess({ ...trust, route: config.inspection.route, now })
-    const answers = createAnswers({ config, inspected, evaluation, rules, explanations })
+    const answers = createAnswers({ config, inspected, evaluation, rules })
     const stop = access.onRevoked(streams.check)
     return {
       config,

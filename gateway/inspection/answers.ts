@@ -4,9 +4,11 @@ import { createRouter } from '../routing/router.ts'
 import { type AnswerOf, decisionRecord, type EndpointName, type QueryOf } from './api.ts'
 import type { FoundDecisions } from './decision-ring.ts'
 import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
-import type { Explanations, Inspected, Routes } from './inspected.ts'
+import type { Inspected } from './inspected.ts'
+import { explainMatch, type Routes } from './match.ts'
 import { routesInOrder } from './routes.ts'
 import type { Rules } from './rules.ts'
+import { explainDecision } from './why.ts'
 
 /** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
 export interface Asked<Name extends EndpointName> {
@@ -29,9 +31,8 @@ export const createAnswers = (parts: {
   inspected: Inspected
   evaluation: Evaluation
   rules: Rules
-  explanations: Explanations | undefined
 }): Answers => {
-  const { config, inspected, evaluation, rules, explanations } = parts
+  const { config, inspected, evaluation, rules } = parts
 
   const routes: Routes = { routes: config.routes, router: createRouter(config.routes) }
 
@@ -45,18 +46,22 @@ export const createAnswers = (parts: {
     configuration: () => ({ file: config.file, revision: config.revision, configuration: config.shown() }),
     routes: () => ({ routes: routesInOrder(config.routes) }),
     upstreams: () => inspected.upstreams(),
-    match({ query: { method, url } }) {
-      if (!explanations) throw notThere()
-      return explanations.match(routes, method, url)
-    },
+    match: ({ query: { method, url } }) => explainMatch(routes, method, url),
     async decisions({ query: { limit, ...filter } }) {
       return jsonOf(await inspected.decisions.find(filter, limit))
     },
     decision: async ({ request }) => Buffer.from(await recordOf(request)),
     async why({ request }) {
-      const record = decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(request)).toString()))
-      if (!explanations) throw notThere()
-      return explanations.why({ record, config, routes, policies: inspected.policies(), evaluation, rules })
+      const policies = inspected.policies()
+      const { units } = config.policies
+      return explainDecision({
+        record: decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(request)).toString())),
+        routes,
+        revisions: { configuration: config.revision, policies: policies.revision },
+        evaluate: (question) => evaluation.ask(policies, question, units),
+        units,
+        explain: (question) => rules.explain(config.policies, policies, question),
+      })
     },
     shadow: async () => ({
       configured: config.policies.shadow !== undefined,
@@ -73,8 +78,6 @@ export const createAnswers = (parts: {
     tests: () => rules.test(config.policies),
   }
 }
-
-const notThere = () => problem('server.unavailable', { status: 501, detail: 'This is not there yet.' })
 
 const jsonOf = ({ decisions, more }: FoundDecisions): Buffer => {
   const items = decisions.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [comma, bytes]))

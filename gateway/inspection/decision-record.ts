@@ -18,13 +18,15 @@ export interface KeptDecision {
 export const largestRecord = 524_288
 
 export const keptDecision = ({ line, members }: DecisionEvent, context: RequestContext): KeptDecision => {
-  const { id, route, upstreamRequest, response, error, startedAt } = context
+  const { id, route, upstreamRequest, response, decision, error, startedAt } = context
   const { input, result: _, ...rest } = members as { input?: unknown; result?: unknown }
   const verdict = verdictOf(context)
   const ended = {
     verdict,
     status: response.headersSent ? response.statusCode : 0,
     code: error?.code,
+    // A policy's own stands in the result, where masks find it.
+    detail: decision ? undefined : error?.detail,
     route: route?.id,
     target: upstreamRequest?.target,
     retries: upstreamRequest?.retries,
