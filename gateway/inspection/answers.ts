@@ -6,7 +6,7 @@ import type { FoundDecisions } from './decision-ring.ts'
 import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
 import type { Explanations, Inspected, Routes } from './inspected.ts'
 import { routesInOrder } from './routes.ts'
-import type { Rules } from './rules.ts'
+import { mostExplained, type Rules } from './rules.ts'
 
 /** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
 export interface Asked<Name extends EndpointName> {
@@ -67,7 +67,8 @@ export const createAnswers = (parts: {
       const policies = inspected.policies()
       const question = { entrypoint, input }
       const reply = await evaluation.ask(policies, question, config.policies.units)
-      const asked = await rules.explain(config.policies, policies, question)
+      const short = !('error' in reply) && reply.units <= mostExplained
+      const asked = short ? await rules.explain(config.policies, policies, question) : undefined
       return { ...reply, revision: policies.revision, ...(asked && { rules: asked }) } as AnswerOf<'evaluate'>
     },
     tests: () => rules.test(config.policies),
