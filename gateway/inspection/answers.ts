@@ -1,3 +1,4 @@
+import type { PolicySet } from '../../policies/decide.ts'
 import type { GatewayConfig } from '../config/load.ts'
 import { problem } from '../refusals/problems.ts'
 import { createRouter } from '../routing/router.ts'
@@ -7,7 +8,7 @@ import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
 import type { Inspected } from './inspected.ts'
 import { explainMatch, type Routes } from './match.ts'
 import { routesInOrder } from './routes.ts'
-import type { Rules } from './rules.ts'
+import { mostExplained, type Rules } from './rules.ts'
 import { explainDecision } from './why.ts'
 
 /** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
@@ -42,6 +43,14 @@ export const createAnswers = (parts: {
     return found.bytes
   }
 
+  /** With the rules that were asked, where that can be told. */
+  const evaluated = async (policies: PolicySet, question: EvaluationQuestion) => {
+    const reply = await evaluation.ask(policies, question, config.policies.units)
+    const short = !('error' in reply) && reply.units <= mostExplained
+    const asked = short ? await rules.explain(config.policies, policies, question) : undefined
+    return { ...reply, revision: policies.revision, ...(asked && { rules: asked }) }
+  }
+
   return {
     configuration: () => ({ file: config.file, revision: config.revision, configuration: config.shown() }),
     routes: () => ({ routes: routesInOrder(config.routes) }),
@@ -60,7 +69,7 @@ export const createAnswers = (parts: {
         revisions: { configuration: config.revision, policies: policies.revision },
         evaluate: (question) => evaluation.ask(policies, question, units),
         units,
-        explain: (question) => rules.explain(config.policies, policies, question),
+        explain: async (question) => (await evaluated(policies, question)).rules,
       })
     },
     shadow: async () => ({
@@ -70,10 +79,7 @@ export const createAnswers = (parts: {
     async evaluate({ body }) {
       const { entrypoint = config.policies.entrypoint, input } = body as Partial<EvaluationQuestion>
       const policies = inspected.policies()
-      const question = { entrypoint, input }
-      const reply = await evaluation.ask(policies, question, config.policies.units)
-      const asked = await rules.explain(config.policies, policies, question)
-      return { ...reply, revision: policies.revision, ...(asked && { rules: asked }) } as AnswerOf<'evaluate'>
+      return (await evaluated(policies, { entrypoint, input })) as AnswerOf<'evaluate'>
     },
     tests: () => rules.test(config.policies),
   }

@@ -22,7 +22,10 @@ import type { EvaluationQuestion } from './evaluation.ts'
  * at a time, for a minute at most.
  */
 export interface Rules {
-  /** The rules that were asked; undefined where that cannot be told. Throws `AppError` 503 when too many wait. */
+  /**
+   * The rules that were asked; undefined where that cannot be told. Not for more than `mostExplained` units: a trace is
+   * as long as the work. Throws `AppError` 503 when too many wait.
+   */
   explain(
     settings: GatewayConfig['policies'],
     policies: PolicySet,
@@ -31,6 +34,9 @@ export interface Rules {
   /** Runs the tests in the folder. Throws `AppError`. */
   test(settings: GatewayConfig['policies']): Promise<{ passed: boolean; report: string; tests: RuleTest[] }>
 }
+
+/** What an evaluation may have taken to be traced; its trace is read on this thread. */
+export const mostExplained = 100_000
 
 const mostWaiting = 4
 
