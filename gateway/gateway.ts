@@ -5,6 +5,7 @@ import type { HealthResult } from '../platform/health.ts'
 import { createLifecycle, type Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
+import type { PolicySet } from '../policies/decide.ts'
 import { createVerifiedTokenCache } from './caller/verified-token-cache.ts'
 import type { GatewayConfig } from './config/load.ts'
 import { protectedResourceDocuments } from './config/resource-metadata.ts'
@@ -12,6 +13,7 @@ import type { ForwardAuthSettings } from './config/settings/file.ts'
 import type { CheckAnswer } from './ext-authz/check-answer.ts'
 import { checkContext } from './ext-authz/check-context.ts'
 import { asksForDecision, sendRefusal } from './forward-auth.ts'
+import type { Recorder } from './inspection/recorder.ts'
 import { type GatewayInspection, inspectGateway, targetChecks } from './inspection/upstreams.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
@@ -54,6 +56,8 @@ export interface GatewayOptions {
   shared?: SharedParts
   /** Default: those of a process of its own. */
   providers?: Providers
+  /** Keeps decisions to be inspected. Default: nobody does. */
+  recorder?: Pick<Recorder, 'keep' | 'onDifference'> | undefined
 }
 
 export interface Gateway {
@@ -75,6 +79,8 @@ export interface Gateway {
   checks: Record<string, () => HealthResult>
   /** What answers for the upstreams, and how it is. */
   inspect(): GatewayInspection
+  /** In force. */
+  policies(): PolicySet
   /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
   drain(): void
   /** Resolves when no request and no WebSocket is under way. */
@@ -98,16 +104,30 @@ export const createGateway = async (options: GatewayOptions): Promise<Gateway> =
 }
 
 const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<Gateway> => {
-  const { config, logger, opaBin, now = systemClock, metrics = createMetrics() } = options
+  const { config, logger, opaBin, recorder, now = systemClock, metrics = createMetrics() } = options
   const { shared = createSharedParts(), providers = ownProviders } = options
-  const policyParts = { config, shared, lifecycle, logger, metrics, opaBin, watch: providers.watchPolicies }
+  const { onDifference } = recorder ?? {}
+  const policyParts = {
+    config,
+    shared,
+    lifecycle,
+    logger,
+    metrics,
+    opaBin,
+    onDifference,
+    watch: providers.watchPolicies,
+  }
   const policies = options.policies ?? (await openPolicies(policyParts))
   requireEntrypoints(config, policies.current())
   const shadow = await openShadow(policyParts)
 
   // Both are closed after everything that may still end a request.
   const traces = await openTraces(config, { shared, lifecycle, logger, metrics })
-  const logs = createRequestLogs({ config, policyRevision: () => policies.current().revision, logger, metrics })
+  const logs = createRequestLogs({
+    ...{ config, logger, metrics },
+    policyRevision: () => policies.current().revision,
+    keep: recorder?.keep,
+  })
   lifecycle.onStop('logs of requests', () => logs.close())
 
   const identity =
@@ -214,6 +234,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       ...targetChecks(upstreams),
     },
     inspect: () => inspectGateway(config, upstreams),
+    policies: () => policies.current(),
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
     reopenLogs: logs.reopen,

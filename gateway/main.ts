@@ -7,8 +7,11 @@ import { drain } from './drain.ts'
 import type { ExtAuthzParts } from './ext-authz/listener.ts'
 import { createGateway, type GatewayOptions } from './gateway.ts'
 import { createHotSwap } from './hot-swap.ts'
+import { createRecorder } from './inspection/recorder.ts'
 import { openListener } from './listener.ts'
 import { createMetricsExports } from './open-telemetry.ts'
+import { openInspection } from './open-inspection.ts'
+import { ownProviders } from './providers.ts'
 import { createReloads } from './reload.ts'
 import { createSharedParts } from './shared-parts.ts'
 
@@ -29,6 +32,8 @@ export interface RunningGateway {
   port: number
   /** Where Envoy asks; with `extAuthz`. */
   extAuthzPort: number | undefined
+  /** Of the inspection listener, where there is one. */
+  inspectionUrl: string | undefined
   ready: Promise<void>
   /** Reads the configuration again; see `Reloads`. Does nothing without a `source`. */
   reload(): Promise<void>
@@ -54,9 +59,11 @@ export const startGateway = async (
     source?: GatewaySource | undefined
   },
 ): Promise<RunningGateway> => {
-  const { config, health, metrics, logger, source, portSetting = 'listen.port' } = options
+  const { config, health, metrics, logger, source, opaBin, now, portSetting = 'listen.port' } = options
+  const { providers = ownProviders } = options
   const shared = createSharedParts()
-  const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared })
+  const recorder = config.inspection && createRecorder(config.inspection)
+  const build = (nextConfig: GatewayConfig) => createGateway({ ...options, config: nextConfig, shared, recorder })
   const gateways = await createHotSwap({ config, build, health })
   const gateway = () => gateways.current
   const exports = createMetricsExports({ shared, logger, metrics })
@@ -73,6 +80,22 @@ export const startGateway = async (
     await gateways.close()
     throw error
   })
+  const inspection =
+    recorder &&
+    (await openInspection({
+      ...{ config, shared, logger, now, providers, opaBin },
+      inspected: {
+        decisions: recorder.decisions,
+        upstreams: async () => gateways.current.inspect(),
+        policies: () => gateways.current.policies(),
+        differences: async () => recorder.differences(),
+      },
+    }).catch(async (error: unknown) => {
+      await extAuthz?.close(0)
+      await listener.close(0)
+      await gateways.close()
+      throw error
+    }))
 
   const reloads =
     source &&
@@ -86,6 +109,7 @@ export const startGateway = async (
         warnOfRestart(before, nextConfig, logger)
         listener.adjust(nextConfig)
         await exports.follow(nextConfig)
+        await inspection?.adopt(nextConfig)
         return true
       },
       logger,
@@ -95,6 +119,7 @@ export const startGateway = async (
   options.inspection?.add('gateway', () => gateways.current.inspect())
   if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
   if (extAuthz?.certificates) health.addCheck('ext_authz certificates', extAuthz.certificates)
+  if (inspection?.certificates) health.addCheck('gateway inspection certificates', inspection.certificates)
   if (reloads) health.addCheck('gateway configuration', reloads.status)
   const { url, port } = listener.running
   logger.info({ url, revision: config.revision }, 'the gateway listens')
@@ -103,11 +128,14 @@ export const startGateway = async (
     url,
     port,
     extAuthzPort: extAuthz?.port,
+    inspectionUrl: inspection?.url,
     ready: gateways.current.ready,
     reload: async () => reloads?.reload(),
     reopenLogs: gateways.reopenLogs,
     async close() {
-      await drain({ listeners: [listener, ...(extAuthz ? [extAuthz] : [])], gateways, reloadsEnded: reloads?.close() })
+      const listeners = [listener, ...(extAuthz ? [extAuthz] : [])]
+      const reloadsEnded = reloads?.close()
+      await Promise.all([inspection?.close(), drain({ listeners, gateways, reloadsEnded })])
       await exports.close()
     },
   }
@@ -126,6 +154,10 @@ const restartMembers = {
   workers: ({ workers }: GatewayConfig) => workers,
   admin: ({ admin }: GatewayConfig) => admin,
   extAuthz: ({ extAuthz }: GatewayConfig) => extAuthz,
+  inspection: ({ inspection }: GatewayConfig) => {
+    const { host, port, tls, keep } = inspection ?? {}
+    return { host, port, tls, keep }
+  },
   'limits.headerSize': ({ limits }: GatewayConfig) => limits.headerSize,
 } as const
 

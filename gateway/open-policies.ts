@@ -26,6 +26,8 @@ export interface PolicyParts {
   opaBin: string | undefined
   /** Follows what is at a source. */
   watch: typeof watchPolicies
+  /** Told of each decision of the shadow policies that is another one. */
+  onDifference?: ((difference: object) => void) | undefined
 }
 
 /** Watched; closed by whoever uses it last. Throws `StartupError` when they cannot be loaded. */
@@ -86,7 +88,7 @@ export const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: P
 
 /** Candidates beside the live policies, where the configuration names some. */
 export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined> => {
-  const { config, shared, lifecycle, logger, metrics, opaBin, watch } = parts
+  const { config, shared, lifecycle, logger, metrics, opaBin, watch, onDifference } = parts
   const { shadow, shadowSample: sample, remote, verify } = config.policies
   if (shadow === undefined) return undefined
   const verification = verify && (await readVerification(verify))
@@ -106,6 +108,7 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
         logger,
         metrics,
         watch,
+        onDifference,
       }),
     closeOpened,
   )

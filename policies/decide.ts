@@ -101,7 +101,8 @@ const decisionSchema = z.strictObject({
     .optional(),
 })
 
-const decisionOf = (result: unknown): Decision => {
+/** What the value of an entrypoint means, as `decide` reads it. */
+export const decisionOf = (result: unknown): Decision => {
   if (isBareAllow(result)) return { allow: true, headers: {} }
   if (result === undefined) return policyError('no rule gave a decision')
   const parsed = decisionSchema.safeParse(result)

@@ -15,6 +15,7 @@ import {
   loadWasmEngine,
   openBundle,
   PolicyError,
+  type PreparedEngine,
   prepareEngine,
   reuseCompiled,
   startIsolation,
@@ -38,9 +39,23 @@ export interface PolicySet {
   unitsTaken?(): number
   /** The same in a thread of its own, ended at its deadline. Only in sets that were loaded with `isolation`. */
   isolated?: Pick<Isolation, 'evaluate'>
+  /** What another thread needs to evaluate the same. */
+  forThread?(): PortablePolicies
   /** Ends its threads, if it has any; `evaluate` still works afterwards. */
   close?(): Promise<void>
 }
+
+export interface PortablePolicies {
+  prepared: PreparedEngine
+  /** SHA-256 of the rules by their files, where it is known what they were compiled from. */
+  sources: Readonly<Record<string, string>> | undefined
+}
+
+/** @param prepared made from the bundle; it may have a memory that belongs to another runner. */
+export const portable = ({ built }: Pick<Bundle, 'built'>, { module, image }: PreparedEngine): PortablePolicies => ({
+  prepared: { module, image },
+  sources: built?.sources,
+})
 
 export interface PolicySource {
   /**
@@ -165,6 +180,7 @@ export const policySet = async (bundle: Bundle, source: Omit<PolicySource, 'path
     revision: bundle.revision,
     entrypoints: engine.entrypoints,
     unitsTaken: engine.unitsTaken,
+    forThread: () => portable(bundle, prepared),
     ...(isolated && { isolated, close: isolated.close }),
     evaluate(entrypoint, input) {
       const start = performance.now()

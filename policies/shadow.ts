@@ -45,6 +45,8 @@ type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verifica
   sample?: number | undefined
   logger: Logger
   metrics: Metrics
+  /** Called with what is logged of a difference, for each of them. */
+  onDifference?: ((difference: object) => void) | undefined
   /** Follows the candidate. Default: its files or address. */
   watch?: typeof watchPolicies | undefined
 }
@@ -78,7 +80,7 @@ interface Comparison<Question> {
 }
 
 const follow = async <Question>(
-  { sample = 1, logger, metrics, watch = watchPolicies, ...source }: ShadowOptions,
+  { sample = 1, logger, metrics, onDifference, watch = watchPolicies, ...source }: ShadowOptions,
   { count, judge, message, name, sizeOf = () => 0 }: Comparison<Question> & { name: string },
 ): Promise<ShadowOf<Question>> => {
   const policies = await watch({ ...source, logger, metrics, name, isolation, startWith: empty })
@@ -98,6 +100,7 @@ const follow = async <Question>(
     try {
       const { outcome, line } = await judge(set, question)
       count(question, outcome)
+      if (line) onDifference?.({ ...line, revision: set.revision })
       if (line && mayLog()) logger.info({ ...line, revision: set.revision }, message)
     } catch (error) {
       if (!(error instanceof PolicyBusy)) throw error

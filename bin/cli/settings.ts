@@ -76,6 +76,10 @@ export const settings = {
     LOG_LEVEL: common.LOG_LEVEL,
     ...policies,
     GATEWAY_CONFIG: setting.text().default('gateway.yaml'),
+    /** From here on for `gateway inspect`: a token, or what one is obtained with. */
+    INSPECTION_TOKEN: setting.secret().optional(),
+    INSPECTION_CLIENT_ID: setting.text().optional(),
+    INSPECTION_CLIENT_SECRET: setting.secret().optional(),
   }),
   /** Of `policy serve`. */
   policy: z.object({ LOG_LEVEL: common.LOG_LEVEL, ...policies }),

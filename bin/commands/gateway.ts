@@ -3,49 +3,64 @@ import { gatewayJsonSchema } from '../../gateway/config/json-schema.ts'
 import { fileSource, loadGatewayConfig } from '../../gateway/config/load.ts'
 import { configWarnings } from '../../gateway/config/warnings.ts'
 import { loadConfig } from '../../platform/config.ts'
+import { didYouMean } from '../../platform/nearest.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { counted } from '../cli/counted.ts'
 import { parseOptions } from '../cli/options.ts'
 import { serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
 import { adminUrlOf, askGateway, inspectionText } from '../gateway/inspect.ts'
+import { type InspectSettings, type InspectValues, inspectVerbs } from '../gateway/inspect-verbs.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openGateway } from '../parts/gateway.ts'
 
 /**
  * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it
  * names (0 or 1). `schema` prints the JSON Schema of the file, for editors. `inspect [--json]` asks the gateway that
- * runs with this file, or the one whose admin listener `--admin` names, how the targets of its upstreams are.
+ * runs with this file, or the one whose admin listener `--admin` names, how the targets of its upstreams are; with a
+ * verb it asks the inspection listener (`inspectVerbs`).
  */
 export const gatewayCommand = async (args: readonly string[]): Promise<number> => {
-  const { values, positionals } = parseOptions(
-    args,
-    { config: { type: 'string' }, admin: { type: 'string' }, json: { type: 'boolean', default: false } },
-    { positionals: true },
-  )
+  const { values, positionals } = parseOptions(args, options, { positionals: true })
   const own = loadConfig(settings.gateway, process.env)
-  const [verb, file, ...others] = positionals
-  if (verb === 'check' && others.length === 0) {
-    return check(file ?? values.config ?? own.GATEWAY_CONFIG, own.OPA_BIN)
-  }
-  if (verb === 'inspect' && file === undefined) {
-    const { admin } = values
-    return inspect(
-      admin ?? adminUrlOf((await loadGatewayConfig(values.config ?? own.GATEWAY_CONFIG, process.env)).admin),
-      values.json,
-    )
-  }
-  if (values.admin !== undefined || values.json)
-    throw new StartupError('--admin and --json belong to gateway inspect.', { hint: 'See surrogate --help.' })
-  if (verb === 'schema' && file === undefined) return printSchema()
+  const file = values.config ?? own.GATEWAY_CONFIG
+  const [verb, ...others] = positionals
+  if (verb === 'inspect') return inspect({ values: { ...values, config: file }, args: others, own })
+  allow(values, ['config'], verb === undefined ? 'the gateway' : `gateway ${verb}`)
+  if (verb === 'check' && others.length <= 1) return check(others[0] ?? file, own.OPA_BIN)
+  if (verb === 'schema' && others.length === 0) return printSchema()
   if (verb !== undefined)
     throw new StartupError(`The gateway has no "${positionals.join(' ')}".`, { hint: 'See surrogate --help.' })
 
-  const source = fileSource(values.config ?? own.GATEWAY_CONFIG, process.env)
+  const source = fileSource(file, process.env)
   const config = await source.load()
   return serve({ name: 'gateway', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, config.admin)
     await openGateway(service, { config, source, opaBin: own.OPA_BIN })
+  })
+}
+
+const options = {
+  config: { type: 'string' },
+  admin: { type: 'string' },
+  json: { type: 'boolean' },
+  url: { type: 'string' },
+  'token-file': { type: 'string' },
+  offline: { type: 'boolean' },
+  sid: { type: 'string' },
+  subject: { type: 'string' },
+  route: { type: 'string' },
+  verdict: { type: 'string' },
+  limit: { type: 'string' },
+} as const
+
+/** Throws `StartupError` for options that belong to something else. */
+const allow = (values: object, known: readonly string[], what: string): void => {
+  const foreign = Object.keys(values).filter((name) => !known.includes(name))
+  if (foreign.length === 0) return
+  const names = foreign.map((name) => `--${name}`).join(' and ')
+  throw new StartupError(`${names} ${foreign.length > 1 ? 'are' : 'is'} nothing for ${what}.`, {
+    hint: 'See surrogate gateway --help.',
   })
 }
 
@@ -69,10 +84,29 @@ const check = async (file: string, opaBin: string | undefined): Promise<number> 
   }
 }
 
-const inspect = async (adminUrl: string, json: boolean): Promise<number> => {
-  const inspected = await askGateway(adminUrl)
-  process.stdout.write(json ? `${JSON.stringify(inspected, null, 2)}\n` : inspectionText(inspected))
-  return 0
+const inspect = async (invocation: {
+  values: InspectValues & { admin?: string | undefined }
+  args: readonly string[]
+  own: InspectSettings
+}): Promise<number> => {
+  const { values, args, own } = invocation
+  const [name, ...rest] = args
+  if (name === undefined) {
+    allow(values, ['config', 'admin', 'json'], 'gateway inspect')
+    const admin = values.admin ?? adminUrlOf((await loadGatewayConfig(values.config, process.env)).admin)
+    const inspected = await askGateway(admin)
+    process.stdout.write(values.json ? `${JSON.stringify(inspected, null, 2)}\n` : inspectionText(inspected))
+    return 0
+  }
+  const verb = Object.hasOwn(inspectVerbs, name) ? inspectVerbs[name] : undefined
+  const hint = `Use one of ${Object.keys(inspectVerbs).join(', ')}.`
+  if (!verb)
+    throw new StartupError(`gateway inspect has no "${name}"${didYouMean(name, Object.keys(inspectVerbs))}.`, { hint })
+  allow(values, verb.options, `gateway inspect ${name}`)
+  const [least, most] = verb.args
+  if (rest.length < least || rest.length > most)
+    throw new StartupError(`gateway inspect ${name} is called otherwise.`, { hint: 'See surrogate gateway --help.' })
+  return verb.run({ values, args: rest, own })
 }
 
 const tell = ({ message, hint }: StartupError) => process.stderr.write(`${message}\n${hint}\n`)

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { type GatewayInspection, gatewayInspection } from '../../gateway/inspection/upstreams.ts'
 import { StartupError } from '../../platform/startup-error.ts'
+import { tableLines } from '../cli/table.ts'
 
 const timeoutMs = 5_000
 
@@ -44,12 +45,12 @@ const upstreamText = ({ name, balance, running, overdrawn, targets, names }: Ins
     ...names.flatMap(({ host, problem }) =>
       problem === undefined ? [] : [`  ${host} cannot be resolved (${problem}): its last addresses are used.`],
     ),
-    ...table([headings, ...targets.map(rowOf)]),
+    ...tableLines(headings, targets.map(rowOf), { right: numbers }).map((line) => `  ${line}`),
   ].join('\n')
 }
 
 const headings = ['TARGET', 'STATE', 'WEIGHT', 'RUNNING', 'ANSWERED', 'FAILED', 'EJECTED', 'LABELS']
-const leftAligned = new Set([0, 1, 7])
+const numbers = ['WEIGHT', 'RUNNING', 'ANSWERED', 'FAILED', 'EJECTED']
 
 const rowOf = (target: Inspected['targets'][number]): string[] => [
   target.name,
@@ -72,15 +73,4 @@ const stateText = ({ state, health, reason, ejectedForMs, share }: Inspected['ta
     ...(state === 'in' && share < 1 ? [`${Math.round(share * 100)}% of its share`] : []),
   ]
   return [state, ...why].join(', ')
-}
-
-const table = (rows: readonly (readonly string[])[]): string[] => {
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (leftAligned.has(column) ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
-      .join('  ')
-      .trimEnd()
-      .replace(/^/, '  '),
-  )
 }

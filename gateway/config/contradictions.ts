@@ -6,7 +6,9 @@ import { findConflicts } from '../routing/router.ts'
 import { extAuthzContradictions } from './ext-authz-contradictions.ts'
 import { forwardingContradictions } from './forwarding-contradictions.ts'
 import { insecureSettings } from './insecure-settings.ts'
+import { inspectionContradictions } from './inspection-contradictions.ts'
 import { issuersOf, pathEqualityOf } from './route.ts'
+import { isSameListener } from './same-listener.ts'
 import type { GatewayFile } from './settings/file.ts'
 import type { RouteEntry } from './settings/route.ts'
 import { addressesOf } from './settings/targets.ts'
@@ -27,7 +29,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   }
   for (const { path, message } of policyContradictions(policies)) report(['policies', ...path], message)
   found.push(...insecureSettings(file))
-  if (sameListener(file)) report(['listen', 'port'], 'listen and admin have the same port')
+  if (isSameListener(file.listen, file.admin)) report(['listen', 'port'], 'listen and admin have the same port')
   if (file.listen.http2 && !file.listen.tls) report(['listen', 'http2'], 'needs tls: clients choose HTTP/2 there')
   if (file.listen.tls?.clientCertificate !== undefined && file.listen.tls.clientCa === undefined) {
     report(['listen', 'tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
@@ -60,6 +62,7 @@ export const contradictions = (file: GatewayFile): Contradiction[] => {
   for (const [index, entry] of routes.entries()) {
     for (const { path, message } of routeContradictions(entry, file, index)) report(['routes', index, ...path], message)
   }
+  found.push(...inspectionContradictions(file))
   return [...found, ...undivided(file), ...ties(file)]
 }
 
@@ -120,14 +123,6 @@ const tlsContradictions = (settings: GatewayFile['upstreams'][string]): Contradi
     ? []
     : [{ path: [], message: 'needs a target with https' }]
 }
-
-/** A port that the system chooses is never the same. */
-const sameListener = ({ listen, admin }: GatewayFile): boolean => {
-  if (listen.port !== admin.port || listen.port === 0) return false
-  return listen.host === admin.host || isEveryAddress(listen.host) || isEveryAddress(admin.host)
-}
-
-const isEveryAddress = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
 /** Of the routes whose path can be read. */
 const ties = (file: GatewayFile): Contradiction[] => {

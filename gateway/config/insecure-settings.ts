@@ -52,6 +52,11 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
     because: 'what is asked for, and the credentials of the collector, would travel in clear text',
     find: ({ telemetry }) => (isPlainHttp(telemetry?.otlp) ? [['telemetry', 'otlp']] : []),
   },
+  'http-inspection': {
+    because: 'tokens that inspect, and who does what, would travel in clear text',
+    find: ({ inspection }) =>
+      inspection && !inspection.tls && !isLoopback(inspection.host) ? [['inspection', 'host']] : [],
+  },
   'no-revocations': {
     because:
       'revoked tokens would be good until they expire; for an issuer with a client, set revocations: { mode: feed }',
@@ -84,11 +89,12 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   'plaintext-ext-authz': {
     because: 'tokens and bodies of the requests that Envoy asks about would travel in clear text; set tls',
     find: ({ extAuthz }) =>
-      extAuthz && !extAuthz.tls && isPlainHttp(`http://${hostOfUrl(extAuthz.host)}`) ? [['extAuthz', 'host']] : [],
+      extAuthz && !extAuthz.tls && !isLoopback(extAuthz.host) ? [['extAuthz', 'host']] : [],
   },
 }
 
-const hostOfUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 /**
  * Of a network: the version it counts as, and its size as a power of two. Mapped addresses (::ffff:0:0/96 is all of

@@ -10,18 +10,32 @@ import { keyMeant, messageOf } from './messages.ts'
 import { readablePart } from './readable-part.ts'
 import { type Route, routeOf } from './route.ts'
 import { type GatewayFile, gatewayFile } from './settings/file.ts'
+import type { InspectionSettings } from './settings/inspection.ts'
 import type { TlsSettings } from './settings/listen.ts'
 import type { LogSettings } from './settings/logs.ts'
+import { route as routeEntry } from './settings/route.ts'
 import type { UpstreamSettings } from './settings/upstream.ts'
 import { isUrl } from './settings/values.ts'
+import { shownConfiguration } from './shown-configuration.ts'
 import { openYaml, type YamlProblem } from './yaml-file.ts'
 
 /** `gateway.yaml`, read, checked and resolved. */
-export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies'> {
+export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies' | 'inspection'> {
   /** Changes with the text of the file. */
   readonly revision: string
   readonly policies: PolicySettings
+  readonly inspection?: Inspection | undefined
+  /** The file itself. */
+  readonly file: string
+  /** Its members with all defaults, made for reading: secrets are `[redacted]`, values of the environment `${NAME}`. */
+  readonly shown: () => Record<string, unknown>
   readonly routes: readonly Route[]
+}
+
+/** Who may inspect, and where. */
+export interface Inspection extends InspectionSettings {
+  /** What its requests are authenticated by, as if it were a route of the gateway. */
+  readonly route: Route
 }
 
 /** Where decisions come from. Paths are absolute; those of policies may also be addresses. Times in ms. */
@@ -87,12 +101,15 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
     problems.push(...found.map(({ path, message }) => yaml.locate(readable.original(path), message)))
   }
   if (problems.length > 0 || !parsed.success) throw invalid(file, problems)
-  const { policies, ...rest } = parsed.data
+  const { policies, inspection, ...rest } = parsed.data
   return {
     ...rest,
     revision: hash('sha256', text).slice(0, 12),
+    file,
+    shown: () => shownConfiguration(parsed.data, yaml),
     listen: listenBeside(rest.listen, file),
     ...(rest.extAuthz && { extAuthz: listenBeside(rest.extAuthz, file) }),
+    inspection: inspection && { ...listenBeside(inspection, file), route: inspectionRoute(inspection, parsed.data) },
     policies: policySettings(policies, file),
     ...(rest.identity && { identity: { ...rest.identity, keyFile: resolve(dirname(file), rest.identity.keyFile) } }),
     ...(rest.decisionLog && { decisionLog: besideFile(rest.decisionLog, file) }),
@@ -118,6 +135,12 @@ const policySettings = (policies: GatewayFile['policies'], file: string): Policy
     ...(verify && { verify: { ...verify, keys: verify.keys.map((key) => ({ ...key, file: besideFile(key.file) })) } }),
     ...(shadow !== undefined && { shadow: place(shadow) }),
   }
+}
+
+const inspectionRoute = ({ audience, issuers }: InspectionSettings, file: GatewayFile): Route => {
+  const entry = { id: 'inspection', path: '/**', audience: [audience], insufficientScopeStatus: 403, issuers }
+  // The public listener has no document about it.
+  return { ...routeOf(routeEntry.parse(entry), file), resourceMetadata: undefined }
 }
 
 /** The files of a listener's certificates. */

@@ -11,6 +11,8 @@ export interface YamlProblem {
 /** A YAML text with the environment filled in, that can say where each of its members stands. */
 export interface YamlFile {
   value: unknown
+  /** The same with the variables of the environment as they are named: `${NAME}`. */
+  written: unknown
   problems: readonly YamlProblem[]
   locate(path: readonly PropertyKey[], message: string): YamlProblem
   /** @param meant what is said after an unknown key. */
@@ -29,6 +31,8 @@ export const namedVariables = (text: string, env: Environment): Record<string, s
     }),
   )
 
+const tooManyAliases = 'its aliases (*) refer to too much'
+
 export const openYaml = (text: string, env: Environment): YamlFile => {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, stringKeys: true })
@@ -38,7 +42,20 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     return { line, column: col, message }
   }
   for (const error of [...document.errors, ...document.warnings]) problems.push(at(error.pos[0], error.message))
-  if (document.errors.length > 0) return { value: {}, problems, locate: () => problems[0]!, locateIssue: () => [] }
+  if (document.errors.length > 0) {
+    return { value: {}, written: {}, problems, locate: () => problems[0]!, locateIssue: () => [] }
+  }
+
+  // Nested aliases can expand to more than fits in memory.
+  const plain = (): unknown => {
+    try {
+      return document.toJS() ?? {}
+    } catch {
+      problems.push(at(0, tooManyAliases))
+      return {}
+    }
+  }
+  const written = plain()
 
   visit(document, {
     Scalar(key, node) {
@@ -63,13 +80,7 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
     return node
   }
 
-  // Nested aliases can expand to more than fits in memory.
-  let value: unknown = {}
-  try {
-    value = document.toJS() ?? {}
-  } catch {
-    problems.push(at(0, 'its aliases (*) refer to too much'))
-  }
+  const value = problems.some(({ message }) => message === tooManyAliases) ? {} : plain()
 
   const locate = (path: readonly PropertyKey[], message: string) => at(nodeAt(path)?.range?.[0] ?? 0, message)
 
@@ -87,6 +98,7 @@ export const openYaml = (text: string, env: Environment): YamlFile => {
 
   return {
     value,
+    written,
     problems,
     locate,
     locateIssue: (issue, meant) => mostTelling(issue).flatMap((one) => locateOne(one, meant)),

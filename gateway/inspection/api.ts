@@ -40,7 +40,8 @@ export const decisionRecord = z.looseObject({
   retries: z.number().optional(),
   /** ms */
   duration: z.number(),
-  traceId: z.string().optional(),
+  trace_id: z.string().optional(),
+  span_id: z.string().optional(),
 })
 export type DecisionRecord = z.output<typeof decisionRecord>
 
@@ -117,7 +118,8 @@ const routes = z.object({
   routes: z.array(
     z.object({
       id: z.string(),
-      host: z.string().optional(),
+      /** Empty: every host. */
+      hosts: z.array(z.string()),
       path: z.string(),
       /** Empty: every method. */
       methods: z.array(z.string()),
@@ -193,6 +195,8 @@ export type Why = z.output<typeof why>
 const evaluation = z.object({
   /** Absent: no rule gave a value. */
   result: z.unknown(),
+  /** Why there is no result: a sentence of the engine. */
+  error: z.string().optional(),
   /** Of work, as the engine counts it. */
   units: z.number(),
   /** Of the policies that were asked. */

@@ -14,7 +14,8 @@ export const acceptTls = (options: {
   /** One of HTTPS. */
   server: Server
   settings: TlsSettings
-  sessions: Pick<Http2Sessions, 'open'>
+  /** Where HTTP/2 is spoken. */
+  sessions: Pick<Http2Sessions, 'open'> | undefined
   logger: Logger
   metrics: Metrics
 }): void => {
@@ -40,7 +41,7 @@ export const acceptTls = (options: {
       } else if (!socket.authorized) return refuse(socket, 'bad_certificate', String(socket.authorizationError))
       else if (!rememberClientCertificate(socket, certificate)) return refuse(socket, 'bad_certificate', 'too large')
     }
-    if (socket.alpnProtocol === 'h2') sessions.open(socket)
+    if (sessions && socket.alpnProtocol === 'h2') sessions.open(socket)
     else for (const listener of http1) listener.call(server, socket)
   })
 

@@ -30,7 +30,7 @@ export type Difference =
 export interface NearMiss<Route extends Routable> {
   readonly route: Route
   readonly differences: readonly Difference[]
-  /** The similar request that it takes; absent where a value would have to be made up. */
+  /** The same request in the way that the route takes. */
   readonly takes: Asked | undefined
 }
 
@@ -152,36 +152,31 @@ const equalityOf = ({ pathEquality }: Routable) =>
     ? (literal: string | null, segment: string) => literal === null || lowerCased(literal) === lowerCased(segment)
     : (literal: string | null, segment: string) => literal === null || literal === segment
 
+/** Not with a segment more or less: that asks for something else, and a value would have to be made up. */
 const takenBy = (route: Routable, asked: Asked, differences: readonly Difference[]): Asked | undefined => {
   let { method, host, segments } = asked
   for (const difference of differences) {
-    const slash = isSlashed(segments) ? [''] : []
     const given = withoutSlash(segments)
+    const slash = isSlashed(segments) ? [''] : []
+    if (difference.kind === 'more' || difference.kind === 'less') return undefined
     if (difference.kind === 'method') method = difference.takes[0]!
     else if (difference.kind === 'host') host = difference.takes[0]!
     else if (difference.kind === 'trailing-slash') segments = difference.route ? [...given, ''] : given
     else if (difference.kind === 'encoded-slash') segments = [...given.flatMap((one) => one.split('/')), ...slash]
-    else if (difference.kind === 'more') segments = [...without(given, firstDifferent(route, given)), ...slash]
-    else if (difference.kind === 'less') {
-      if (difference.literal === null) return undefined
-      const at = firstDifferent(route, given)
-      segments = [...given.slice(0, at), difference.literal, ...given.slice(at), ...slash]
-    } else {
-      const at = firstDifferent(route, given)
-      segments = [...given.slice(0, at), difference.literal, ...given.slice(at + 1), ...slash]
-    }
+    else segments = [...spelt(route, given, difference), ...slash]
   }
   return { method, host, segments }
 }
 
-const firstDifferent = (route: Routable, given: readonly string[]): number => {
-  const equal = equalityOf(route)
-  const wanted = withoutSlash(route.pattern.segments)
-  const at = wanted.findIndex((literal, index) => given[index] === undefined || !equal(literal, given[index]))
-  return at < 0 ? wanted.length : at
+/** With the literal in the place of the first segment that it does not equal. */
+const spelt = (
+  route: Routable,
+  given: readonly string[],
+  { segment, literal }: { segment: string; literal: string },
+) => {
+  const at = given.findIndex((one, index) => one === segment && route.pattern.segments[index] === literal)
+  return given.with(at, literal)
 }
-
-const without = <Item>(list: readonly Item[], at: number): Item[] => list.filter((_, index) => index !== at)
 
 /** What a near miss differs in, as a sentence about the route. */
 export const missText = (differences: readonly Difference[]): string => differences.map(differenceText).join(', and ')

@@ -1,6 +1,7 @@
 import { UnexpectedStatus } from '../../platform/jwt/fetch-json.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { countedUsedProofs } from '../caller/dpop/used-proofs.ts'
+import type { Providers } from '../providers.ts'
 import { createDocuments } from './documents.ts'
 import { createFeeds } from './feeds.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
@@ -11,8 +12,10 @@ import { createLimits, type Limits } from './limits.ts'
 export interface Answers {
   limits: Limits
   introspections: Introspections
+  /** For what this process asks for itself. */
+  providers: Pick<Providers, 'fetchJson' | 'followRevocations'>
   /** @param ready called when it has the keys and revocations of all issuers. */
-  to(worker: WorkerProcess, ready: () => void): PrimaryHandlers
+  to(worker: WorkerProcess, ready: () => void): Omit<PrimaryHandlers, 'decisions'>
   /** Of a worker that has ended. */
   forget(worker: WorkerProcess): void
   close(): Promise<void>
@@ -35,6 +38,17 @@ export const createAnswers = ({ metrics }: { metrics: Metrics }): Answers => {
   return {
     limits,
     introspections,
+    providers: {
+      fetchJson: (settings) => ({
+        get: (url) => documents.get(documents, { url, ...settings }),
+        close: async () => {},
+      }),
+      followRevocations: ({ url, client, waitSeconds, onPage, onFailure }) => {
+        const address = { url, id: client.id, secret: client.secret.reveal(), waitSeconds }
+        const end = feeds.follow(address, { revoked: onPage, failed: onFailure })
+        return { close: async () => end() }
+      },
+    },
     to: (worker, ready) => ({
       ready,
       fetch: (request) => documents.get(worker, request).catch(statusOf),

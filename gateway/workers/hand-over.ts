@@ -2,7 +2,8 @@ import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { type PolicySet, watchPolicies } from '../../policies/decide.ts'
-import { type Bundle, PolicyError, writeBundle } from '../../policies/engine/index.ts'
+import { type Bundle, PolicyError, prepareEngine, writeBundle } from '../../policies/engine/index.ts'
+import { portable } from '../../policies/policy-set.ts'
 import type { GatewayConfig } from '../config/load.ts'
 import { openPolicies, openShadow, type PolicyProvider } from '../open-policies.ts'
 import type { SharedParts } from '../shared-parts.ts'
@@ -61,10 +62,17 @@ export const createHandOver = (options: {
 }
 
 /** Rules that the workers have. They have looked whether all that is needed is there. */
-const elsewhere = ({ revision }: Bundle, { needed = [] }: Source): PolicySet => ({
-  revision,
-  entrypoints: needed,
-  evaluate: () => {
-    throw new PolicyError('the workers have the policies')
-  },
-})
+const elsewhere = (bundle: Bundle, { needed = [] }: Source): PolicySet => {
+  let prepared = bundle.prepared
+  return {
+    revision: bundle.revision,
+    entrypoints: needed,
+    forThread() {
+      prepared ??= prepareEngine(bundle)
+      return portable(bundle, prepared)
+    },
+    evaluate: () => {
+      throw new PolicyError('the workers have the policies')
+    },
+  }
+}

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
+import { decisionFilter, shadowDifference } from '../inspection/api.ts'
 import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
 
@@ -29,6 +30,14 @@ const check = z.object({ ok: z.boolean(), detail: z.string().optional() })
 
 /** Several may be under way: one of a configuration may wait for its issuers. */
 const change = z.object({ id: z.number().int() })
+
+/** Records as JSON; `time` in ms since 1970. */
+const foundDecisions = z.object({
+  decisions: z.array(z.object({ time: z.number(), bytes })),
+  more: z.boolean(),
+})
+/** The primary process' own number for whoever is told of decisions. */
+const follower = z.object({ follower: z.number().int() })
 
 /** Asked of a worker. */
 export const workerCalls = {
@@ -69,6 +78,12 @@ export const workerCalls = {
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
   inspect: { body: nothing, answer: gatewayInspection },
+  /** Of those that it keeps. */
+  findDecisions: { body: z.object({ filter: decisionFilter, limit: z.number().int() }), answer: foundDecisions },
+  differences: { body: nothing, answer: z.array(shadowDifference) },
+  /** It tells of decisions by `decisions` from now on. */
+  followDecisions: { body: follower.extend({ filter: decisionFilter }), answer: done },
+  unfollowDecisions: { body: follower, answer: done },
   reopenLogs: { body: nothing, answer: done },
   /** From now on each answer is the last one of its connection. */
   endKeepAlive: { body: nothing, answer: done },
@@ -139,6 +154,8 @@ export const primaryCalls = {
   introspect: { body: introspectionRequest, answer: introspectionAnswer },
   /** DPoP proofs that are being used: whether each is used for the first time. */
   useProofs: { body: z.array(usedProof), answer: z.array(z.enum(['first', 'again', 'full'])) },
+  /** Answered when they are with whoever follows. `lost`: so many were not kept for it. */
+  decisions: { body: follower.extend({ records: z.array(bytes), lost: z.number().int() }), answer: done },
   /** The keys and revocations of all issuers are there. */
   ready: { body: nothing, answer: done },
 } satisfies Calls

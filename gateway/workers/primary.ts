@@ -11,8 +11,10 @@ import { workersOf } from '../config/worker-count.ts'
 import { namedVariables } from '../config/yaml-file.ts'
 import { newTicketKeys } from '../listener/tls.ts'
 import { type RunningGateway, warnOfRestart } from '../main.ts'
+import { openInspection } from '../open-inspection.ts'
 import type { PolicyProvider } from '../open-policies.ts'
 import { createMetricsExports } from '../open-telemetry.ts'
+import { ownProviders } from '../providers.ts'
 import { createReloads } from '../reload.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAnswers } from './answers.ts'
@@ -20,6 +22,7 @@ import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
 import { createHandOut } from './hand-out.ts'
 import { createHandOver } from './hand-over.ts'
+import { createMergedDecisions } from './merged-decisions.ts'
 import { mergeInspections } from './merged-inspections.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
 import { mergeReadiness } from './merged-readiness.ts'
@@ -114,9 +117,11 @@ export const startWorkers = async (options: {
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
       await worker.call('serve', { portSetting })
+      decisions.join(worker)
       for (const each of handOuts) each.join(worker)
     },
   })
+  const decisions = createMergedDecisions(changes.members)
   const ready = new Set<number>()
   const allReady = Promise.withResolvers<void>()
   const pool = createWorkerPool({
@@ -126,10 +131,12 @@ export const startWorkers = async (options: {
       forkWorker({
         number,
         stdout,
-        handlersOf: (worker) =>
-          answers.to(worker, () => {
+        handlersOf: (worker) => ({
+          ...answers.to(worker, () => {
             if (ready.add(number).size === size) allReady.resolve()
           }),
+          decisions: (told) => decisions.receive(told),
+        }),
       }),
     async introduce(worker) {
       const log = { name, level: logger.level }
@@ -160,7 +167,34 @@ export const startWorkers = async (options: {
     logger.info({ url: asked.url }, 'ext_authz listens')
     return { ...opened, extAuthzPort: asked.port }
   }
+  const inspectAll = async () => {
+    const answers = await askAll(changes.members(), (worker) => worker.call('inspect', undefined, reportTimeoutMs))
+    return mergeInspections(
+      running.config.revision,
+      answers.flatMap(({ answer }) => answer ?? []),
+    )
+  }
   const { url, port, extAuthzPort } = await openForAll().catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  const inspection = await openInspection({
+    config: running.config,
+    ...{ shared, opaBin, logger },
+    providers: { ...ownProviders, ...answers.providers },
+    inspected: {
+      decisions,
+      upstreams: inspectAll,
+      policies: () => running.policies.current(),
+      async differences() {
+        const told = await askAll(changes.members(), (worker) => worker.call('differences', undefined, reportTimeoutMs))
+        return told
+          .flatMap(({ answer }) => answer ?? [])
+          .sort((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
+      },
+    },
+  }).catch(async (error: unknown) => {
+    await handOut.close()
     await stop()
     throw error
   })
@@ -187,12 +221,14 @@ export const startWorkers = async (options: {
       await keepAnswers(config)
       await before.lifecycle.stop()
       await exports.follow(config)
+      await inspection?.adopt(config)
       warnOfRestart(before.config, config, logger)
       return true
     },
     logger,
     metrics,
   })
+  if (inspection?.certificates) health.addCheck('gateway inspection certificates', inspection.certificates)
   health.addCheck('gateway configuration', reloads.status)
   health.addCheck('gateway policies', () => {
     const { policies } = running
@@ -205,13 +241,7 @@ export const startWorkers = async (options: {
       size,
     ),
   )
-  options.inspection?.add('gateway', async () => {
-    const answers = await askAll(changes.members(), (worker) => worker.call('inspect', undefined, reportTimeoutMs))
-    return mergeInspections(
-      running.config.revision,
-      answers.flatMap(({ answer }) => answer ?? []),
-    )
-  })
+  options.inspection?.add('gateway', inspectAll)
   metrics.include(async () => {
     const report = async (worker: WorkerProcess) => {
       const snapshot = await worker.call('metrics', undefined, reportTimeoutMs).catch(() => undefined)
@@ -226,6 +256,7 @@ export const startWorkers = async (options: {
     url,
     port,
     extAuthzPort,
+    inspectionUrl: inspection?.url,
     ready: allReady.promise,
     reload: reloads.reload,
     reopenLogs() {
@@ -233,6 +264,7 @@ export const startWorkers = async (options: {
     },
     async close() {
       pool.stop()
+      const inspectionEnded = inspection?.close()
       const reloadsEnded = reloads.close()
       const { delay: pause, timeout } = running.config.drain
       for (const worker of changes.members()) worker.tell('endKeepAlive', undefined)
@@ -250,7 +282,7 @@ export const startWorkers = async (options: {
             .catch(() => {}),
         ),
       )
-      await reloadsEnded
+      await Promise.all([reloadsEnded, inspectionEnded])
       await stop()
       await exports.close()
     },

@@ -12,6 +12,7 @@ const part = (total: number, { worker, of }: Place): number => Math.floor(total 
 /** What a worker may use of a configuration: limits that count what is here now are divided among all. */
 export const shareOf = (config: GatewayConfig, place: Place): GatewayConfig => ({
   ...config,
+  inspection: config.inspection && { ...config.inspection, keep: part(config.inspection.keep, place) },
   limits: {
     ...config.limits,
     refusedTokens: part(config.limits.refusedTokens, place),

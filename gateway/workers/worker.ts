@@ -8,6 +8,7 @@ import { end as endServing } from '../drain.ts'
 import type { ExtAuthzListener } from '../ext-authz/listener.ts'
 import { createGateway } from '../gateway.ts'
 import { createHotSwap, type HotSwap } from '../hot-swap.ts'
+import { createRecorder, type Recorder } from '../inspection/recorder.ts'
 import { type Listener, openListenerOn } from '../listener.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAskPrimary } from './ask-primary.ts'
@@ -16,6 +17,7 @@ import { createHandedPolicies } from './handed-policies.ts'
 import { type Configuration, type PolicyBundle, primaryCalls, workerCalls } from './messages.ts'
 import { type Place, shareOf } from './share.ts'
 import { createTakenConnections, type TakenConnections } from './taken-connections.ts'
+import { createToldDecisions } from './told-decisions.ts'
 
 /** What was prepared and waits for all other workers. */
 interface Change {
@@ -42,6 +44,7 @@ export const createWorker = (options: {
   const connections = createTakenConnections({ send })
   let logger: Logger
   let place: Place
+  let recorder: Recorder | undefined
   let ticketKeys: Buffer
   let gateways: HotSwap | undefined
   let listener: Listener<PortlessServer> | undefined
@@ -54,6 +57,7 @@ export const createWorker = (options: {
       logger,
       metrics,
       shared,
+      recorder,
       providers: { ...asking.providers, watchPolicies: policies.watch },
     })
 
@@ -62,6 +66,7 @@ export const createWorker = (options: {
 
   /** The first configuration is in force at once; nobody can connect yet. */
   const begin = async (config: GatewayConfig, settle: number): Promise<Change> => {
+    recorder = config.inspection && createRecorder(config.inspection)
     const first = await createHotSwap({ config, build, health })
     gateways = first
     void first.current.ready.then(() => channel.tell('ready', undefined))
@@ -160,6 +165,7 @@ export const createWorker = (options: {
         return counted
       },
       ...asking.handlers,
+      ...createToldDecisions({ recorder: () => recorder, call: (...call) => channel.call(...call) }),
     },
   })
   return { receive: channel.receive, take: connections.take }

@@ -85,6 +85,8 @@ export interface TestGateway {
   port: number
   /** With `extAuthz`. */
   extAuthzPort: number
+  /** Where it is configured. */
+  inspectionUrl: string | undefined
   issuer: TokenIssuer
   upstream: TestUpstream
   health: ReturnType<typeof createHealth>
@@ -161,6 +163,7 @@ export const startTestGateway = async (
     url: gateway.url,
     port: gateway.port,
     extAuthzPort: gateway.extAuthzPort ?? 0,
+    inspectionUrl: gateway.inspectionUrl,
     issuer,
     upstream,
     health,

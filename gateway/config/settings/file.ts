@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { extAuthz } from './ext-authz.ts'
+import { inspection } from './inspection.ts'
 import { issuer } from './issuer.ts'
 import { address, listen } from './listen.ts'
 import { accessLog, decisionLog } from './logs.ts'
@@ -70,6 +71,7 @@ export const insecureNames = [
   'http-upstream',
   'http-log',
   'http-telemetry',
+  'http-inspection',
   'no-revocations',
   'serve-when-stale',
   'trust-everybody',
@@ -92,6 +94,9 @@ export const gatewayFile = z.strictObject({
     .describe('Processes that share the public port, of the command line; `auto`: one for each core.'),
   listen: listen.describe('The public listener.'),
   admin: admin.describe('The listener for operators: /livez, /readyz, /metrics.'),
+  inspection: inspection
+    .optional()
+    .describe('A listener that tells callers with a token what is decided and why. Default: none.'),
   forwardedBy: z
     .enum(['x-forwarded', 'forwarded'])
     .default('x-forwarded')

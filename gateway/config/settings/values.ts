@@ -136,11 +136,14 @@ export const originPattern = z
 const credentialHeaders =
   /^(?:(?:proxy-)?authorization|cookie2?|dpop|(?:.*-)?(?:auth|jwt|session(?:-?id)?|signature)(?:-.*)?|.*(?:token|secret|passw|api-?key|(?:access|private|subscription|functions)-key|credential|assertion).*)$/
 
+/** Takes lower-case names. */
+export const isCredentialHeader = (name: string): boolean => credentialHeaders.test(name)
+
 export const policyHeader = z
   .string()
   .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name')
   .transform((name) => name.toLowerCase())
-  .refine((name) => !credentialHeaders.test(name), 'a header that carries credentials is never handed to a policy')
+  .refine((name) => !isCredentialHeader(name), 'a header that carries credentials is never handed to a policy')
 
 /** RFC 6749 §3.3. */
 export const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope name')

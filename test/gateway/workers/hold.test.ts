@@ -65,7 +65,7 @@ test('while one worker has not begun to hold, no other one answers by the new co
     const forked = forkWorker({
       number,
       stdout: { write: () => true } as never,
-      handlersOf: (worker) => answers.to(worker, () => {}),
+      handlersOf: (worker) => ({ ...answers.to(worker, () => {}), decisions: () => {} }),
     })
     workers.push(forked)
     await forked.call('start', {

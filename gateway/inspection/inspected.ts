@@ -1,0 +1,14 @@
+import type { PolicySet } from '../../policies/decide.ts'
+import type { ShadowDifference } from './api.ts'
+import type { Decisions } from './decision-ring.ts'
+import type { GatewayInspection } from './upstreams.ts'
+
+/** What is inspected: a gateway, in this process or in its workers. */
+export interface Inspected {
+  decisions: Decisions
+  upstreams(): Promise<GatewayInspection>
+  /** In force. */
+  policies(): PolicySet
+  /** Newest first. */
+  differences(): Promise<ShadowDifference[]>
+}

@@ -1,0 +1,114 @@
+import type { ServerResponse } from 'node:http'
+import { problem } from '../refusals/problems.ts'
+import type { DecisionFilter } from './api.ts'
+import type { Decisions } from './decision-ring.ts'
+
+/** `GET /decisions/stream`: decisions as they are made, as server-sent events (HTML, §9.2). */
+export interface Streams {
+  /**
+   * Begins to answer. `endOf` tells why the reader may not read on. Throws `AppError` 503 when there are `mostStreams`.
+   */
+  open(response: ServerResponse, filter: DecisionFilter, endOf: () => Promise<EndReason | undefined>): void
+  /** Asks for all of them whether they may go on. */
+  check(): void
+  close(): void
+}
+
+export type EndReason = 'expired' | 'revoked' | 'refused' | 'closing'
+
+interface Stream {
+  endOf: () => Promise<EndReason | undefined>
+  end(because: EndReason): void
+}
+
+const mostStreams = 16
+/** What may wait for a reader; beyond it events are lost to it. In bytes. */
+const mostWaiting = 1_048_576
+/** How often tokens are checked. In ms. */
+const checkEveryMs = 1_000
+/** Silence after which a comment keeps proxies from ending the connection. In ms. */
+const silenceMs = 15_000
+
+/** For a reader to take what waits for it at the end. In ms. */
+const lastChanceMs = 2_000
+
+export const createStreams = ({ decisions }: { decisions: Decisions }): Streams => {
+  const all = new Set<Stream>()
+  let timer: NodeJS.Timeout | undefined
+
+  const check = () => {
+    for (const stream of all) {
+      void stream.endOf().then(
+        (because) => because && stream.end(because),
+        () => stream.end('refused'),
+      )
+    }
+  }
+
+  return {
+    open(response, filter, endOf) {
+      if (all.size >= mostStreams) throw problem('server.unavailable', { headers: { 'retry-after': '5' } })
+      let lost = 0
+      let lastWritten = performance.now()
+      const write = (text: string | Uint8Array) => {
+        lastWritten = performance.now()
+        response.write(text)
+      }
+      const event = (name: string, data: unknown) => write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+      const tellLost = () => {
+        if (lost === 0 || response.writableLength > mostWaiting / 2) return
+        event('lost', { lost })
+        lost = 0
+      }
+      const unfollow = decisions.follow(filter, {
+        decisions(records) {
+          for (const record of records) {
+            tellLost()
+            // Whoever has lost some is told so before the next one.
+            if (lost > 0 || response.writableLength + record.length > mostWaiting) lost++
+            // JSON has no line ends of its own.
+            else write(Buffer.concat([beginning, record, ending]))
+          }
+        },
+        lost(count) {
+          lost += count
+          tellLost()
+        },
+      })
+      response.on('drain', tellLost)
+      const keepAlive = setInterval(() => {
+        if (performance.now() - lastWritten >= silenceMs && response.writableLength === 0) write(':\n\n')
+      }, silenceMs / 3).unref()
+      const stream: Stream = {
+        endOf,
+        end(because) {
+          if (!all.delete(stream)) return
+          event('end', { because })
+          response.end()
+          // One that does not read does not keep its connection.
+          setTimeout(() => response.destroy(), lastChanceMs).unref()
+          leave()
+        },
+      }
+      const leave = () => {
+        all.delete(stream)
+        unfollow()
+        clearInterval(keepAlive)
+        if (all.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+      response.on('close', leave)
+      all.add(stream)
+      timer ??= setInterval(check, checkEveryMs).unref()
+      response.flushHeaders()
+    },
+    check,
+    close() {
+      for (const stream of [...all]) stream.end('closing')
+    },
+  }
+}
+
+const beginning = Buffer.from('event: decision\ndata: ')
+const ending = Buffer.from('\n\n')

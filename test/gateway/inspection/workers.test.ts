@@ -1,0 +1,99 @@
+import { Agent, fetch as request } from 'undici'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
+import { startUpstream, type TestUpstream } from '../../support/gateway.ts'
+import { type GatewayWorkers, startGatewayWorkers } from '../../support/gateway-workers.ts'
+import { inspectionAudience, inspectionClient } from '../../support/inspection.ts'
+import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
+import { until } from '../../support/until.ts'
+
+/** One inspection listener for a gateway of several processes. */
+
+let issuer: TokenIssuer
+let upstream: TestUpstream
+let gateway: GatewayWorkers
+let client: ReturnType<typeof inspectionClient>
+
+const config = (port: number) => ({
+  inspection: { port, audience: inspectionAudience, keep: '4MB' },
+  issuers: [{ issuer: issuer.issuer }],
+  upstreams: { orders: { url: upstream.url } },
+  routes: [{ id: 'all', path: '/orders/**', auth: 'none', upstream: 'orders' }],
+  allowInsecure: ['http-issuer', 'http-upstream'],
+})
+
+beforeAll(async () => {
+  issuer = await startTokenIssuer()
+  upstream = await startUpstream()
+  const port = await freePort()
+  gateway = await startGatewayWorkers(config(port))
+  client = inspectionClient(() => `http://127.0.0.1:${port}`, issuer)
+  await until(async () => expect((await gateway.readiness()).ok).toBe(true))
+})
+afterAll(async () => {
+  await gateway?.close()
+  await Promise.all([issuer?.close(), upstream?.close()])
+})
+
+/** On connections of their own, so that every worker has some. */
+const ask = async (count: number) => {
+  const ids: string[] = []
+  for (let at = 0; at < count; at++) {
+    const dispatcher = new Agent()
+    const answer = await request(`${gateway.url}/orders/${at}`, { dispatcher })
+    await answer.text()
+    ids.push(answer.headers.get('x-request-id')!)
+    await dispatcher.close()
+  }
+  return ids
+}
+
+const idsOf = (records: readonly { decision_id?: unknown; labels?: unknown }[]) => records.map((one) => one.decision_id)
+
+test('decisions of all workers, by time, and each by its id', async () => {
+  const stream = await client.stream()
+  const ids = await ask(10)
+  await expect.poll(async () => new Set(idsOf((await client.get('decisions')).decisions))).toEqual(new Set(ids))
+  const { decisions } = await client.get('decisions')
+  const instances = new Set(decisions.map(({ labels }) => labels['id']))
+  expect(instances.size).toBe(2)
+  const times = decisions.map(({ timestamp }) => timestamp)
+  expect(times).toEqual(times.toSorted().reverse())
+  expect((await client.get('decisions', '/decisions?limit=3')).decisions).toHaveLength(3)
+  expect(await client.get('decision', `/decisions/${ids[4]}`)).toMatchObject({ decision_id: ids[4], route: 'all' })
+  await expect.poll(() => idsOf(stream.events.map(({ data }) => data)).toSorted()).toEqual(ids.toSorted())
+  stream.close()
+})
+
+test('the rules in force are asked, newer ones too', async () => {
+  const asked = () => client.post('/evaluate', { input: { request: { path: '/x' } } })
+  expect(await asked()).toMatchObject({ status: 200, body: { result: { allow: true, headers: { 'x-rules': 'one' } } } })
+  await gateway.writeRules('two')
+  await expect.poll(async () => (await asked()).body['result']).toMatchObject({ headers: { 'x-rules': 'two' } })
+  expect((await client.get('upstreams')).upstreams).toMatchObject([{ name: 'orders' }])
+})
+
+test('a worker that dies takes its own decisions with it; its successor is followed', async () => {
+  const stream = await client.stream()
+  const [first] = gateway.workers()
+  process.kill(first!, 'SIGKILL')
+  await expect.poll(() => gateway.workers().includes(first!)).toBe(false)
+  await expect.poll(async () => (await gateway.readiness()).checks['gateway workers']?.detail).toBe('2 of 2 serve')
+  const before = (await client.get('decisions')).decisions
+  expect(before.length).toBeGreaterThan(0)
+  expect(before.length).toBeLessThan(10)
+  const ids = await ask(8)
+  await expect.poll(() => idsOf(stream.events.map(({ data }) => data)).toSorted()).toEqual(ids.toSorted())
+  const instances = new Set(stream.events.map(({ data }) => (data['labels'] as { id: string }).id))
+  expect(instances.size).toBe(2)
+  stream.close()
+})
+
+test('it stops with the gateway', async () => {
+  const stream = await client.stream()
+  gateway.child.signal('SIGTERM')
+  await stream.ended
+  expect(stream.events.at(-1)).toEqual({ event: 'end', data: { because: 'closing' } })
+  await gateway.child.exited
+  await expect(client.call('/routes')).rejects.toThrow()
+})
