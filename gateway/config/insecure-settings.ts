@@ -88,8 +88,7 @@ const insecure: Record<(typeof insecureNames)[number], InsecureSetting> = {
   },
   'plaintext-ext-authz': {
     because: 'tokens and bodies of the requests that Envoy asks about would travel in clear text; set tls',
-    find: ({ extAuthz }) =>
-      extAuthz && !extAuthz.tls && !isLoopback(extAuthz.host) ? [['extAuthz', 'host']] : [],
+    find: ({ extAuthz }) => (extAuthz && !extAuthz.tls && !isLoopback(extAuthz.host) ? [['extAuthz', 'host']] : []),
   },
 }
 

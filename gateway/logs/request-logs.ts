@@ -43,7 +43,8 @@ export const createRequestLogs = (options: {
   const labels = { app: 'surrogate-gateway', config: config.revision }
   const access = accessLog && createAccessLog({ settings: accessLog, ...parts })
   const decisions = decisionLog && createDecisionLog({ settings: decisionLog, labels, revision, ...parts })
-  const events = keep && createDecisionEvents({ settings: decisionLog ?? { mask: [], labels: {}, body: 'erase' }, labels, revision })
+  const events =
+    keep && createDecisionEvents({ settings: decisionLog ?? { mask: [], labels: {}, body: 'erase' }, labels, revision })
   const logs = [decisions, access].filter((log) => log !== undefined)
   return {
     write(context) {
