@@ -330,7 +330,7 @@ describe('the time of a route', () => {
 
   test('ends a request whose answer has not begun with 504, and tells the upstream', async () => {
     const silent = await startServer(() => {})
-    const gateway = await gatewayTo([silent.url], {}, { timeout: '100ms' })
+    const gateway = await gatewayTo([silent.url], {}, { timeout: '1s' })
     expect(await codeOf(await fetch(gateway.url))).toEqual([504, 'upstream_timeout'])
     expect(silent.heads).toHaveLength(1)
     await until(() => expect([...silent.sockets].every((socket) => socket.readableEnded)).toBe(true))
