@@ -13,11 +13,11 @@ import { type Listener, openListenerOn } from '../listener.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAskPrimary } from './ask-primary.ts'
 import { type Channel, createChannel } from './channel.ts'
+import { createDecisionHandlers } from './decision-handlers.ts'
 import { createHandedPolicies } from './handed-policies.ts'
 import { type Configuration, type PolicyBundle, primaryCalls, workerCalls } from './messages.ts'
 import { type Place, shareOf } from './share.ts'
 import { createTakenConnections, type TakenConnections } from './taken-connections.ts'
-import { createToldDecisions } from './told-decisions.ts'
 
 /** What was prepared and waits for all other workers. */
 interface Change {
@@ -165,7 +165,7 @@ export const createWorker = (options: {
         return counted
       },
       ...asking.handlers,
-      ...createToldDecisions({ recorder: () => recorder, call: (...call) => channel.call(...call) }),
+      ...createDecisionHandlers({ recorder: () => recorder, call: (...call) => channel.call(...call) }),
     },
   })
   return { receive: channel.receive, take: connections.take }
