@@ -33,6 +33,9 @@ const issuer = {
 /** A file that holds each of them. */
 const holding: Record<string, object> = {
   'issuers.client.secret': { issuers: [issuer] },
+  'issuers.introspection.client.secret': {
+    issuers: [{ issuer: issuer.issuer, introspection: { client: { id: 'i', secret: 'SECRET-introspection' } } }],
+  },
   'policies.token': { policies: { bundle: 'https://bundles.test/b.tar.gz', token: 'SECRET-bundle' } },
   'decisionLog.http.token': { decisionLog: { to: 'https://logs.test/', http: { token: 'SECRET-log' } } },
   'accessLog.http.token': { accessLog: { to: 'https://logs.test/', http: { token: 'SECRET-log' } } },
