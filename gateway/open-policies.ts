@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { HealthResult } from '../platform/health.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
@@ -84,6 +85,12 @@ export const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: P
     hint: `Annotate the rule with "# METADATA" and "# entrypoint: true". There are: ${entrypoints.join(', ')}`,
   })
 }
+
+/** For `/readyz`: always ok, since the last good rules go on; the detail says what keeps newer ones out. */
+export const policyHealth = ({ revision, lastError }: { revision: string; lastError?: string }): HealthResult => ({
+  ok: true,
+  detail: lastError ?? `revision ${revision}`,
+})
 
 /** Candidates beside the live policies, where the configuration names some. */
 export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined> => {
