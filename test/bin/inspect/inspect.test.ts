@@ -201,7 +201,7 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   })
   expect(await inspect(['routes'], { ...credentials, INSPECTION_CLIENT_ID: 'other' })).toMatchObject({
     code: 2,
-    output: expect.stringContaining('gave other no token: invalid_client.'),
+    output: expect.stringMatching(/gave other no token: invalid_client\.\nLook at INSPECTION_CLIENT_ID /),
   })
   const nowhere = `http://127.0.0.1:${await freePort()}`
   const absent = await inspect(['routes', '--url', nowhere], { INSPECTION_TOKEN: good })
@@ -218,6 +218,16 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   const codes = await Promise.all(usage.map(async (args) => (await inspect(args)).code))
   expect(codes).toEqual(usage.map(() => 2))
   expect((await inspect(['wy', 'x'])).output).toContain('did you mean why?')
+  expect((await inspect(['why'])).output).toContain('Usage: surrogate gateway inspect why <request id>')
+  await writeFile(join(folder, 'empty'), '\n')
+  expect(await inspect(['routes', '--token-file', 'empty'], {})).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('empty holds no token.'),
+  })
+  expect(await inspect(['decisions', '--verdict', 'refused'])).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('verdict must be one of allowed, denied, failed.'),
+  })
 })
 
 test('tail goes on over a restart of the gateway, and ends with 0 on Ctrl-C', async () => {
