@@ -64,7 +64,7 @@ const allow = (values: object, known: readonly string[], what: string): void => 
   const foreign = Object.keys(values).filter((name) => !known.includes(name))
   if (foreign.length === 0) return
   const names = foreign.map((name) => `--${name}`).join(' and ')
-  throw new StartupError(`${names} ${foreign.length > 1 ? 'are' : 'is'} nothing for ${what}.`, {
+  throw new StartupError(`${names} ${foreign.length > 1 ? 'do' : 'does'} not belong to ${what}.`, {
     hint: 'See surrogate gateway --help.',
   })
 }
@@ -111,7 +111,9 @@ const inspect = async (invocation: {
   allow(values, verb.options, `gateway inspect ${name}`)
   const [least, most] = verb.args
   if (rest.length < least || rest.length > most)
-    throw new StartupError(`gateway inspect ${name} is called otherwise.`, { hint: 'See surrogate gateway --help.' })
+    throw new StartupError(`That is not how to call gateway inspect ${name}.`, {
+      hint: `Usage: surrogate gateway inspect ${verb.usage}`,
+    })
   return verb.run({ values, args: rest, own, terminal })
 }
 

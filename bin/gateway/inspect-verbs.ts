@@ -41,6 +41,7 @@ interface Invocation {
 }
 
 interface Verb {
+  usage: string
   options: readonly (keyof InspectValues)[]
   /** How many there may be after the verb. */
   args: readonly [least: number, most: number]
@@ -51,11 +52,21 @@ const reaching = ['config', 'url', 'token-file', 'json'] as const
 const filters = ['sid', 'subject', 'route', 'verdict'] as const
 
 export const inspectVerbs: Readonly<Record<string, Verb>> = {
-  routes: { options: [...reaching, 'offline'], args: [0, 0], run: (invocation) => routes(invocation) },
-  match: { options: [...reaching, 'offline'], args: [1, 2], run: (invocation) => match(invocation) },
-  decisions: { options: [...reaching, ...filters, 'limit'], args: [0, 0], run: (invocation) => decisions(invocation) },
-  why: { options: reaching, args: [1, 1], run: (invocation) => why(invocation) },
-  tail: { options: [...reaching, ...filters], args: [0, 0], run: (invocation) => tail(invocation) },
+  routes: { usage: 'routes', options: [...reaching, 'offline'], args: [0, 0], run: (invocation) => routes(invocation) },
+  match: {
+    usage: 'match [<method>] <url>',
+    options: [...reaching, 'offline'],
+    args: [1, 2],
+    run: (invocation) => match(invocation),
+  },
+  decisions: {
+    usage: 'decisions',
+    options: [...reaching, ...filters, 'limit'],
+    args: [0, 0],
+    run: (invocation) => decisions(invocation),
+  },
+  why: { usage: 'why <request id>', options: reaching, args: [1, 1], run: (invocation) => why(invocation) },
+  tail: { usage: 'tail', options: [...reaching, ...filters], args: [0, 0], run: (invocation) => tail(invocation) },
 }
 
 /** As JSON where that is asked for, else as lines. */
@@ -118,7 +129,9 @@ const match = async (invocation: Invocation): Promise<number> => {
   const { args } = invocation
   const [method, url] = args.length === 1 ? ['GET', args[0]!] : [args[0]!.toUpperCase(), args[1]!]
   if (!/^[A-Z][A-Z-]{0,31}$/.test(method) || !/^https?:\/\/[^/]/i.test(url))
-    throw new StartupError('That is no request.', { hint: 'Such as: match GET https://api.example.test/orders/42' })
+    throw new StartupError(`${method} ${url} is no request.`, {
+      hint: 'Such as: match GET https://api.example.test/orders/42',
+    })
   const offline = await offlineConfig(invocation)
   const answer = offline
     ? explainMatch({ routes: offline.routes, router: createRouter(offline.routes) }, method, url)

@@ -66,7 +66,9 @@ const parse = (schema: z.ZodType, value: unknown): unknown => {
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   if (issue?.code === 'unrecognized_keys') throw refused(`There is no ${issue.keys.map(printable).join(', ')} here.`)
-  throw refused(`${issue?.path.map((step) => printable(String(step))).join('.') || 'The body'} cannot be read.`)
+  const member = issue?.path.map((step) => printable(String(step))).join('.') || 'The body'
+  if (issue?.code === 'invalid_value') throw refused(`${member} must be one of ${issue.values.map(String).join(', ')}.`)
+  throw refused(`${member} cannot be read.`)
 }
 
 const printable = (text: string): string => text.replace(/[^\w.-]/g, '?').slice(0, 64)

@@ -215,7 +215,7 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   })
   expect(await inspect(['routes'], { ...credentials, INSPECTION_CLIENT_ID: 'other' })).toMatchObject({
     code: 2,
-    output: expect.stringContaining('gave other no token: invalid_client.'),
+    output: expect.stringMatching(/gave other no token: invalid_client\.\nLook at INSPECTION_CLIENT_ID /),
   })
   const nowhere = `http://127.0.0.1:${await freePort()}`
   const absent = await inspect(['routes', '--url', nowhere], { INSPECTION_TOKEN: good })
@@ -234,6 +234,16 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   expect(await inspectAsProcess(['wy', 'x'])).toMatchObject({
     code: 2,
     output: expect.stringContaining('did you mean why?'),
+  })
+  expect((await inspect(['why'])).output).toContain('Usage: surrogate gateway inspect why <request id>')
+  await writeFile(join(folder, 'empty'), '\n')
+  expect(await inspect(['routes', '--token-file', join(folder, 'empty')], {})).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('empty holds no token.'),
+  })
+  expect(await inspect(['decisions', '--verdict', 'refused'])).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('verdict must be one of allowed, denied, failed.'),
   })
 })
 
