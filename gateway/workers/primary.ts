@@ -110,13 +110,13 @@ export const startWorkers = async (options: {
   await keepAnswers(running.config)
 
   const handOut = createHandOut({ metrics })
-  const { extAuthz } = running.config
+  const { listen, extAuthz } = running.config
   const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
   const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      await worker.call('serve', { portSetting })
+      await worker.call('serve', { portSetting, listeners: { listen, extAuthz } })
       decisions.join(worker)
       for (const each of handOuts) each.join(worker)
     },
@@ -160,7 +160,6 @@ export const startWorkers = async (options: {
   }
   const openForAll = async () => {
     await pool.started
-    const { listen } = running.config
     const opened = await handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
     if (!extAuthz || !extAuthzHandOut) return { ...opened, extAuthzPort: undefined }
     const asked = await extAuthzHandOut.open({ ...extAuthz, setting: 'extAuthz.port', tls: extAuthz.tls })
