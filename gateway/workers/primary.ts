@@ -4,7 +4,7 @@ import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
-import type { Metrics } from '../../platform/metrics.ts'
+import { createMetrics, type Metrics } from '../../platform/metrics.ts'
 import { newNonceKey } from '../caller/dpop/proof-records.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
@@ -177,9 +177,11 @@ export const startWorkers = async (options: {
     await stop()
     throw error
   })
+  // To be merged with what workers count, as of a worker 0: its certificates have the names of theirs.
+  const inspectionMetrics = createMetrics()
   const inspection = await openInspection({
     config: running.config,
-    ...{ shared, opaBin, logger },
+    ...{ shared, opaBin, logger, metrics: inspectionMetrics },
     providers: { ...ownProviders, ...answers.providers },
     inspected: {
       decisions,
@@ -247,6 +249,7 @@ export const startWorkers = async (options: {
       if (snapshot && worker.alive) counted.add(worker.number, snapshot)
     }
     await Promise.all(changes.members().map(report))
+    counted.add(0, await inspectionMetrics.snapshot())
     return counted.all()
   })
   await exports.follow(running.config)
