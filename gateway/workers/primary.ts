@@ -4,7 +4,7 @@ import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
-import type { Metrics } from '../../platform/metrics.ts'
+import { createMetrics, type Metrics } from '../../platform/metrics.ts'
 import { newNonceKey } from '../caller/dpop/proof-records.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
@@ -110,13 +110,13 @@ export const startWorkers = async (options: {
   await keepAnswers(running.config)
 
   const handOut = createHandOut({ metrics })
-  const { extAuthz } = running.config
+  const { listen, extAuthz } = running.config
   const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
   const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      await worker.call('serve', { portSetting })
+      await worker.call('serve', { portSetting, listeners: { listen, extAuthz } })
       decisions.join(worker)
       for (const each of handOuts) each.join(worker)
     },
@@ -160,7 +160,6 @@ export const startWorkers = async (options: {
   }
   const openForAll = async () => {
     await pool.started
-    const { listen } = running.config
     const opened = await handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
     if (!extAuthz || !extAuthzHandOut) return { ...opened, extAuthzPort: undefined }
     const asked = await extAuthzHandOut.open({ ...extAuthz, setting: 'extAuthz.port', tls: extAuthz.tls })
@@ -177,9 +176,11 @@ export const startWorkers = async (options: {
     await stop()
     throw error
   })
+  // To be merged with what workers count, as of a worker 0: its certificates have the names of theirs.
+  const inspectionMetrics = createMetrics()
   const inspection = await openInspection({
     config: running.config,
-    ...{ shared, opaBin, logger },
+    ...{ shared, opaBin, logger, metrics: inspectionMetrics },
     providers: { ...ownProviders, ...answers.providers },
     inspected,
   }).catch(async (error: unknown) => {
@@ -236,6 +237,7 @@ export const startWorkers = async (options: {
       if (snapshot && worker.alive) counted.add(worker.number, snapshot)
     }
     await Promise.all(changes.members().map(report))
+    counted.add(0, await inspectionMetrics.snapshot())
     return counted.all()
   })
   await exports.follow(running.config)

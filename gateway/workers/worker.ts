@@ -135,15 +135,15 @@ export const createWorker = (options: {
         gateways?.release()
       },
       discard: async ({ id }) => void (await take(id)?.discard()),
-      async serve({ portSetting }) {
+      async serve({ portSetting, listeners }) {
         const running = gateways!
         const options = {
-          ...{ config: running.config, gateway: () => running.current, portSetting },
+          ...{ config: { ...running.config, ...listeners }, gateway: () => running.current, portSetting },
           ...{ logger, metrics, ticketKeys },
         }
         listener = await openListenerOn(options, connections.serve)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
-        const { extAuthz: settings } = running.config
+        const { extAuthz: settings } = listeners
         if (!settings) return
         const { createExtAuthz } = await import('../ext-authz/listener.ts')
         extAuthz = await createExtAuthz({ ...options, settings })
