@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { flushStdout } from '../platform/line-writer.ts'
-import { StartupError } from '../platform/startup-error.ts'
 import { compileHere } from './cli/compile-here.ts'
+import { exitCodeOf } from './cli/terminal.ts'
 
 /**
  * The command line. A command is a row of this table; its module is loaded only when it runs and answers with the exit
@@ -42,8 +42,9 @@ const commands: Record<string, Command> = {
       '  --config <file>      gateway.yaml, which says where the gateway is; else GATEWAY_CONFIG',
       '  --admin <url>        of inspect alone: the admin listener of another gateway',
       '  --url <url>          the inspection listener of another gateway',
-      '  --offline            routes and match: by the file alone, which is also done when it has no inspection:',
-      '  --sid, --subject, --route <value>, --verdict allowed | denied | failed, --limit <number>    of decisions (and tail)',
+      '  --offline            routes and match: by the file alone, as also when it has no inspection',
+      '  --sid, --subject, --route <value>, --verdict allowed | denied | failed    of decisions and tail',
+      '  --limit <number>     of decisions',
       '  --token-file <file>  else INSPECTION_TOKEN, else INSPECTION_CLIENT_ID and INSPECTION_CLIENT_SECRET',
       '  --json               the answer as data; tail prints a line of JSON for each decision',
     ],
@@ -162,18 +163,12 @@ const main = async ([name = '', ...args]: readonly string[]): Promise<number> =>
   return run(args)
 }
 
-/** What the operator must put right is said in two lines; anything else is our fault and comes with its stack. */
-const explain = (error: unknown): number => {
-  if (error instanceof StartupError) {
-    process.stderr.write(`${error.message}\n${error.hint}\n`)
-    return error.exitCode
-  }
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-  return 1
-}
-
 // Whoever reads what a command prints may have seen enough, as in `surrogate describe events | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
-process.exit(await main(process.argv.slice(2)).catch(explain).finally(flushStdout))
+process.exit(
+  await main(process.argv.slice(2))
+    .catch((error: unknown) => exitCodeOf(error))
+    .finally(flushStdout),
+)

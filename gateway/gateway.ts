@@ -17,7 +17,7 @@ import type { Recorder } from './inspection/recorder.ts'
 import { type GatewayInspection, inspectGateway, targetChecks } from './inspection/upstreams.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
-import { openPolicies, openShadow, type PolicyProvider, requireEntrypoints } from './open-policies.ts'
+import { openPolicies, openShadow, type PolicyProvider, policyHealth, requireEntrypoints } from './open-policies.ts'
 import { openTraces } from './open-telemetry.ts'
 import {
   createFail,
@@ -221,16 +221,8 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       ...Object.fromEntries(
         [...introspections.values()].map(({ issuer, status }) => [`introspection ${issuer}`, status]),
       ),
-      policies: () => {
-        const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
-        return { ok: true, detail: lastError ?? `revision ${revision}` }
-      },
-      ...(shadow && {
-        'shadow policies': () => {
-          const { revision, lastError } = shadow.status()
-          return { ok: true, detail: lastError ?? `revision ${revision}` }
-        },
-      }),
+      policies: () => policyHealth(policies.status?.() ?? policies.current()),
+      ...(shadow && { 'shadow policies': () => policyHealth(shadow.status()) }),
       ...targetChecks(upstreams),
     },
     inspect: () => inspectGateway(config, upstreams),

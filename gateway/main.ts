@@ -83,7 +83,7 @@ export const startGateway = async (
   const inspection =
     recorder &&
     (await openInspection({
-      ...{ config, shared, logger, now, providers, opaBin },
+      ...{ config, shared, logger, metrics, now, providers, opaBin },
       inspected: {
         decisions: recorder.decisions,
         upstreams: async () => gateways.current.inspect(),

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../platform/clock.ts'
 import type { HealthResult } from '../platform/health.ts'
 import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
-import { createMetrics } from '../platform/metrics.ts'
+import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
 import type { GatewayConfig, Inspection } from './config/load.ts'
 import { type Access, createAccess } from './inspection/access.ts'
@@ -14,7 +14,8 @@ import type { Inspected } from './inspection/inspected.ts'
 import { type InspectionListener, openInspectionListener } from './inspection/listener.ts'
 import { createRules } from './inspection/rules.ts'
 import { createStreams } from './inspection/stream.ts'
-import { openTrust } from './open-parts.ts'
+import { createUnread } from './inspection/unread.ts'
+import { openTrust } from './open-trust.ts'
 import { createPipeline } from './pipeline.ts'
 import type { Providers } from './providers.ts'
 import { sendProblem } from './refusals/problem-response.ts'
@@ -45,6 +46,8 @@ export interface InspectionOptions {
   providers: Providers
   opaBin: string | undefined
   logger: Logger
+  /** Of its listener and its answers. */
+  metrics: Metrics
   now?: Clock | undefined
 }
 
@@ -66,18 +69,24 @@ interface Current {
 
 /** Undefined where it is not configured. Throws `StartupError` for a port or a certificate that cannot be used. */
 export const openInspection = async (options: InspectionOptions): Promise<RunningInspection | undefined> => {
-  const { inspected, opaBin, logger, now = systemClock } = options
+  const { inspected, opaBin, logger, metrics, now = systemClock } = options
   if (!isInspectable(options.config)) return undefined
-  // Of its own: those of the gateway have the same names.
-  const metrics = createMetrics()
+  // Of what verifies its tokens: that of the gateway has the same names.
+  const trustMetrics = createMetrics()
+  const finished = metrics.counter('surrogate_gateway_inspection_requests_total', 'Finished requests of inspection', [
+    'status',
+  ])
   const evaluation = createEvaluation()
   const rules = createRules({ opaBin })
   const streams = createStreams(inspected)
+  const unread = createUnread()
+  const opened = metrics.gauge('surrogate_gateway_inspection_streams', 'Open streams of decisions')
+  const stopCounting = metrics.onCollect(() => opened.set(streams.count))
 
   const open = (config: InspectableConfig): Current => {
     const lifecycle = createLifecycle({ logger })
     const issuers = config.issuers.filter(({ issuer }) => config.inspection.route.issuers.includes(issuer))
-    const trust = openTrust({ ...options, config: { ...config, issuers }, lifecycle, metrics, now })
+    const trust = openTrust({ ...options, config: { ...config, issuers }, lifecycle, metrics: trustMetrics, now })
     const access = createAccess({ ...trust, route: config.inspection.route, now })
     const answers = createAnswers({ config, inspected, evaluation, rules })
     const stop = access.onRevoked(streams.check)
@@ -110,6 +119,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     const result = await current.answers[name](asked as never)
     const body = Buffer.isBuffer(result) ? result : Buffer.from(JSON.stringify(result))
     if (response.destroyed) return
+    unread.add(response, body.length)
     response
       .writeHead(200, {
         ...fields,
@@ -127,8 +137,8 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     ],
     {
       logger,
-      onFinish: () => {},
-      refusals: createRefusalThrottle({ perSecond: refusedTokens, metrics }),
+      onFinish: ({ response }) => finished.inc({ status: response.headersSent ? String(response.statusCode) : '499' }),
+      refusals: createRefusalThrottle({ perSecond: refusedTokens, metrics: trustMetrics }),
       send: (response, error, id, closing, told = error.headers, status) =>
         sendProblem(response, error, id, closing, { ...told, ...fields }, status),
     },
@@ -138,6 +148,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
   const closeParts = async () => {
     const closing = current
     current = undefined
+    stopCounting()
     streams.close()
     await Promise.all([closing?.close(), evaluation.close()])
   }

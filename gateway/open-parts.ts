@@ -1,22 +1,18 @@
 import type { Clock } from '../platform/clock.ts'
-import { createJwksClient } from '../platform/jwt/jwks-client.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { LimitRateParts, RateLimit } from './authorize/rate-limit.ts'
 import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
 import { createTokenBuckets } from './authorize/token-buckets.ts'
-import type { TrustedIssuer } from './caller/authenticate.ts'
-import { createIntrospection, type Introspection } from './caller/introspection.ts'
 import { createPersonalAccessTokens, type PersonalAccessTokens } from './caller/personal-access-tokens.ts'
-import { createRevocations, type Revocations } from './caller/revocations.ts'
 import type { GatewayConfig } from './config/load.ts'
-import { introspectionsOf } from './config/settings/issuer.ts'
 import type { RateLimitSettings } from './config/settings/route.ts'
 import { createRequestMetrics } from './logs/request-metrics.ts'
+import { openTrust } from './open-trust.ts'
 import type { Providers } from './providers.ts'
 import { createHeldBodies } from './request/held-bodies.ts'
-import type { SharedParts } from './shared-parts.ts'
+import { closing, type SharedParts, usedBy } from './shared-parts.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { digestOf, type UpstreamTls } from './upstream/upstream-tls.ts'
 
@@ -108,70 +104,6 @@ export const openParts = (options: {
     count: use('request metrics', {}, () => createRequestMetrics(metrics), noClosing),
   }
 }
-
-/** Whose tokens are good, and which of them no longer are. */
-interface Trust {
-  issuers: TrustedIssuer[]
-  revocations: Revocations[]
-  introspections: Map<string, Introspection>
-}
-
-type TrustOptions = Pick<
-  Parameters<typeof openParts>[0],
-  'config' | 'shared' | 'lifecycle' | 'logger' | 'metrics' | 'now' | 'providers'
->
-
-/** Whose tokens are taken, and which of them are revoked. */
-export const openTrust = (options: TrustOptions): Trust => {
-  const { config, shared, lifecycle, logger, metrics, now, providers } = options
-  const use = usedBy(lifecycle, shared)
-
-  const issuers = (): TrustedIssuer[] =>
-    config.issuers.map(({ issuer, jwksUri, jwks, algorithms, typ, clockSkew }) => {
-      const { cooldown: cooldownMs, timeout: timeoutMs, maxBytes } = jwks
-      const settings = { issuer, jwksUri, cooldownMs, timeoutMs, maxBytes }
-      const open = () => createJwksClient({ ...settings, fetch: providers.fetchJson(settings), logger, metrics, now })
-      const keys = use('keys', settings, open, closing)
-      return { issuer, keys, algorithms, typ, clockSkewSeconds: clockSkew / 1000 }
-    })
-
-  /** The feeds of the issuers that have one. */
-  const revocations = (): Revocations[] =>
-    config.issuers.flatMap(({ issuer, client, revocations: feed }) => {
-      if (feed?.mode !== 'feed' || !client) return []
-      const settings = { issuer, client, ...feed }
-      const follow = providers.followRevocations
-      const open = () => createRevocations({ ...settings, logger, metrics, now, follow })
-      return [use('revocations', settings, open, closing)]
-    })
-
-  const introspections = (): Map<string, Introspection> =>
-    new Map(
-      introspectionsOf(config.issuers).map((settings) => {
-        const { issuer, url, client, clockSkew } = settings
-        const open = () =>
-          createIntrospection({
-            ...{ issuer, url, clockSkewSeconds: clockSkew / 1000, logger, metrics, now },
-            questions: providers.introspect({ issuer, client, metrics, now }),
-            fetch: providers.fetchJson({ timeoutMs: 5_000, maxBytes: 262_144, cooldownMs: 10_000 }),
-          })
-        return [issuer, use('introspection', settings, open, closing)]
-      }),
-    )
-
-  return { issuers: issuers(), revocations: revocations(), introspections: introspections() }
-}
-
-/** Parts that are released when `lifecycle` ends. */
-const usedBy =
-  (lifecycle: Lifecycle, shared: SharedParts) =>
-  <Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => unknown): Part => {
-    const { part, release } = shared.use(kind, settings, open, close)
-    lifecycle.onStop(kind, release)
-    return part
-  }
-
-const closing = (part: { close(): Promise<unknown> | unknown }) => part.close()
 
 /** Names a limit with all that it says, the same in every process. */
 export const limitKey = (routeId: string, limit: RateLimitSettings): string => JSON.stringify({ routeId, ...limit })

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { HealthResult } from '../platform/health.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
@@ -8,7 +9,7 @@ import type { PolicySet, watchPolicies } from '../policies/decide.ts'
 import type { Verification } from '../policies/engine/index.ts'
 import { createShadow, type Shadow } from '../policies/shadow.ts'
 import type { GatewayConfig } from './config/load.ts'
-import type { SharedParts } from './shared-parts.ts'
+import { type SharedParts, usedBy } from './shared-parts.ts'
 
 /** Where decisions come from: a watched folder, file or address, or a fixed set behind a function. */
 export interface PolicyProvider {
@@ -42,7 +43,7 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
   const runaways = counter('surrogate_gateway_policy_deadlines_total', 'Isolated evaluations that were ended')
   const slow = counter('surrogate_gateway_policy_slow_total', 'Evaluations that took longer than 5 ms')
 
-  const { part, release } = shared.use(
+  const opening = usedBy(lifecycle, shared)(
     'policies',
     { path, needed, remote, verify, units, input, isolation: isolated && isolation },
     () =>
@@ -65,9 +66,8 @@ export const openPolicies = async (parts: PolicyParts): Promise<PolicyProvider> 
       }),
     closeOpened,
   )
-  lifecycle.onStop('policies', release)
   try {
-    return await part
+    return await opening
   } catch (cause) {
     throw new StartupError(`The policies at ${path} cannot be used: ${(cause as Error).message}`, {
       hint: 'surrogate policy check shows what is wrong with rules, surrogate policy build makes their bundle.',
@@ -86,6 +86,12 @@ export const requireEntrypoints = ({ routes }: GatewayConfig, { entrypoints }: P
   })
 }
 
+/** For `/readyz`: always ok, since the last good rules go on; the detail says what keeps newer ones out. */
+export const policyHealth = ({ revision, lastError }: { revision: string; lastError?: string }): HealthResult => ({
+  ok: true,
+  detail: lastError ?? `revision ${revision}`,
+})
+
 /** Candidates beside the live policies, where the configuration names some. */
 export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined> => {
   const { config, shared, lifecycle, logger, metrics, opaBin, watch, onDifference } = parts
@@ -93,7 +99,7 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
   if (shadow === undefined) return undefined
   const verification = verify && (await readVerification(verify))
   const input = largestInput(config)
-  const { part, release } = shared.use(
+  return usedBy(lifecycle, shared)(
     'shadow policies',
     { shadow, sample, remote, verify, input },
     // The file that keeps a bundle for the next start belongs to the live policies.
@@ -112,8 +118,6 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
       }),
     closeOpened,
   )
-  lifecycle.onStop('shadow policies', release)
-  return part
 }
 
 /** Bytes; what the engine takes, and room for the longest body. */

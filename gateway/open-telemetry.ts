@@ -2,7 +2,7 @@ import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { GatewayConfig } from './config/load.ts'
-import type { SharedParts } from './shared-parts.ts'
+import { closing, type SharedParts, usedBy } from './shared-parts.ts'
 import type { Traces } from './telemetry/traces.ts'
 
 /** What `telemetry` asks for. Without it nothing of OpenTelemetry is loaded. */
@@ -20,10 +20,8 @@ export const openTraces = async (
 ): Promise<Traces | undefined> => {
   if (!settings) return undefined
   const { createTraces } = await import('./telemetry/traces.ts')
-  const open = () => createTraces({ settings, logger, metrics })
-  const { part, release } = shared.use('traces', settings, open, (traces) => traces.close())
-  lifecycle.onStop('traces', release)
-  return part
+  const use = usedBy(lifecycle, shared)
+  return use('traces', settings, () => createTraces({ settings, logger, metrics }), closing)
 }
 
 /** The metrics of the whole gateway, sent where the configuration in force says. */
@@ -37,7 +35,7 @@ export const createMetricsExports = ({ shared, logger, metrics }: Parts): Metric
   const open = async (settings: NonNullable<GatewayConfig['telemetry']>) => {
     const { createMetricsExport } = await import('./telemetry/metrics-export.ts')
     const make = () => createMetricsExport({ settings, logger, metrics })
-    return shared.use('metrics export', settings, make, (running) => running.close()).release
+    return shared.use('metrics export', settings, make, closing).release
   }
   return {
     async follow({ telemetry }) {

@@ -166,8 +166,8 @@ export const createFail =
     if (error.status >= 500 && error.headers['retry-after'] === undefined) {
       const { id: requestId, route } = context
       const level = throttledLevel(logger, 'warn', `${error.code} ${route?.id}`)
-      const told = { requestId, ...traceFields(context), route: route?.id, code: error.code, err: error.cause }
-      logger[level](told, 'a request failed on our side')
+      const fields = { requestId, ...traceFields(context), route: route?.id, code: error.code, err: error.cause }
+      logger[level](fields, 'a request failed on our side')
     }
     if (refusals) refusals.throttle(context, error.code, () => refuseWith(context, error, send))
     else refuseWith(context, error, send)

@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../platform/lifecycle.ts'
 import { Secret, sha256 } from '../platform/secret.ts'
 
 /**
@@ -50,3 +51,14 @@ function withSecrets(this: unknown, name: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[name]
   return original instanceof Secret ? sha256(original.reveal()).toString('base64') : value
 }
+
+/** Uses parts until `lifecycle` stops. */
+export const usedBy =
+  (lifecycle: Lifecycle, shared: SharedParts) =>
+  <Part>(kind: string, settings: unknown, open: () => Part, close: (part: Part) => unknown): Part => {
+    const { part, release } = shared.use(kind, settings, open, close)
+    lifecycle.onStop(kind, release)
+    return part
+  }
+
+export const closing = (part: { close(): Promise<unknown> | unknown }) => part.close()

@@ -28,7 +28,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   gateway: [
     ['workers'],
     [roof],
-    ['ext-authz'],
+    ['ext-authz', 'inspection'],
     ['upstream', 'authorize', 'logs', 'listener', 'telemetry'],
     ['caller'],
     ['request'],

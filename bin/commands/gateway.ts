@@ -9,6 +9,7 @@ import { counted } from '../cli/counted.ts'
 import { parseOptions } from '../cli/options.ts'
 import { serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
+import { processTerminal, type Terminal } from '../cli/terminal.ts'
 import { adminUrlOf, askGateway, inspectionText } from '../gateway/inspect.ts'
 import { type InspectSettings, type InspectValues, inspectVerbs } from '../gateway/inspect-verbs.ts'
 import { openAdmin } from '../parts/admin.ts'
@@ -20,19 +21,23 @@ import { openGateway } from '../parts/gateway.ts'
  * runs with this file, or the one whose admin listener `--admin` names, how the targets of its upstreams are; with a
  * verb it asks the inspection listener (`inspectVerbs`).
  */
-export const gatewayCommand = async (args: readonly string[]): Promise<number> => {
+export const gatewayCommand = async (
+  args: readonly string[],
+  terminal: Terminal = processTerminal,
+): Promise<number> => {
+  const { env } = terminal
   const { values, positionals } = parseOptions(args, options, { positionals: true })
-  const own = loadConfig(settings.gateway, process.env)
+  const own = loadConfig(settings.gateway, env)
   const file = values.config ?? own.GATEWAY_CONFIG
   const [verb, ...others] = positionals
-  if (verb === 'inspect') return inspect({ values: { ...values, config: file }, args: others, own })
+  if (verb === 'inspect') return inspect({ values: { ...values, config: file }, args: others, own, terminal })
   allow(values, ['config'], verb === undefined ? 'the gateway' : `gateway ${verb}`)
-  if (verb === 'check' && others.length <= 1) return check(others[0] ?? file, own.OPA_BIN)
-  if (verb === 'schema' && others.length === 0) return printSchema()
+  if (verb === 'check' && others.length <= 1) return check(others[0] ?? file, own.OPA_BIN, terminal)
+  if (verb === 'schema' && others.length === 0) return printSchema(terminal)
   if (verb !== undefined)
     throw new StartupError(`The gateway has no "${positionals.join(' ')}".`, { hint: 'See surrogate --help.' })
 
-  const source = fileSource(file, process.env)
+  const source = fileSource(file, env)
   const config = await source.load()
   return serve({ name: 'gateway', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, config.admin)
@@ -59,23 +64,23 @@ const allow = (values: object, known: readonly string[], what: string): void => 
   const foreign = Object.keys(values).filter((name) => !known.includes(name))
   if (foreign.length === 0) return
   const names = foreign.map((name) => `--${name}`).join(' and ')
-  throw new StartupError(`${names} ${foreign.length > 1 ? 'are' : 'is'} nothing for ${what}.`, {
+  throw new StartupError(`${names} ${foreign.length > 1 ? 'do' : 'does'} not belong to ${what}.`, {
     hint: 'See surrogate gateway --help.',
   })
 }
 
-const check = async (file: string, opaBin: string | undefined): Promise<number> => {
+const check = async (file: string, opaBin: string | undefined, terminal: Terminal): Promise<number> => {
+  const { env, say } = terminal
+  const tell = ({ message, hint }: StartupError) => terminal.complain(`${message}\n${hint}\n`)
   try {
-    const config = await loadGatewayConfig(file, process.env)
+    const config = await loadGatewayConfig(file, env)
     const mistakes = await checkFiles(config, opaBin)
     for (const mistake of mistakes) tell(mistake)
     if (mistakes.length > 0) return 1
     const { routes, issuers, allowInsecure } = config
-    process.stdout.write(
-      `${file} is right: ${counted(routes.length, 'route')}, ${counted(issuers.length, 'issuer')}.\n`,
-    )
-    if (allowInsecure.length > 0) process.stdout.write(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
-    for (const warning of configWarnings(config)) process.stdout.write(`Warning: ${warning}.\n`)
+    say(`${file} is right: ${counted(routes.length, 'route')}, ${counted(issuers.length, 'issuer')}.\n`)
+    if (allowInsecure.length > 0) say(`Insecure, and allowed: ${allowInsecure.join(', ')}.\n`)
+    for (const warning of configWarnings(config)) say(`Warning: ${warning}.\n`)
     return 0
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
@@ -88,14 +93,15 @@ const inspect = async (invocation: {
   values: InspectValues & { admin?: string | undefined }
   args: readonly string[]
   own: InspectSettings
+  terminal: Terminal
 }): Promise<number> => {
-  const { values, args, own } = invocation
+  const { values, args, own, terminal } = invocation
   const [name, ...rest] = args
   if (name === undefined) {
     allow(values, ['config', 'admin', 'json'], 'gateway inspect')
-    const admin = values.admin ?? adminUrlOf((await loadGatewayConfig(values.config, process.env)).admin)
+    const admin = values.admin ?? adminUrlOf((await loadGatewayConfig(values.config, terminal.env)).admin)
     const inspected = await askGateway(admin)
-    process.stdout.write(values.json ? `${JSON.stringify(inspected, null, 2)}\n` : inspectionText(inspected))
+    terminal.say(values.json ? `${JSON.stringify(inspected, null, 2)}\n` : inspectionText(inspected))
     return 0
   }
   const verb = Object.hasOwn(inspectVerbs, name) ? inspectVerbs[name] : undefined
@@ -105,13 +111,13 @@ const inspect = async (invocation: {
   allow(values, verb.options, `gateway inspect ${name}`)
   const [least, most] = verb.args
   if (rest.length < least || rest.length > most)
-    throw new StartupError(`gateway inspect ${name} is called otherwise.`, { hint: 'See surrogate gateway --help.' })
-  return verb.run({ values, args: rest, own })
+    throw new StartupError(`That is not how to call gateway inspect ${name}.`, {
+      hint: `Usage: surrogate gateway inspect ${verb.usage}`,
+    })
+  return verb.run({ values, args: rest, own, terminal })
 }
 
-const tell = ({ message, hint }: StartupError) => process.stderr.write(`${message}\n${hint}\n`)
-
-const printSchema = (): number => {
-  process.stdout.write(`${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)
+const printSchema = ({ say }: Terminal): number => {
+  say(`${JSON.stringify(gatewayJsonSchema(), null, 2)}\n`)
   return 0
 }

@@ -60,6 +60,13 @@ const usage = `Usage: surrogate policy <command> [options]
 OPA_BIN names the Rego compiler; without it, opa on the PATH or the one that the package brings is used.
 Exit codes: 0 well, 1 mistakes or failed tests, 2 wrong usage, 3 no compiler.`
 
+/** Of one command, where it has a section; else all of it. */
+const usageOf = (name: string): string => {
+  const [head, ...sections] = usage.split(/\n(?= {2}[a-z]+ {2,}[a-z])|\n\n(?= {2}--path)/)
+  const section = sections.find((one) => one.startsWith(`  ${name} `))
+  return section === undefined ? usage : [head!.trimEnd(), section, sections.at(-1)].join('\n\n')
+}
+
 /** Runs `surrogate policy …`; resolves to the exit code. */
 export const policyCommand = async (
   args: string[],
@@ -71,7 +78,7 @@ export const policyCommand = async (
 ): Promise<number> => {
   const [name = '', ...rest] = args
   if (name === 'help' || args.some((argument) => ['--help', '-h'].includes(argument))) {
-    say(usage)
+    say(usageOf(name))
     return 0
   }
   try {
@@ -80,7 +87,7 @@ export const policyCommand = async (
     return await command.run({ ...parse(rest, command), opa: () => findOpa({ opaBin }), say, complain })
   } catch (error) {
     if (error instanceof UsageError) {
-      complain(`${error.message}\n\n${usage}`)
+      complain(`${error.message}\n\n${usageOf(name)}`)
       return 2
     }
     if (error instanceof StartupError) {

@@ -4,6 +4,7 @@ import { routesInOrder } from '../../gateway/inspection/routes.ts'
 import { createRouter } from '../../gateway/routing/router.ts'
 import type { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
+import type { Terminal } from '../cli/terminal.ts'
 import { accessToken } from './inspection/access-token.ts'
 import { createInspectionClient, type InspectionClient, inspectionUrlOf } from './inspection/client.ts'
 import { tailDecisions } from './inspection/tail.ts'
@@ -36,9 +37,11 @@ interface Invocation {
   /** After the verb. */
   args: readonly string[]
   own: InspectSettings
+  terminal: Terminal
 }
 
 interface Verb {
+  usage: string
   options: readonly (keyof InspectValues)[]
   /** How many there may be after the verb. */
   args: readonly [least: number, most: number]
@@ -49,17 +52,29 @@ const reaching = ['config', 'url', 'token-file', 'json'] as const
 const filters = ['sid', 'subject', 'route', 'verdict'] as const
 
 export const inspectVerbs: Readonly<Record<string, Verb>> = {
-  routes: { options: [...reaching, 'offline'], args: [0, 0], run: (invocation) => routes(invocation) },
-  match: { options: [...reaching, 'offline'], args: [1, 2], run: (invocation) => match(invocation) },
-  decisions: { options: [...reaching, ...filters, 'limit'], args: [0, 0], run: (invocation) => decisions(invocation) },
-  why: { options: reaching, args: [1, 1], run: (invocation) => why(invocation) },
-  tail: { options: [...reaching, ...filters], args: [0, 0], run: (invocation) => tail(invocation) },
+  routes: { usage: 'routes', options: [...reaching, 'offline'], args: [0, 0], run: (invocation) => routes(invocation) },
+  match: {
+    usage: 'match [<method>] <url>',
+    options: [...reaching, 'offline'],
+    args: [1, 2],
+    run: (invocation) => match(invocation),
+  },
+  decisions: {
+    usage: 'decisions',
+    options: [...reaching, ...filters, 'limit'],
+    args: [0, 0],
+    run: (invocation) => decisions(invocation),
+  },
+  why: { usage: 'why <request id>', options: reaching, args: [1, 1], run: (invocation) => why(invocation) },
+  tail: { usage: 'tail', options: [...reaching, ...filters], args: [0, 0], run: (invocation) => tail(invocation) },
 }
 
-const say = (lines: readonly string[]) => void process.stdout.write(`${lines.join('\n')}\n`)
-const sayJson = (answer: unknown) => void process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+/** As JSON where that is asked for, else as lines. */
+const print = ({ values, terminal }: Invocation, answer: unknown, lines: () => readonly string[]): void =>
+  terminal.say(values.json ? `${JSON.stringify(answer, null, 2)}\n` : `${lines().join('\n')}\n`)
 
-const loaded = ({ values }: Invocation): Promise<GatewayConfig> => loadGatewayConfig(values.config, process.env)
+const loaded = ({ values, terminal }: Invocation): Promise<GatewayConfig> =>
+  loadGatewayConfig(values.config, terminal.env)
 
 /** The running gateway, and how its token is obtained. */
 const reach = async (invocation: Invocation) => {
@@ -95,36 +110,33 @@ const offlineConfig = async (invocation: Invocation): Promise<GatewayConfig | un
     throw new StartupError('--offline asks no gateway, and --url names one.', { hint: 'Leave one of them out.' })
   if (url !== undefined) return undefined
   const config = await loaded(invocation)
-  return offline || !config.inspection ? config : undefined
+  if (!offline && config.inspection) return undefined
+  invocation.terminal.complain(`Read from ${config.file}; no running gateway was asked.\n`)
+  return config
 }
-
-const fromFile = ({ file }: GatewayConfig) =>
-  void process.stderr.write(`Read from ${file}; no running gateway was asked.\n`)
 
 const routes = async (invocation: Invocation): Promise<number> => {
   const offline = await offlineConfig(invocation)
-  if (offline) fromFile(offline)
   const answer = offline
     ? { routes: routesInOrder(offline.routes) }
     : await found((await reach(invocation)).client, 'routes')
-  if (invocation.values.json) sayJson(answer)
-  else say(routesText(answer))
+  print(invocation, answer, () => routesText(answer))
   return 0
 }
 
 /** 1 when no route takes it, so that scripts can tell. */
 const match = async (invocation: Invocation): Promise<number> => {
-  const { values, args } = invocation
+  const { args } = invocation
   const [method, url] = args.length === 1 ? ['GET', args[0]!] : [args[0]!.toUpperCase(), args[1]!]
   if (!/^[A-Z][A-Z-]{0,31}$/.test(method) || !/^https?:\/\/[^/]/i.test(url))
-    throw new StartupError('That is no request.', { hint: 'Such as: match GET https://api.example.test/orders/42' })
+    throw new StartupError(`${method} ${url} is no request.`, {
+      hint: 'Such as: match GET https://api.example.test/orders/42',
+    })
   const offline = await offlineConfig(invocation)
-  if (offline) fromFile(offline)
   const answer = offline
     ? explainMatch({ routes: offline.routes, router: createRouter(offline.routes) }, method, url)
     : await found((await reach(invocation)).client, 'match', { query: { method, url } })
-  if (values.json) sayJson(answer)
-  else say(matchText({ method, url }, answer))
+  print(invocation, answer, () => matchText({ method, url }, answer))
   return answer.route !== undefined && answer.refused === undefined ? 0 : 1
 }
 
@@ -134,37 +146,35 @@ const decisions = async (invocation: Invocation): Promise<number> => {
   const { values } = invocation
   const { client } = await reach(invocation)
   const answer = await found(client, 'decisions', { query: { ...filterOf(values), limit: values.limit } })
-  if (values.json) sayJson(answer)
-  else say(decisionsText(answer, new Date()))
+  print(invocation, answer, () => decisionsText(answer, new Date()))
   return 0
 }
 
 const why = async (invocation: Invocation): Promise<number> => {
-  const { values, args } = invocation
+  const { args, terminal } = invocation
   const { client } = await reach(invocation)
   const answer = await client.ask('why', { request: args[0]! })
   if (!answer) {
-    process.stderr.write(`The gateway at ${client.url} keeps no decision with this id.\n`)
+    terminal.complain(`The gateway at ${client.url} keeps no decision with this id.\n`)
     return 1
   }
-  if (values.json) sayJson(answer)
-  else say(whyText(answer, new Date()))
+  print(invocation, answer, () => whyText(answer, new Date()))
   return 0
 }
 
 /** Until Ctrl-C. Sentences about the stream go where errors go. */
 const tail = async (invocation: Invocation): Promise<number> => {
-  const { values } = invocation
+  const { values, terminal } = invocation
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   const lost = await tailDecisions({
     ...(await reach(invocation)),
     filter: filterOf(values),
-    onDecision: (record) => say([values.json ? JSON.stringify(record) : decisionLine(record)]),
-    say: (text) => void process.stderr.write(`${text}\n`),
+    onDecision: (record) => terminal.say(`${values.json ? JSON.stringify(record) : decisionLine(record)}\n`),
+    say: (text) => terminal.complain(`${text}\n`),
     signal: stopping.signal,
   })
-  if (lost > 0) process.stderr.write(`${lost} decisions were missing in all.\n`)
+  if (lost > 0) terminal.complain(`${lost} decisions were missing in all.\n`)
   return 0
 }
 

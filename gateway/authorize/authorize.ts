@@ -41,18 +41,18 @@ export const createAuthorize = ({ policies, shadow, logger, now }: AuthorizePart
     shadow?.compare({ requestId, trace, route: id, entrypoint, input, decision, bodyLength: body?.length })
     if (decision.allow) return
     if (decision.reason === 'policy_error') {
-      const told = { requestId, ...traceFields(context), route: id, entrypoint, reason: decision.error }
-      logger.error(told, 'a policy gave no decision')
+      const fields = { requestId, ...traceFields(context), route: id, entrypoint, reason: decision.error }
+      logger.error(fields, 'a policy gave no decision')
     }
     throw denial(decision, route)
   }
 
   return (context) => {
     const { entrypoint, isolation } = context.route
-    const shown = policyInput(context, toSeconds(now()))
-    const input = context.body && context.route.policyBody ? withBody(shown, context.body) : shown
+    const bodiless = policyInput(context, toSeconds(now()))
+    const input = context.body && context.route.policyBody ? withBody(bodiless, context.body) : bodiless
     // What is kept until the answer is out holds the bytes of the body only.
-    context.input = shown
+    context.input = bodiless
     if (isolation === 'main') return apply(context, input, decide(policies.current(), entrypoint, input))
     return decideIsolated(policies.current(), entrypoint, input).then(
       (decision) => apply(context, input, decision),

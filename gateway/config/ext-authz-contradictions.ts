@@ -3,19 +3,13 @@ import type { GatewayFile } from './settings/file.ts'
 
 /** Mistakes between `extAuthz` and other members. */
 export const extAuthzContradictions = (file: GatewayFile): Contradiction[] => {
-  const { extAuthz, forwardAuth, trustedProxies, forwardedBy, listen, admin } = file
+  const { extAuthz, forwardAuth, trustedProxies, forwardedBy } = file
   if (!extAuthz) return []
   const found: Contradiction[] = []
   const report = (path: string[], message: string) => void found.push({ path: ['extAuthz', ...path], message })
   if (trustedProxies.length === 0) report([], 'needs trustedProxies: only they get decisions')
   if (forwardedBy === 'forwarded') {
     found.push({ path: ['forwardedBy'], message: 'ext_authz reads X-Forwarded-For, which Envoy writes' })
-  }
-  for (const [name, other] of Object.entries({ listen, admin })) {
-    if (extAuthz.port !== 0 && other.port === extAuthz.port) report(['port'], `extAuthz and ${name} have the same port`)
-  }
-  if (extAuthz.tls?.clientCertificate !== undefined && extAuthz.tls.clientCa === undefined) {
-    report(['tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
   }
   if (forwardAuth && JSON.stringify(forwardAuth.pathEquality) !== JSON.stringify(extAuthz.pathEquality)) {
     report(['pathEquality'], 'must be that of forwardAuth: the routes without upstream are the same')

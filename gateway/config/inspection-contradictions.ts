@@ -1,5 +1,4 @@
 import type { Contradiction } from './contradictions.ts'
-import { isSameListener } from './same-listener.ts'
 import type { GatewayFile } from './settings/file.ts'
 import { workersOf } from './worker-count.ts'
 
@@ -12,12 +11,6 @@ export const inspectionContradictions = (file: GatewayFile): Contradiction[] => 
   if (!inspection) return []
   const found: Contradiction[] = []
   const report = (path: PropertyKey[], message: string) => void found.push({ path: ['inspection', ...path], message })
-  for (const name of ['listen', 'admin'] as const) {
-    if (isSameListener(file[name], inspection)) report(['port'], `inspection and ${name} have the same port`)
-  }
-  if (inspection.tls?.clientCertificate !== undefined && inspection.tls.clientCa === undefined) {
-    report(['tls', 'clientCertificate'], 'needs clientCa, to verify certificates with')
-  }
   if (issuers.length === 0) report(['audience'], 'needs an issuer, whose tokens inspect')
   if (!inspection.issuers && issuers.length > 1) {
     report([], 'issuers is needed: the file has more than one issuer, and not each need vouch for who inspects')

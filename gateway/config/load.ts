@@ -29,6 +29,8 @@ export interface GatewayConfig extends Omit<GatewayFile, 'routes' | 'policies' |
   readonly file: string
   /** Its members with all defaults, made for reading: secrets are `[redacted]`, values of the environment `${NAME}`. */
   readonly shown: () => Record<string, unknown>
+  /** Where a member stands, as `file:line:column`; where it is not, what it belongs into. */
+  readonly placeOf: (path: readonly PropertyKey[]) => string
   readonly routes: readonly Route[]
 }
 
@@ -107,6 +109,10 @@ export const parseGatewayConfig = (text: string, { file, env }: { file: string; 
     revision: hash('sha256', text).slice(0, 12),
     file,
     shown: () => shownConfiguration(parsed.data, yaml),
+    placeOf(path) {
+      const { line, column } = yaml.locate(path, '')
+      return `${file}:${line}:${column}`
+    },
     listen: listenBeside(rest.listen, file),
     ...(rest.extAuthz && { extAuthz: listenBeside(rest.extAuthz, file) }),
     inspection: inspection && { ...listenBeside(inspection, file), route: inspectionRoute(inspection, parsed.data) },

@@ -16,7 +16,7 @@ export const checkContext = (request: CheckedRequest, answer: CheckAnswer): Requ
 const metadataOf = ({ id, route, principal, decision, error }: RequestContext): Record<string, Value> => {
   const { subject, actor, client, organization, token } = principal?.input ?? {}
   const reason = (error?.data as { reason?: string } | undefined)?.reason ?? error?.code
-  const told: Record<string, unknown> = {
+  const members: Record<string, unknown> = {
     request_id: id,
     route: route?.id,
     subject: subject?.id,
@@ -29,6 +29,6 @@ const metadataOf = ({ id, route, principal, decision, error }: RequestContext): 
     log: decision?.log,
   }
   const fields: Record<string, Value> = {}
-  for (const name in told) if (told[name] !== undefined) fields[name] = structValueOf(told[name])
+  for (const name in members) if (members[name] !== undefined) fields[name] = structValueOf(members[name])
   return fields
 }

@@ -25,14 +25,14 @@ export const checkedBody = (http: HttpAttributes, fields: CheckedFields): Buffer
 const noBody = Buffer.alloc(0)
 
 /**
- * Envoy says nothing of the body when there is none, and when it is not told to bring it. HTTP/1.1 frames every body;
- * in HTTP/2 one need not be announced, but has no meaning for some methods (RFC 9110 §9.3).
+ * Envoy says nothing of the body when there is none, and when it is not told to bring it; of an upgrade it brings none.
+ * Its filters do not see how HTTP/1.1 frames a body, so only a length, or a method whose body has no meaning (RFC 9110
+ * §9.3), says that there is none.
  */
-const hasNone = ({ protocol = '', method = '' }: HttpAttributes, { list }: CheckedFields): boolean => {
+const hasNone = ({ method = '', size = 0 }: HttpAttributes, { list }: CheckedFields): boolean => {
+  if (size > 0 || valuesOf(list, 'transfer-encoding').length > 0 || valuesOf(list, 'upgrade').length > 0) return false
   const [length] = valuesOf(list, 'content-length')
-  if (length !== undefined) return length === '0'
-  if (valuesOf(list, 'transfer-encoding').length > 0) return false
-  return /^HTTP\/1/.test(protocol) || withoutContent.has(method)
+  return length === undefined ? withoutContent.has(method) : length === '0'
 }
 
 const withoutContent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])

@@ -4,7 +4,7 @@ import { problem } from '../refusals/problems.ts'
 import { refuse } from '../request/canonical-target.ts'
 import type { CheckedRequest, HttpAttributes } from '../request/checked-request.ts'
 import { type ProxyTrust, plainAddress } from '../request/client-address.ts'
-import { rememberToldCertificate } from '../request/client-certificate.ts'
+import { rememberForwardedCertificate } from '../request/client-certificate.ts'
 import type { RequestHeaders } from '../request/headers.ts'
 import type { RequestContext, Stage } from '../request/request-context.ts'
 import { checkedBody } from './checked-body.ts'
@@ -37,7 +37,7 @@ export const createReadCheck = ({ trust }: { trust: ProxyTrust }): Stage => {
     })
     checked.body = checkedBody(http, fields)
     if (fields.userAgent !== undefined) checked.headers['user-agent'] = fields.userAgent
-    if (source?.certificate) rememberToldCertificate(checked.socket, source.certificate, tlsSession?.sni)
+    if (source?.certificate) rememberForwardedCertificate(checked.socket, source.certificate, tlsSession?.sni)
   }
 }
 

@@ -1,5 +1,7 @@
 import type { PolicySet } from '../../policies/decide.ts'
 import type { GatewayConfig } from '../config/load.ts'
+import type { Mask } from '../config/settings/logs.ts'
+import { createMasks } from '../logs/mask.ts'
 import { problem } from '../refusals/problems.ts'
 import { createRouter } from '../routing/router.ts'
 import { type AnswerOf, decisionRecord, type EndpointName, type QueryOf } from './api.ts'
@@ -7,6 +9,7 @@ import type { FoundDecisions } from './decision-ring.ts'
 import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
 import type { Inspected } from './inspected.ts'
 import { explainMatch, type Routes } from './match.ts'
+import { touches } from './recorded-input.ts'
 import { routesInOrder } from './routes.ts'
 import { mostExplained, type Rules } from './rules.ts'
 import { explainDecision } from './why.ts'
@@ -35,6 +38,7 @@ export const createAnswers = (parts: {
 }): Answers => {
   const { config, inspected, evaluation, rules } = parts
 
+  const masks = createMasks((config.decisionLog?.mask ?? []).filter((mask) => isOfResult(mask)))
   const routes: Routes = { routes: config.routes, router: createRouter(config.routes) }
 
   const recordOf = async (request: string): Promise<Uint8Array> => {
@@ -79,11 +83,15 @@ export const createAnswers = (parts: {
     async evaluate({ body }) {
       const { entrypoint = config.policies.entrypoint, input } = body as Partial<EvaluationQuestion>
       const policies = inspected.policies()
-      return (await evaluated(policies, { entrypoint, input })) as AnswerOf<'evaluate'>
+      const answer = await evaluated(policies, { entrypoint, input })
+      // The result is what a decision log would have.
+      return { ...answer, ...masks(answer) } as AnswerOf<'evaluate'>
     },
     tests: () => rules.test(config.policies),
   }
 }
+
+const isOfResult = (mask: Mask): boolean => touches(typeof mask === 'string' ? mask : mask.path, '/result')
 
 const jsonOf = ({ decisions, more }: FoundDecisions): Buffer => {
   const items = decisions.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [comma, bytes]))

@@ -62,7 +62,10 @@ const limit = z
   .pipe(z.number().int().min(1).max(1_000))
   .prefault('100')
 
-/** A rule that was asked, with whether it held (`+` and `-`) and the line that stood in its way. */
+/**
+ * A rule that was asked, with whether it held (`+` and `-`) and the line that stood in its way. Of `variables` what the
+ * input does not have stands as `[redacted]`.
+ */
 export const explainedRule = z.object({
   name: z.string(),
   file: z.string(),
@@ -199,6 +202,9 @@ const evaluation = z.object({
   error: z.string().optional(),
   /** Of work, as the engine counts it. */
   units: z.number(),
+  /** What masks of the decision log have taken out of the result, as JSON pointers. */
+  erased: z.array(z.string()).optional(),
+  masked: z.array(z.string()).optional(),
   /** Of the policies that were asked. */
   revision: z.string(),
   /** Where a compiler and the rules' sources are at hand. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { readWhole } from '../../platform/http/read-whole.ts'
 import { problem } from '../refusals/problems.ts'
+import { jsonBody } from '../request/json-body.ts'
 import type { CanonicalRequest, ReadRequest } from '../request/request-context.ts'
 import { type EndpointName, type InspectionEndpoint, inspectionEndpoints } from './api.ts'
 
@@ -50,15 +51,7 @@ export const readAsked = async (
   const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
     problem('content_too_large'),
   )
-  return { query: parsed, request, body: parse(endpoint.body, jsonOf(bytes)) }
-}
-
-const jsonOf = (bytes: Buffer): unknown => {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw refused('The body is not JSON.')
-  }
+  return { query: parsed, request, body: parse(endpoint.body, jsonBody(bytes)) }
 }
 
 const parse = (schema: z.ZodType, value: unknown): unknown => {
@@ -66,7 +59,9 @@ const parse = (schema: z.ZodType, value: unknown): unknown => {
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   if (issue?.code === 'unrecognized_keys') throw refused(`There is no ${issue.keys.map(printable).join(', ')} here.`)
-  throw refused(`${issue?.path.map((step) => printable(String(step))).join('.') || 'The body'} cannot be read.`)
+  const member = issue?.path.map((step) => printable(String(step))).join('.') || 'The body'
+  if (issue?.code === 'invalid_value') throw refused(`${member} must be one of ${issue.values.map(String).join(', ')}.`)
+  throw refused(`${member} cannot be read.`)
 }
 
 const printable = (text: string): string => text.replace(/[^\w.-]/g, '?').slice(0, 64)

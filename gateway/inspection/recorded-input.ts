@@ -39,11 +39,10 @@ export const readInput = ({ input }: DecisionRecord): RecordedInput => {
 }
 
 /** JSON pointers to what was there and is not in the record, or is something else there. */
-export const hiddenOf = ({ erased = [], masked = [], ...record }: DecisionRecord): string[] => {
+export const hiddenOf = (record: DecisionRecord, whole = '/input'): string[] => {
+  const { erased = [], masked = [] } = record
   const unwritable = z.array(z.string()).catch([]).parse(record['unwritable'])
-  return [...erased, ...masked, ...unwritable.map((name) => `/${name}`)].filter((pointer) =>
-    isWithin(pointer, '/input'),
-  )
+  return [...erased, ...masked, ...unwritable.map((name) => `/${name}`)].filter((pointer) => isWithin(pointer, whole))
 }
 
 /** Whether one of the two holds the other. */

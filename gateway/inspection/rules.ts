@@ -16,6 +16,7 @@ import { isAddress } from '../../policies/origin.ts'
 import type { GatewayConfig } from '../config/load.ts'
 import { problem } from '../refusals/problems.ts'
 import type { EvaluationQuestion } from './evaluation.ts'
+import { toldRules } from './told-rules.ts'
 
 /**
  * What only OPA's interpreter can tell of rules, where it is at hand and the policies are a folder. One process of it
@@ -51,7 +52,7 @@ export const createRules = ({ opaBin }: { opaBin: string | undefined }): Rules =
           const sources = await readSources(path)
           if (!areInForce(sources, policies)) return undefined
           const opa = await findOpa({ opaBin })
-          return (await explain({ sources, opa, ...question })).rules
+          return toldRules((await explain({ sources, opa, ...question })).rules, question.input)
         } catch (error) {
           if (error instanceof PolicyError) return undefined
           throw error

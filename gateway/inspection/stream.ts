@@ -11,6 +11,8 @@ export interface Streams {
   open(response: ServerResponse, filter: DecisionFilter, endOf: () => Promise<EndReason | undefined>): void
   /** Asks for all of them whether they may go on. */
   check(): void
+  /** That are open. */
+  readonly count: number
   close(): void
 }
 
@@ -104,6 +106,9 @@ export const createStreams = ({ decisions }: { decisions: Decisions }): Streams 
       response.flushHeaders()
     },
     check,
+    get count() {
+      return all.size
+    },
     close() {
       for (const stream of [...all]) stream.end('closing')
     },

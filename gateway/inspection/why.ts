@@ -2,7 +2,7 @@ import { decisionOf } from '../../policies/decide.ts'
 import { canonicalTarget, refuse } from '../request/canonical-target.ts'
 import type { AnswerOf, DecisionRecord, Why } from './api.ts'
 import { type FoundRoute, findRoute, type Routes, toldMiss } from './match.ts'
-import { hiddenOf, type RecordedInput, readInput, tokenFacts } from './recorded-input.ts'
+import { hiddenOf, type RecordedInput, readInput, tokenFacts, touches } from './recorded-input.ts'
 import { isDecision, missingScopes, readResult, refusalOf } from './refusal.ts'
 import { type Evaluate, findRemedies } from './remedies.ts'
 
@@ -87,7 +87,8 @@ const askAgain = async (
   const reply = await evaluate({ entrypoint, input: record.input })
   const again = decisionOf('result' in reply ? reply.result : undefined)
   const then = readResult(record).reason
-  if (again.allow || again.reason !== then) {
+  const isReasonHidden = hiddenOf(record, '/result').some((pointer) => touches(pointer, '/result/reason'))
+  if (again.allow || (!isReasonHidden && again.reason !== then)) {
     const because = hidden.length > 0 ? `the record lacks ${hidden.join(', ')}` : 'rules, their data or the time differ'
     const now = again.allow ? 'allowed' : `denied, ${again.reason}`
     return { wouldAllow: [], notes: [`Asked again, the same request is ${now}: ${because}. So nothing was tried.`] }

@@ -43,7 +43,7 @@ export const requireUnexpired = ({ notAfter, files }: Certificate, now: number):
 
 const text = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((cause: unknown) => {
-    throw invalid(`The file ${file} of listen.tls cannot be read.`, cause)
+    throw invalid(`The file ${file} of tls cannot be read.`, cause)
   })
 
 /** PKCS #8 (RFC 7468 §11), or the older form (RFC 1421 §4.6.1.1). */
@@ -59,7 +59,7 @@ const attempt = <Result>(make: () => Result, message: string): Result => {
 }
 
 const invalid = (message: string, cause?: unknown) =>
-  new StartupError(message, { hint: 'See listen.tls in docs/operators.md.', cause })
+  new StartupError(message, { hint: 'See "TLS and HTTP/2" in docs/operators.md.', cause })
 
 /** RFC 6125 §6.4.4: where a certificate has names, only these count, and the common name does not. */
 const dnsNames = ({ subjectAltName = '' }: X509Certificate): string[] =>

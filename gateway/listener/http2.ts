@@ -21,7 +21,7 @@ const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants
 export interface Http2Sessions {
   /** Speaks HTTP/2 on a connection whose client has chosen it. */
   open(socket: TLSSocket): void
-  /** Takes over the timeouts of another configuration. */
+  /** Takes over the limits of another configuration; those of header fields for the connections that follow. */
   adjust(config: GatewayConfig): void
   /**
    * No further requests on the connections that are open now: GOAWAY, and the end of each after its last answer. It
@@ -75,6 +75,17 @@ interface Connection {
   resetsAt: number
 }
 
+const sessionSettings = {
+  maxSessionMemory: 10,
+  maxOutstandingPings: 10,
+  maxOutstandingSettings: 10,
+  maxSettings: 32,
+  maxSessionInvalidFrames: 100,
+  maxSessionRejectedStreams: 100,
+  // What upstreams repeat goes on as they sent it, as over HTTP/1.1.
+  strictSingleValueFields: false,
+}
+
 /** How long a client may take to read why its connection ends, in ms. */
 const lingerMs = 1_000
 
@@ -96,7 +107,6 @@ export const createHttp2Sessions = (options: {
   metrics: Metrics
 }): Http2Sessions => {
   const { handler, metrics, roomForTarget, checkingInterval } = options
-  const { headerCount, headerSize } = options.config.limits
   let { limits } = options.config
   const connections = new Set<Connection>()
   let closed = false
@@ -106,22 +116,18 @@ export const createHttp2Sessions = (options: {
     'Connections of HTTP/2 ended because of what the client did',
     ['reason'],
   )
-  const fields = headerCount + roomForFields
-  const settings = {
-    maxSessionMemory: 10,
-    maxHeaderListPairs: fields,
-    maxOutstandingPings: 10,
-    maxOutstandingSettings: 10,
-    maxSettings: 32,
-    maxSessionInvalidFrames: 100,
-    maxSessionRejectedStreams: 100,
-    // What upstreams repeat goes on as they sent it, as over HTTP/1.1.
-    strictSingleValueFields: false,
-    settings: {
-      maxConcurrentStreams,
-      maxHeaderListSize: headerSize + roomForTarget + fields * fieldOverhead,
-      enablePush: false,
-    },
+  /** Read for each connection, so that the limits in force count for it. */
+  const settingsNow = () => {
+    const fields = limits.headerCount + roomForFields
+    return {
+      ...sessionSettings,
+      maxHeaderListPairs: fields,
+      settings: {
+        maxConcurrentStreams,
+        maxHeaderListSize: limits.headerSize + roomForTarget + fields * fieldOverhead,
+        enablePush: false,
+      },
+    }
   }
 
   const takeReset = (connection: Connection): void => {
@@ -187,7 +193,7 @@ export const createHttp2Sessions = (options: {
 
   return {
     open(socket) {
-      const session = performServerHandshake(socket, settings)
+      const session = performServerHandshake(socket, settingsNow())
       const now = performance.now()
       const connection = {
         socket,

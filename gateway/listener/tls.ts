@@ -65,9 +65,14 @@ export const openTls = async (options: {
   )
   const stale = metrics.gauge(
     'surrogate_gateway_certificates_stale',
-    '1 while a file of a certificate says something else than what is in use',
+    'Listeners of which a file of a certificate says something else than what is in use',
   )
-  stale.set(0)
+  let isStale = 0
+  const tellStale = (now: number) => {
+    stale.inc(now - isStale)
+    isStale = now
+  }
+  tellStale(0)
 
   const { clientCa } = settings
   const certificates = await Promise.all(settings.certificates.map(readCertificate))
@@ -139,7 +144,7 @@ export const openTls = async (options: {
       pairs.push(next)
     }
     const changed = await Promise.all(pairs)
-    stale.set(problems.size > 0 ? 1 : 0)
+    tellStale(problems.size > 0 ? 1 : 0)
     if (!changed.includes(true)) return
     contexts = contextsOf(certificates, contextOptions)
     server.setSecureContext(contextOptions(certificates[0]!))
@@ -189,6 +194,7 @@ export const openTls = async (options: {
     async close() {
       stop.abort()
       await watching
+      tellStale(0)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import { traceFields } from '../request/request-trace.ts'
 import { createMasks, withoutCredentials } from './mask.ts'
 
-/** What is told of a finished request, in the event format of OPA's decision logs. */
+/** A finished request in the event format of OPA's decision logs. */
 export interface DecisionEvent {
   /** JSON. */
   line: string
@@ -32,8 +32,8 @@ export const createDecisionEvents = ({ settings, revision, ...options }: Decisio
     const copy = JSON.parse(event.line)
     const { erased = [], masked = [] } = applyMasks(copy)
     const all = { erased: [...(copy.erased ?? []), ...erased], masked: [...(copy.masked ?? []), ...masked] }
-    const told = Object.entries(all).filter(([, pointers]) => pointers.length > 0)
-    const members = { ...copy, ...Object.fromEntries(told) }
+    const present = Object.entries(all).filter(([, pointers]) => pointers.length > 0)
+    const members = { ...copy, ...Object.fromEntries(present) }
     return { line: JSON.stringify(members), members }
   }
 }
@@ -83,14 +83,14 @@ const eventOf = (context: RequestContext, keepBody: boolean) => {
   }
 }
 
-interface ToldInput {
+interface LoggedInput {
   input: unknown
   masked?: string[]
   erased?: string[]
 }
 
 /** Requests that ended before the policy was asked still say what they were, and whose, if their token was good. */
-const inputOf = (context: RequestContext, keepBody: boolean): ToldInput => {
+const inputOf = (context: RequestContext, keepBody: boolean): LoggedInput => {
   const { id, input, request, principal } = context
   if (!input) {
     const { method, host, path } = request ?? {}
@@ -106,7 +106,7 @@ const inputOf = (context: RequestContext, keepBody: boolean): ToldInput => {
 const bodyOf = ({ route, body }: RequestContext): Buffer | undefined =>
   route?.policyBody && body && body.length > 0 ? body : undefined
 
-const withoutCredentialsOf = (input: PolicyInput): ToldInput => {
+const withoutCredentialsOf = (input: PolicyInput): LoggedInput => {
   const { query, headers } = input.request
   const cleanQuery = withoutCredentials(query, '/input/request/query')
   const cleanHeaders = withoutCredentials(headers, '/input/request/headers')

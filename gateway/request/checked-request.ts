@@ -52,8 +52,8 @@ export interface HttpAttributes {
   path?: string
   host?: string
   scheme?: string
-  /** Of Envoy's client: `HTTP/1.1`, `HTTP/2`. */
-  protocol?: string
+  /** Bytes of the body that Envoy has received; -1: not known. */
+  size?: number
   query?: string
   fragment?: string
   /** Each name once; several values are joined with commas. */

@@ -31,25 +31,25 @@ export const rememberClientCertificate = (socket: TLSSocket, certificate: X509Ce
 }
 
 /**
- * Keeps the same of a connection that ends at a proxy, as far as that tells it: version and cipher are not known, and
- * empty. `encoded` is PEM, percent-encoded. Throws `AppError` `invalid_request` when it cannot be read.
+ * Keeps the same of a connection that ends at a proxy, which forwards the certificate: version and cipher are not
+ * known, and empty. `encoded` is PEM, percent-encoded. Throws `AppError` `invalid_request` when it cannot be read.
  */
-export const rememberToldCertificate = (socket: Socket, encoded: string, serverName: string | undefined): void => {
-  let clientCertificate = told.get(encoded)
+export const rememberForwardedCertificate = (socket: Socket, encoded: string, serverName: string | undefined): void => {
+  let clientCertificate = forwarded.get(encoded)
   if (!clientCertificate) {
-    clientCertificate = readTold(encoded)
-    if (told.size >= mostTold) told.clear()
-    told.set(encoded, clientCertificate)
+    clientCertificate = readForwarded(encoded)
+    if (forwarded.size >= mostForwarded) forwarded.clear()
+    forwarded.set(encoded, clientCertificate)
   }
   const name = serverName ? { serverName } : {}
   ;(socket as Marked)[connectionTls] = { version: '', cipher: '', ...name, clientCertificate }
 }
 
 /** Reading one takes longer than all the rest of a decision, and connections have many requests. */
-const told = new Map<string, ConnectionTls['clientCertificate']>()
-const mostTold = 500
+const forwarded = new Map<string, ConnectionTls['clientCertificate']>()
+const mostForwarded = 500
 
-const readTold = (encoded: string): ConnectionTls['clientCertificate'] => {
+const readForwarded = (encoded: string): ConnectionTls['clientCertificate'] => {
   try {
     const described = describe(new X509Certificate(decodeURIComponent(encoded)))
     if (encoded.length <= largest && JSON.stringify(described).length <= largest) return described

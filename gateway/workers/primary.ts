@@ -4,7 +4,7 @@ import type { Inspection } from '../../platform/inspection.ts'
 import { createLifecycle, type Lifecycle } from '../../platform/lifecycle.ts'
 import { openLines } from '../../platform/line-writer.ts'
 import type { Logger } from '../../platform/logger.ts'
-import type { Metrics } from '../../platform/metrics.ts'
+import { createMetrics, type Metrics } from '../../platform/metrics.ts'
 import { newNonceKey } from '../caller/dpop/proof-records.ts'
 import { type FileSource, type GatewayConfig, parseGatewayConfig } from '../config/load.ts'
 import { workersOf } from '../config/worker-count.ts'
@@ -12,18 +12,19 @@ import { namedVariables } from '../config/yaml-file.ts'
 import { newTicketKeys } from '../listener/tls.ts'
 import { type RunningGateway, warnOfRestart } from '../main.ts'
 import { openInspection } from '../open-inspection.ts'
-import type { PolicyProvider } from '../open-policies.ts'
+import { type PolicyProvider, policyHealth } from '../open-policies.ts'
 import { createMetricsExports } from '../open-telemetry.ts'
 import { ownProviders } from '../providers.ts'
 import { createReloads } from '../reload.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAnswers } from './answers.ts'
+import { askAll, reportTimeoutMs } from './ask-all.ts'
 import { createChanges } from './changes.ts'
 import { forkWorker, type WorkerProcess } from './fork-worker.ts'
 import { createHandOut } from './hand-out.ts'
 import { createHandOver } from './hand-over.ts'
+import { inspectedWorkers } from './inspected-workers.ts'
 import { createMergedDecisions } from './merged-decisions.ts'
-import { mergeInspections } from './merged-inspections.ts'
 import { createWorkerMetrics } from './merged-metrics.ts'
 import { mergeReadiness } from './merged-readiness.ts'
 import type { Configuration } from './messages.ts'
@@ -42,7 +43,6 @@ interface Running {
 const bufferSize = 67_108_864
 /** Beyond `drain`, until a worker is ended. In ms. */
 const drainGraceMs = 5_000
-const reportTimeoutMs = 1_500
 
 /**
  * The gateway in several processes. This one reads the configuration and compiles the rules, follows revocations, asks
@@ -110,13 +110,13 @@ export const startWorkers = async (options: {
   await keepAnswers(running.config)
 
   const handOut = createHandOut({ metrics })
-  const { extAuthz } = running.config
+  const { listen, extAuthz } = running.config
   const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
   const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      await worker.call('serve', { portSetting })
+      await worker.call('serve', { portSetting, listeners: { listen, extAuthz } })
       decisions.join(worker)
       for (const each of handOuts) each.join(worker)
     },
@@ -160,41 +160,31 @@ export const startWorkers = async (options: {
   }
   const openForAll = async () => {
     await pool.started
-    const { listen } = running.config
     const opened = await handOut.open({ ...listen, setting: portSetting, tls: listen.tls })
     if (!extAuthz || !extAuthzHandOut) return { ...opened, extAuthzPort: undefined }
     const asked = await extAuthzHandOut.open({ ...extAuthz, setting: 'extAuthz.port', tls: extAuthz.tls })
     logger.info({ url: asked.url }, 'ext_authz listens')
     return { ...opened, extAuthzPort: asked.port }
   }
-  const inspectAll = async () => {
-    const answers = await askAll(changes.members(), (worker) => worker.call('inspect', undefined, reportTimeoutMs))
-    return mergeInspections(
-      running.config.revision,
-      answers.flatMap(({ answer }) => answer ?? []),
-    )
-  }
+  const inspected = inspectedWorkers({
+    members: changes.members,
+    decisions,
+    revision: () => running.config.revision,
+    policies: () => running.policies.current(),
+  })
   const { url, port, extAuthzPort } = await openForAll().catch(async (error: unknown) => {
     await stop()
     throw error
   })
+  // To be merged with what workers count, as of a worker 0: its certificates have the names of theirs.
+  const inspectionMetrics = createMetrics()
   const inspection = await openInspection({
     config: running.config,
-    ...{ shared, opaBin, logger },
+    ...{ shared, opaBin, logger, metrics: inspectionMetrics },
     providers: { ...ownProviders, ...answers.providers },
-    inspected: {
-      decisions,
-      upstreams: inspectAll,
-      policies: () => running.policies.current(),
-      async differences() {
-        const told = await askAll(changes.members(), (worker) => worker.call('differences', undefined, reportTimeoutMs))
-        return told
-          .flatMap(({ answer }) => answer ?? [])
-          .sort((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
-      },
-    },
+    inspected,
   }).catch(async (error: unknown) => {
-    await handOut.close()
+    await Promise.all(handOuts.map((each) => each.close()))
     await stop()
     throw error
   })
@@ -232,8 +222,7 @@ export const startWorkers = async (options: {
   health.addCheck('gateway configuration', reloads.status)
   health.addCheck('gateway policies', () => {
     const { policies } = running
-    const { revision, lastError } = policies.status?.() ?? { revision: policies.current().revision }
-    return { ok: true, detail: lastError ?? `revision ${revision}` }
+    return policyHealth(policies.status?.() ?? policies.current())
   })
   health.addChecks(async () =>
     mergeReadiness(
@@ -241,13 +230,14 @@ export const startWorkers = async (options: {
       size,
     ),
   )
-  options.inspection?.add('gateway', inspectAll)
+  options.inspection?.add('gateway', inspected.upstreams)
   metrics.include(async () => {
     const report = async (worker: WorkerProcess) => {
       const snapshot = await worker.call('metrics', undefined, reportTimeoutMs).catch(() => undefined)
       if (snapshot && worker.alive) counted.add(worker.number, snapshot)
     }
     await Promise.all(changes.members().map(report))
+    counted.add(0, await inspectionMetrics.snapshot())
     return counted.all()
   })
   await exports.follow(running.config)
@@ -288,9 +278,3 @@ export const startWorkers = async (options: {
     },
   }
 }
-
-/** What each of them answers; nothing of one that does not in time. */
-const askAll = <Answer>(workers: readonly WorkerProcess[], ask: (worker: WorkerProcess) => Promise<Answer>) =>
-  Promise.all(
-    workers.map(async (worker) => ({ worker: worker.number, answer: await ask(worker).catch(() => undefined) })),
-  )

@@ -13,11 +13,11 @@ import { type Listener, openListenerOn } from '../listener.ts'
 import { createSharedParts } from '../shared-parts.ts'
 import { createAskPrimary } from './ask-primary.ts'
 import { type Channel, createChannel } from './channel.ts'
+import { createDecisionHandlers } from './decision-handlers.ts'
 import { createHandedPolicies } from './handed-policies.ts'
 import { type Configuration, type PolicyBundle, primaryCalls, workerCalls } from './messages.ts'
 import { type Place, shareOf } from './share.ts'
 import { createTakenConnections, type TakenConnections } from './taken-connections.ts'
-import { createToldDecisions } from './told-decisions.ts'
 
 /** What was prepared and waits for all other workers. */
 interface Change {
@@ -135,15 +135,15 @@ export const createWorker = (options: {
         gateways?.release()
       },
       discard: async ({ id }) => void (await take(id)?.discard()),
-      async serve({ portSetting }) {
+      async serve({ portSetting, listeners }) {
         const running = gateways!
         const options = {
-          ...{ config: running.config, gateway: () => running.current, portSetting },
+          ...{ config: { ...running.config, ...listeners }, gateway: () => running.current, portSetting },
           ...{ logger, metrics, ticketKeys },
         }
         listener = await openListenerOn(options, connections.serve)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
-        const { extAuthz: settings } = running.config
+        const { extAuthz: settings } = listeners
         if (!settings) return
         const { createExtAuthz } = await import('../ext-authz/listener.ts')
         extAuthz = await createExtAuthz({ ...options, settings })
@@ -165,7 +165,7 @@ export const createWorker = (options: {
         return counted
       },
       ...asking.handlers,
-      ...createToldDecisions({ recorder: () => recorder, call: (...call) => channel.call(...call) }),
+      ...createDecisionHandlers({ recorder: () => recorder, call: (...call) => channel.call(...call) }),
     },
   })
   return { receive: channel.receive, take: connections.take }

@@ -26,12 +26,18 @@ export const accessToken = (
   { tokenFile, token, client }: TokenSources,
   config: () => Promise<GatewayConfig>,
 ): AccessToken => {
-  if (tokenFile !== undefined) return { renewable: tokenFile !== '-', get: () => secretFile(tokenFile) }
+  if (tokenFile !== undefined) return { renewable: tokenFile !== '-', get: () => tokenOf(tokenFile) }
   if (token) return { renewable: false, get: async () => token }
   if (client) return { renewable: true, get: async () => clientCredentials(client, await config()) }
   throw new StartupError('A token is needed to inspect a gateway.', {
     hint: 'Set INSPECTION_CLIENT_ID and INSPECTION_CLIENT_SECRET, or INSPECTION_TOKEN, or name a --token-file.',
   })
+}
+
+const tokenOf = async (file: string): Promise<Secret> => {
+  const token = await secretFile(file)
+  if (token.reveal() !== '') return token
+  throw new StartupError(`${file} holds no token.`, { hint: 'Write the access token alone into it.' })
 }
 
 const issued = z.object({ access_token: z.string().min(1) })
@@ -63,7 +69,10 @@ const clientCredentials = async (
   const error = refused.safeParse(body)
   const why = error.success ? error.data.error : `status ${answer.status}`
   throw new StartupError(`The issuer at ${endpoint} gave ${client.id} no token: ${why}.`, {
-    hint: `The application needs the resource ${inspection.audience} with the scope inspect.`,
+    hint:
+      why === 'invalid_client'
+        ? 'Look at INSPECTION_CLIENT_ID and INSPECTION_CLIENT_SECRET.'
+        : `The application needs the resource ${inspection.audience} with the scope inspect.`,
     exitCode: answer.status >= 500 ? 3 : 2,
   })
 }

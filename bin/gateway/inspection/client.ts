@@ -95,7 +95,7 @@ const refusal = (url: string, { status }: Response, body: unknown): StartupError
   const why = detail ?? title ?? `status ${status}`
   if (status === 401 || status === 403)
     return new StartupError(`The gateway at ${url} refuses the token: ${why}`, {
-      hint: 'It needs the audience of inspection: in gateway.yaml, and the scope inspect.',
+      hint: 'It needs the audience that gateway.yaml names under inspection, and the scope inspect.',
     })
   return new StartupError(`The gateway at ${url} cannot tell: ${why}`, {
     hint: status >= 500 ? 'Its log says more.' : 'See surrogate gateway inspect --help.',

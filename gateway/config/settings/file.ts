@@ -20,8 +20,8 @@ const admin = z.strictObject(address(9300)).prefault({})
 const limits = z.strictObject({
   targetLength: z.number().int().min(256).max(65_536).default(8_192).describe('Characters of path and query: 414.'),
   headerCount: z.number().int().min(10).max(1_000).default(100).describe('Header fields: 431.'),
-  headerSize: z.number().int().min(4_096).max(262_144).default(32_768).describe('Bytes of all header fields: 431.'),
-  bodySize: z.number().int().min(0).default(104_857_600).describe('Bytes of a body: 413.'),
+  headerSize: bytes(4_096, 262_144).prefault('32kB').describe('Of all header fields: 431.'),
+  bodySize: bytes(0, Number.MAX_SAFE_INTEGER).prefault('100MB').describe('Of a body: 413.'),
   policyBodies: bytes(262_144, 1_073_741_824)
     .prefault('64MB')
     .describe('Memory for the bodies that policies look at, of all requests that are under way: 503.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, httpUrl, isUrl, secret, share } from './values.ts'
+import { bytes, duration, httpUrl, isUrl, secret, share } from './values.ts'
 
 /** The sections `decisionLog:` and `accessLog:`. */
 
@@ -10,13 +10,9 @@ const maskPath = z
 
 const upload = z.strictObject({
   token: secret.optional().describe('Bearer token for the collector.'),
-  batchSize: z
-    .number()
-    .int()
-    .min(1_024)
-    .max(16_777_216)
-    .default(262_144)
-    .describe('Bytes of lines after which they are sent at once, and of one POST before it is compressed.'),
+  batchSize: bytes(1_024, 16_777_216)
+    .prefault('256kB')
+    .describe('Of lines after which they are sent at once, and of one POST before it is compressed.'),
   interval: duration(10, 600_000).prefault('5s').describe('Longest wait of a line for others.'),
 })
 
@@ -27,13 +23,9 @@ const log = {
   to: z
     .union([z.literal('stdout'), httpUrl, z.string().regex(/^(?!https?:)./i)], 'must be stdout, a file or a URL')
     .describe('stdout, a file, or the URL of a collector.'),
-  bufferSize: z
-    .number()
-    .int()
-    .min(65_536)
-    .max(1_073_741_824)
-    .default(16_777_216)
-    .describe('Bytes that may wait to be written; beyond it lines are dropped and counted.'),
+  bufferSize: bytes(65_536, 1_073_741_824)
+    .prefault('16MB')
+    .describe('What may wait to be written; beyond it lines are dropped and counted.'),
   http: upload.optional().describe('How lines are sent to a URL.'),
 }
 

@@ -184,7 +184,9 @@ export const forwarding = {
     .describe('`false`: requests of this route are never repeated, whatever the upstream says.'),
   targets: routeTargets.optional().describe('Sends some requests to some targets of the upstream only.'),
   responseHeaders: responseHeaders.optional().describe('Header fields that are removed from answers, and set on them.'),
-  bodySize: z.number().int().min(0).optional().describe('Bytes; more is 413. Default: `limits.bodySize`.'),
+  bodySize: bytes(0, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe('Of a body; more is 413. Default: `limits.bodySize`.'),
   policyBody: policyBody
     .optional()
     .describe('The policy sees the body, as `input.request.body`: it is read whole before the decision.'),

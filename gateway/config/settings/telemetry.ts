@@ -14,9 +14,12 @@ const fieldValue = z
   .transform((text) => new Secret(text))
 
 export const telemetry = z.strictObject({
-  otlp: httpUrl.describe(
-    'The collector: OTLP over HTTP, in protobuf; `/v1/traces` and `/v1/metrics` are added to the address.',
-  ),
+  otlp: httpUrl
+    .refine(
+      (address) => !/\/v1\/(?:traces|metrics|logs)\/?$/.test(address),
+      'must end before /v1/traces: that and /v1/metrics are added',
+    )
+    .describe('The collector: OTLP over HTTP, in protobuf; `/v1/traces` and `/v1/metrics` are added to the address.'),
   sample: share
     .prefault('1%')
     .describe('Of the requests that no trusted proxy has decided about, how many are recorded as traces.'),

@@ -51,9 +51,9 @@ const units = { B: 1, kB: 1_024, MB: 1_048_576, GB: 1_073_741_824 }
 export const bytes = (min: number, max: number) => {
   const message = `must be from ${min} to ${max} bytes, such as 65536, 64kB or 1MB`
   return z
-    .union([z.number(), z.string().meta({ pattern: '^\\d{1,9}(?:B|kB|MB|GB)?$' })], oneMessage(message))
+    .union([z.number(), z.string().meta({ pattern: '^\\d{1,15}(?:B|kB|MB|GB)?$' })], oneMessage(message))
     .transform((value, context) => {
-      const [, count, unit = 'B'] = /^(\d{1,9})(B|kB|MB|GB)?$/.exec(String(value)) ?? []
+      const [, count, unit = 'B'] = /^(\d{1,15})(B|kB|MB|GB)?$/.exec(String(value)) ?? []
       const size = Number(count) * units[unit as keyof typeof units]
       if (size >= min && size <= max) return size
       context.addIssue(message)

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
+import { exitCodeOf } from '../../../bin/cli/terminal.ts'
+import { gatewayCommand } from '../../../bin/commands/gateway.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startUpstream, type TestUpstream } from '../../support/gateway.ts'
 import { inspectionAudience } from '../../support/inspection.ts'
@@ -13,7 +15,10 @@ import { runProcess, startProcess, type TestProcess } from '../../support/proces
 import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
 import { until } from '../../support/until.ts'
 
-/** The verbs of `surrogate gateway inspect`, as processes, against a gateway that is one too. */
+/**
+ * The verbs of `surrogate gateway inspect` against a gateway that is a process: in this one, but where that is what is
+ * tested.
+ */
 
 const surrogate = fileURLToPath(new URL('../../../bin/surrogate.ts', import.meta.url))
 const secret = 'a-secret-that-nobody-may-see'
@@ -100,12 +105,21 @@ afterAll(async () => {
 
 const credentials = { INSPECTION_CLIENT_ID: 'cli', INSPECTION_CLIENT_SECRET: secret }
 
+/** A verb in this process. `output` holds what goes to stdout and to stderr. */
 const inspect = async (args: string[], env: Record<string, string> = credentials) => {
-  const ended = await runProcess(process.execPath, [surrogate, 'gateway', 'inspect', ...args], { cwd: folder, env })
-  expect(ended.output).not.toContain(secret)
-  expect(ended.output).not.toMatch(/eyJ[\w-]+\./)
-  return ended
+  let output = ''
+  const write = (text: string) => {
+    output += text
+  }
+  const terminal = { env: { GATEWAY_CONFIG: file, ...env }, say: write, complain: write }
+  const code = await gatewayCommand(['inspect', ...args], terminal).catch((error) => exitCodeOf(error, terminal))
+  expect(output).not.toContain(secret)
+  expect(output).not.toMatch(/eyJ[\w-]+\./)
+  return { code, output }
 }
+
+const inspectAsProcess = (args: string[], env: Record<string, string> = credentials) =>
+  runProcess(process.execPath, [surrogate, 'gateway', 'inspect', ...args], { cwd: folder, env })
 
 /** The id of a refused request. */
 const refused = async (path: string, init: RequestInit = {}): Promise<string> => {
@@ -115,7 +129,7 @@ const refused = async (path: string, init: RequestInit = {}): Promise<string> =>
 }
 
 test('routes, with a token of client credentials that is good for nothing else', async () => {
-  const { code, output } = await inspect(['routes'])
+  const { code, output } = await inspectAsProcess(['routes'])
   expect(output).toMatch(
     /^ROUTE +HOST +METHODS +PATH +UPSTREAM +SCOPES +IMPERSONATION\nread +any +GET +\/orders\/\{id\} +orders +read:orders +allow\nwrite /,
   )
@@ -187,7 +201,7 @@ test('what callers send does not reach the terminal as it is', async () => {
 test('a token by file or environment; a bad one, none, and no gateway', async () => {
   const good = await issuer.sign({ aud: inspectionAudience, scope: 'inspect' })
   await writeFile(join(folder, 'token'), `${good}\n`)
-  expect((await inspect(['routes', '--token-file', 'token'], {})).code).toBe(0)
+  expect((await inspect(['routes', '--token-file', join(folder, 'token')], {})).code).toBe(0)
   expect((await inspect(['routes', '--url', url], { INSPECTION_TOKEN: good })).code).toBe(0)
   const foreign = await issuer.sign({ scope: 'inspect' })
   expect(await inspect(['routes'], { INSPECTION_TOKEN: foreign })).toMatchObject({
@@ -201,12 +215,12 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   })
   expect(await inspect(['routes'], { ...credentials, INSPECTION_CLIENT_ID: 'other' })).toMatchObject({
     code: 2,
-    output: expect.stringContaining('gave other no token: invalid_client.'),
+    output: expect.stringMatching(/gave other no token: invalid_client\.\nLook at INSPECTION_CLIENT_ID /),
   })
   const nowhere = `http://127.0.0.1:${await freePort()}`
   const absent = await inspect(['routes', '--url', nowhere], { INSPECTION_TOKEN: good })
   expect(absent).toMatchObject({ code: 3, output: expect.stringContaining(`does not answer at ${nowhere}`) })
-  expect((await inspect(['tail', '--url', nowhere], { INSPECTION_TOKEN: good })).code).toBe(3)
+  expect((await inspectAsProcess(['tail', '--url', nowhere], { INSPECTION_TOKEN: good })).code).toBe(3)
   const usage = [
     ['wy', 'x'],
     ['why'],
@@ -217,7 +231,20 @@ test('a token by file or environment; a bad one, none, and no gateway', async ()
   ]
   const codes = await Promise.all(usage.map(async (args) => (await inspect(args)).code))
   expect(codes).toEqual(usage.map(() => 2))
-  expect((await inspect(['wy', 'x'])).output).toContain('did you mean why?')
+  expect(await inspectAsProcess(['wy', 'x'])).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('did you mean why?'),
+  })
+  expect((await inspect(['why'])).output).toContain('Usage: surrogate gateway inspect why <request id>')
+  await writeFile(join(folder, 'empty'), '\n')
+  expect(await inspect(['routes', '--token-file', join(folder, 'empty')], {})).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('empty holds no token.'),
+  })
+  expect(await inspect(['decisions', '--verdict', 'refused'])).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('verdict must be one of allowed, denied, failed.'),
+  })
 })
 
 test('tail goes on over a restart of the gateway, and ends with 0 on Ctrl-C', async () => {

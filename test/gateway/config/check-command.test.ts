@@ -165,6 +165,35 @@ test('the keys of bundles are read although the bundle is behind an address', as
   })
 })
 
+test('what is wrong with a file has the place of the member that names it', async () => {
+  const pair = '{ cert: no.pem, key: no.key }'
+  const { code, output } = await run(['check', 'gateway.yaml'], {
+    'gateway.yaml': right.concat(
+      'trustedProxies: [127.0.0.1]\n',
+      `listen: { tls: { certificates: [${pair}] } }\n`,
+      `extAuthz: { tls: { certificates: [{ cert: other.pem, key: no.key }] } }\n`,
+      `inspection: { audience: i, tls: { certificates: [{ cert: third.pem, key: no.key }] } }\n`,
+      'identity: { issuer: gw, keyFile: key.json }\n',
+      'policies: { path: rules }\n',
+      'accessLog: { to: gateway.yaml/access.jsonl }\n',
+    ),
+    'no.key': '',
+    'rules/a.rego': 'package a\n\nb if nonsense\n',
+  })
+  const places = output.split('\n').filter((line) => line.startsWith('gateway.yaml:'))
+  expect({ code, places }).toEqual({
+    code: 1,
+    places: [
+      expect.stringMatching(/^gateway\.yaml:12:18: .*access\.jsonl/),
+      expect.stringMatching(/^gateway\.yaml:7:33: The file \S+no\.pem of tls cannot be read\.$/),
+      expect.stringMatching(/^gateway\.yaml:8:35: .*other\.pem/),
+      expect.stringMatching(/^gateway\.yaml:9:50: .*third\.pem/),
+      expect.stringMatching(/^gateway\.yaml:10:34: .*key\.json/),
+      expect.stringMatching(/^gateway\.yaml:11:19: .*a\.rego:3:6/),
+    ],
+  })
+})
+
 test('a file that is not there', async () => {
   expect(await run(['check', 'missing.yaml'])).toMatchObject({
     code: 1,

@@ -36,6 +36,7 @@ test.each([
   [{ sample: '-1%' }, 'telemetry.sample'],
   [{ otlp: 'collector.test:4318' }, 'telemetry.otlp: must be an http or https URL'],
   [{ otlp: 'grpc://collector.test:4317' }, 'telemetry.otlp'],
+  [{ otlp: 'https://collector.test/v1/traces' }, 'telemetry.otlp: must end before /v1/traces'],
   [{ otlp: 'https://user:s3cret@collector.test' }, 'telemetry.otlp'],
   [{ headers: { authorization: 'a\nb: c' } }, 'telemetry.headers.authorization: must be a header value'],
   [{ headers: { authorization: '' } }, 'telemetry.headers.authorization'],

@@ -40,9 +40,20 @@ test('are refused what is cut off, and what Envoy does not bring', async () => {
   expect(await ask({ http: { protocol: 'HTTP/2' } })).toBe(500)
 })
 
+/** Envoy removes `Transfer-Encoding` before its filters, and brings no body of an upgrade. */
+test('are refused what may have a body that Envoy does not bring', async () => {
+  const ask = await start()
+  expect(await ask({})).toBe(500)
+  expect(await ask({ method: 'GET', http: { size: 14 } })).toBe(500)
+  expect(await ask({ headers: { 'content-length': '0' }, http: { size: 14 } })).toBe(500)
+  expect(await ask({ method: 'GET', headers: { connection: 'upgrade', upgrade: 'websocket' } })).toBe(500)
+})
+
 test('see that there is none, where that is certain', async () => {
   const ask = await start()
-  expect(await ask({})).toBe('none')
-  expect(await ask({ headers: { 'content-length': '0' }, http: { protocol: 'HTTP/2' } })).toBe('none')
-  expect(await ask({ method: 'GET', http: { protocol: 'HTTP/2' } })).toBe('none')
+  for (const protocol of ['HTTP/1.1', 'HTTP/2']) {
+    expect(await ask({ headers: { 'content-length': '0' }, http: { protocol } })).toBe('none')
+    expect(await ask({ method: 'GET', http: { protocol } })).toBe('none')
+    expect(await ask({ method: 'GET', http: { protocol, size: 0 } })).toBe('none')
+  }
 })

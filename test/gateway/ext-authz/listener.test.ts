@@ -45,6 +45,15 @@ describe('TLS', () => {
 
   writeFileSync(clientCa, ca)
 
+  const servedBy = (port: number) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ port, host: 'localhost', ca, ALPNProtocols: ['h2'] }, () => {
+        resolve(socket.getPeerCertificate().serialNumber)
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+
   const startTls = (more: object = {}) =>
     start({ extAuthz: { port: 0, tls: { certificates: [{ cert, key }], ...more } } })
 
@@ -52,18 +61,31 @@ describe('TLS', () => {
     const { connected, gateway } = await startTls()
     expect((await connected(credentials.createSsl(ca), 'localhost').check({ path })).allowed).toBe(true)
     await expect(connected().check({ path })).rejects.toMatchObject({ code: 14 })
-    const serial = () =>
-      new Promise<string>((resolve, reject) => {
-        const options = { port: gateway.extAuthzPort, host: 'localhost', ca, ALPNProtocols: ['h2'] }
-        const socket = connect(options, () => {
-          resolve(socket.getPeerCertificate().serialNumber)
-          socket.destroy()
-        })
-        socket.on('error', reject)
-      })
+    const serial = () => servedBy(gateway.extAuthzPort)
     const before = await serial()
     files.pair('localhost')
     await until(async () => expect(await serial()).not.toBe(before))
+  })
+
+  test('a pair that cannot be used is told of, whatever the other listener has', async () => {
+    const [own, public_] = [files.pair('localhost', 'envoys'), files.pair('localhost', 'public')]
+    const { gateway } = await start({
+      listen: { port: 0, tls: { certificates: [public_] } },
+      extAuthz: { port: 0, tls: { certificates: [own] } },
+    })
+    const stale = async () =>
+      /^surrogate_gateway_certificates_stale (\d)$/m.exec((await gateway.metrics.render()).text)?.[1]
+    const refused = () => gateway.metrics.snapshot().then((metrics) => JSON.stringify(metrics).match(/"refused"/g))
+    expect(await stale()).toBe('0')
+    writeFileSync(own.cert, 'no certificate')
+    await until(async () => expect(await stale()).toBe('1'))
+    // What the other one reads well does not take it back.
+    const before = await servedBy(gateway.port)
+    files.pair('localhost', 'public')
+    await until(async () => expect(await servedBy(gateway.port)).not.toBe(before))
+    expect([await stale(), await refused()]).toEqual(['1', ['"refused"']])
+    writeFileSync(public_.cert, 'no certificate')
+    await until(async () => expect(await stale()).toBe('2'))
   })
 
   test('with clientCa only for whoever shows a certificate of it', async () => {

@@ -67,3 +67,22 @@ test('a reload counts in all of them together, and a stop answers what is under 
   const outcomes = (await Promise.all(asking)).flat()
   expect(outcomes.filter((outcome) => outcome !== true && outcome !== 14)).toEqual([])
 })
+
+test('a worker that is replaced serves the listeners of the start, also after a reload without them', async () => {
+  const { gateway, connected, config } = await start()
+  const { extAuthz: _, ...without } = config
+  const routeOf = async () => (await connected().check({ path })).metadata['route']
+  await gateway.write({
+    ...without,
+    // Only what asks or forwards makes a route; nobody asks by this file.
+    routes: [{ id: 'after', path: '/public/**', auth: 'none', upstream: 'api' }],
+    upstreams: { api: { url: 'https://api.test' } },
+  })
+  await until(async () => expect(await routeOf()).toBe('after'))
+  for (const worker of gateway.workers()) {
+    process.kill(worker, 'SIGKILL')
+    await until(() => expect(gateway.workers()).not.toContain(worker))
+    await until(async () => expect((await gateway.readiness()).checks['gateway workers']?.detail).toBe('2 of 2 serve'))
+  }
+  for (let at = 0; at < 6; at++) expect(await routeOf()).toBe('after')
+})

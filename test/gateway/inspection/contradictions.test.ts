@@ -44,6 +44,11 @@ test.each([
   ['an unknown issuer', { inspection: { audience, issuers: ['https://x.test'] } }, 'there is no issuer https://x.test'],
   ['the port of listen', { inspection: { audience, port: 3000 } }, 'inspection and listen have the same port'],
   ['the port of admin', { inspection: { audience, port: 9300 } }, 'inspection and admin have the same port'],
+  [
+    'the port of extAuthz',
+    { trustedProxies: ['127.0.0.1/32'], extAuthz: { port: 9303 } },
+    'inspection and extAuthz have the same port',
+  ],
   ['plain HTTP beyond loopback', { inspection: { audience, host: '0.0.0.0' } }, 'allowInsecure: [http-inspection]'],
   ['too little for the workers', { workers: 4, inspection: { audience, keep: '2MB' } }, 'at least 1MB for each'],
 ])('%s', (_, members, problem) => {

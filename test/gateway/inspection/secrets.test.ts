@@ -7,15 +7,23 @@ import { stringify } from 'yaml'
 import { type ZodType, z } from 'zod'
 import { parseGatewayConfig } from '../../../gateway/config/load.ts'
 import { gatewayFile } from '../../../gateway/config/settings/file.ts'
-import { secret } from '../../../gateway/config/settings/values.ts'
+import { Secret } from '../../../platform/secret.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { inspectionAudience, inspectionClient } from '../../support/inspection.ts'
+
+const makesSecret = (schema: ZodType | undefined): boolean => {
+  if (!(schema instanceof z.ZodTransform)) return false
+  try {
+    return schema.def.transform('SECRET', { value: 'SECRET', issues: [] } as never) instanceof Secret
+  } catch {
+    return false
+  }
+}
 
 /** Where the file may hold a secret, from the schema itself: a setting that comes later is among them. */
 const secretPaths = (schema: ZodType, path: string[] = []): string[] => {
   const { def } = schema as unknown as { def: Record<string, unknown> }
-  // A description makes another schema with the same parts.
-  if (def['out'] === secret.def.out) return [path.join('.')]
+  if (makesSecret(def['out'] as ZodType | undefined)) return [path.join('.')]
   if (schema instanceof z.ZodObject) {
     return Object.entries(schema.shape).flatMap(([name, member]) => secretPaths(member as ZodType, [...path, name]))
   }
@@ -33,6 +41,12 @@ const issuer = {
 /** A file that holds each of them. */
 const holding: Record<string, object> = {
   'issuers.client.secret': { issuers: [issuer] },
+  'issuers.introspection.client.secret': {
+    issuers: [{ issuer: issuer.issuer, introspection: { client: { id: 'c', secret: 'SECRET-introspection' } } }],
+  },
+  'telemetry.headers.*': {
+    telemetry: { otlp: 'https://otlp.test/', headers: { 'x-plain': 'SECRET-header' } },
+  },
   'policies.token': { policies: { bundle: 'https://bundles.test/b.tar.gz', token: 'SECRET-bundle' } },
   'decisionLog.http.token': { decisionLog: { to: 'https://logs.test/', http: { token: 'SECRET-log' } } },
   'accessLog.http.token': { accessLog: { to: 'https://logs.test/', http: { token: 'SECRET-log' } } },

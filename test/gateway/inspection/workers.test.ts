@@ -89,6 +89,11 @@ test('a worker that dies takes its own decisions with it; its successor is follo
   stream.close()
 })
 
+test('its requests are among the metrics of the whole', async () => {
+  await (await client.call('/routes', { claims: { scope: 'other' } })).text()
+  expect(await gateway.metrics()).toMatch(/^surrogate_gateway_inspection_requests_total\{status="403"\} 1$/m)
+})
+
 test('it stops with the gateway', async () => {
   const stream = await client.stream()
   gateway.child.signal('SIGTERM')

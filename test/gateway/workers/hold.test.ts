@@ -46,7 +46,10 @@ test('while one worker has not begun to hold, no other one answers by the new co
   const changes = createChanges({
     inForce: () => ({ configuration, policies }),
     async open(worker) {
-      await worker.call('serve', { portSetting: 'listen.port' })
+      await worker.call('serve', {
+        portSetting: 'listen.port',
+        listeners: { listen: config.listen, extAuthz: undefined },
+      })
       const handOut = createHandOut({ metrics: createMetrics() })
       handOut.join(worker)
       const { url } = await handOut.open({ host: '127.0.0.1', port: 0, setting: 'listen.port', tls: undefined })

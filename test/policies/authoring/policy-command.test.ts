@@ -53,6 +53,21 @@ test('a policy author writes a rule, checks it, tests it and builds it', async (
   expect(set.revision).toBe('v7')
 })
 
+test('a mistake in the options shows how that command is called, and no other', async () => {
+  const { code, err } = await run(['eval', '--format', 'xml', 'data.a'])
+  const [message, , usage, , first, ...rest] = err.split('\n')
+  expect({ code, message, usage, first }).toEqual({
+    code: 2,
+    message: '--format must be one of json, pretty, raw',
+    usage: 'Usage: surrogate policy <command> [options]',
+    first: '  eval     evaluates a rule as "opa eval" does: <data.path.of.rule>',
+  })
+  expect(rest.join('\n')).toMatch(/ --fail[\s\S]+\n {2}--path [\s\S]+\nExit codes: /)
+  expect(err).not.toMatch(/^ {2}(build|serve) /m)
+  expect((await run(['serve', '--help'])).out).toMatch(/\n\n {2}serve [\s\S]+--units[\s\S]+\n\n {2}--path/)
+  expect((await run(['--help'])).out).toMatch(/\n {2}build [\s\S]+\n {2}serve /)
+})
+
 test('the shipped rules and cases pass', async () => {
   const { code, out } = await run([
     'test',

@@ -4,6 +4,7 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { policyCommand } from '../../../bin/commands/policy.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { ask, runPolicyCommand, startPolicyServer } from '../../support/policy-server.ts'
 import { until } from '../../support/until.ts'
@@ -42,15 +43,23 @@ test.each([
   [['--addr', '8181'], /8181 is no address/],
   [['--addr', '127.0.0.1:99999'], /is no address/],
   [['--tls-cert-file', 'cert.pem'], /belong together/],
-  [['--token-file', 'nowhere'], /The token file nowhere cannot be read \(ENOENT\)/],
   [['--max-input', '0'], /--max-input must be a whole number from 1/],
   [['--units', '1.5'], /--units must be a whole number/],
   [['--decision-log-mask', '/input/a'], /belongs to --decision-log/],
   [['--decision-log', 'stdout', '--decision-log-mask', 'input'], /is no JSON pointer/],
-  [['--decision-log', '/proc/nowhere'], /The decision log cannot be opened/],
   [['other'], /name one folder or bundle/],
   [['--port', '1'], /Unknown option/],
 ])('%j is a mistake of usage', async (args, message) => {
+  const lines: string[] = []
+  const complain = (line: string) => void lines.push(line)
+  expect(await policyCommand(['serve', source, ...args], { complain })).toBe(2)
+  expect(lines.join('\n')).toMatch(message)
+})
+
+test.each([
+  [['--token-file', 'nowhere'], /The token file nowhere cannot be read \(ENOENT\)/],
+  [['--decision-log', '/proc/nowhere'], /The decision log cannot be opened/],
+])('%j names a file that cannot be used', async (args, message) => {
   const { code, output } = await runPolicyCommand(['serve', source, ...args])
   expect(output).toMatch(message)
   expect(code).toBe(2)

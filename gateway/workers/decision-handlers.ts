@@ -9,8 +9,8 @@ const mostWaiting = 1_048_576
 /** A primary process that takes no decisions for so long does not get these. In ms. */
 const timeoutMs = 10_000
 
-/** What a worker keeps, told to the primary process. Undefined: it keeps nothing. */
-export const createToldDecisions = (options: {
+/** Answers the primary process about the decisions that this worker keeps. Undefined: it keeps none. */
+export const createDecisionHandlers = (options: {
   recorder: () => Recorder | undefined
   call: Channel<typeof primaryCalls>['call']
 }): Pick<Handlers<typeof workerCalls>, DecisionCalls> => {
