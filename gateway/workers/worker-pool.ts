@@ -55,7 +55,7 @@ export const createWorkerPool = (options: {
       failures = performance.now() - begunAt > provenAfterMs ? 1 : failures + 1
       if (!served && problem instanceof StartupError) return first.reject(problem)
       if (!served && failures >= mostAttempts) return first.reject(crashLoop(how, problem))
-      const told = { worker: number, pid: worker.pid, how, ...(problem && { problem: problem.message }) }
+      const told = { worker: number, workerPid: worker.pid, how, ...(problem && { problem: problem.message }) }
       logger.error(told, 'a worker ended; another one takes its place')
       await delay(backOffMs(failures, retry), undefined, { signal: stopping.signal }).catch(() => {})
     }

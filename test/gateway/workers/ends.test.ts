@@ -79,6 +79,14 @@ test('a worker that is killed costs its own connections, and another takes its p
   expect(failures.flat()).not.toContain('timeout')
   expect(failures.filter((each) => each.length === 0).length).toBeGreaterThanOrEqual(4)
   expect(gateway.child.output()).toMatch(/"how":"SIGKILL"[^\n]*a worker ended; another one takes its place/)
+  // The line is of the primary process: the worker's number and id are beside its own.
+  const told =
+    gateway.child
+      .output()
+      .split('\n')
+      .find((line) => line.includes('"a worker ended;')) ?? ''
+  expect(told.match(/"pid":/g)).toHaveLength(1)
+  expect(JSON.parse(told)).toMatchObject({ pid: gateway.child.pid, workerPid: first })
 
   // Each worker has what came before it was started, not what the gateway was started with.
   const count = Number(/requests_total\{route="changed",status="200"\} (\d+)/.exec(await gateway.metrics())?.[1])
