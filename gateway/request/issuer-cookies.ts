@@ -12,7 +12,7 @@ export const withoutIssuerCookies = (field: string): string | undefined => {
   return kept.join(';').trim() || undefined
 }
 
-/** The fields that somebody has joined to one `Cookie` field with commas, as far as the issuer's cookies stand apart. */
+/** The `Cookie` fields that a proxy has joined with commas, as far as cookies of the issuer stand apart. */
 export const joinedCookies = (field: string): string[] =>
   field.split(/,(?=[\s=]*(?:surrogate_|__(?:host|secure)-surrogate))/i)
 
