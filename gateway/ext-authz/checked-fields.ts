@@ -1,5 +1,6 @@
 import { refuse } from '../request/canonical-target.ts'
 import type { HttpAttributes } from '../request/checked-request.ts'
+import { joinedCookies } from '../request/issuer-cookies.ts'
 
 /** The header fields of a request that Envoy asks about. */
 export interface CheckedFields {
@@ -53,7 +54,8 @@ export const checkedFields = ({ headers, headerMap }: HttpAttributes): CheckedFi
   for (const name in headers) {
     const value = headers[name]!
     if (isJoined(name, value)) throw refuse(`The request has more than one ${name} field.`)
-    add(name, bytesOf(value))
+    if (name.toLowerCase() === 'cookie') for (const one of joinedCookies(value)) add(name, bytesOf(one))
+    else add(name, bytesOf(value))
   }
   return { list, pseudo, hosts, userAgent, partialBody }
 }

@@ -12,6 +12,10 @@ export const withoutIssuerCookies = (field: string): string | undefined => {
   return kept.join(';').trim() || undefined
 }
 
+/** The `Cookie` fields that a proxy has joined with commas, as far as cookies of the issuer stand apart. */
+export const joinedCookies = (field: string): string[] =>
+  field.split(/,(?=[\s=]*(?:surrogate_|__(?:host|secure)-surrogate))/i)
+
 /** Whether a `Set-Cookie` field sets one; one without a name is sent back as its value alone (RFC 6265bis §5.5). */
 export const setsIssuerCookie = (field: string): boolean => issuerCookie.test(field)
 

@@ -113,6 +113,9 @@ describe('an allowed request', () => {
     expect(some.headers).toMatchObject({ cookie: 'a=1' })
     const none = await envoy.check({ path: '/public/x', headers: { cookie: 'surrogate_session=s' } })
     expect(none.removed).toContain('cookie')
+    // Two fields of HTTP/1.1, as Envoy joins them.
+    const joined = { cookie: 'a=1, b,__Host-surrogate_session=s; c=2, surrogate_device=d' }
+    expect((await envoy.check({ path: '/public/x', headers: joined })).headers).toMatchObject({ cookie: 'a=1, b; c=2' })
   })
 
   test('tells the next filters who asks, and nothing of the token', async () => {
