@@ -14,6 +14,8 @@ export interface JsonRules {
    * a double has. Default false.
    */
   exactNumbers?: boolean
+  /** Refuses names in one object that differ in case only: Go and .NET take them for one. Default false. */
+  ignoreCase?: boolean
 }
 
 /**
@@ -41,7 +43,10 @@ const endOfString = (text: string, start: number): number => {
 /**
  * `text` is valid JSON. One entry of `names` per open container: the member names so far, or undefined for an array.
  */
-const faultIn = (text: string, { maxDepth, exactNumbers = false }: JsonRules): JsonFault | undefined => {
+const faultIn = (
+  text: string,
+  { maxDepth, exactNumbers = false, ignoreCase = false }: JsonRules,
+): JsonFault | undefined => {
   const names: (Set<string> | undefined)[] = []
   let expectName = false
   for (let index = 0; index < text.length; index++) {
@@ -68,8 +73,9 @@ const faultIn = (text: string, { maxDepth, exactNumbers = false }: JsonRules): J
         if (!content.isWellFormed()) return 'has an unpaired surrogate'
         if (expectName) {
           const seen = names.at(-1)!
-          if (seen.has(content)) return 'has a member name twice in one object'
-          seen.add(content)
+          const name = ignoreCase ? folded(content) : content
+          if (seen.has(name)) return 'has a member name twice in one object'
+          seen.add(name)
           expectName = false
         }
         index = end
@@ -85,6 +91,9 @@ const faultIn = (text: string, { maxDepth, exactNumbers = false }: JsonRules): J
   }
   return undefined
 }
+
+/** By both cases, since `ſ` has only an upper one and the Kelvin sign only a lower one that others share. */
+const folded = (name: string): string => name.normalize().toUpperCase().toLowerCase()
 
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
@@ -104,7 +113,14 @@ const normalForm = (literal: string): string => {
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
   const all = whole + fraction
   const digits = all.replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
+  const significant = withoutEndingZeros(digits)
   if (significant === '') return '0'
   return `${sign}${significant}e${Number(power) - fraction.length + (digits.length - significant.length)}`
+}
+
+/** Not by `/0+$/`, which begins anew at every zero: a minute for 256 kB. */
+const withoutEndingZeros = (digits: string): string => {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
 }

@@ -98,6 +98,8 @@ const treatments = new Map<string, Treatment>([
   ['tracestate', { do: 'trace', field: 'tracestate' }],
   ['connection', { do: 'connection' }],
   ['content-type', { do: 'once' }],
+  // Its other spellings are dropped: an upstream could take one for a coding that nobody here has seen.
+  ['content-encoding', forward],
   ['cookie', { do: 'cookie' }],
 ])
 

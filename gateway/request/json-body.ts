@@ -29,7 +29,7 @@ const unsupported = (detail: string, headers: Record<string, string> = {}): AppE
 /** The value of a body that is I-JSON (RFC 7493), which every parser reads the same. Throws 400 for all others. */
 export const jsonBody = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw refuse('The request body is not UTF-8.')
-  const read = readJson(bytes.toString('utf8'), { maxDepth, exactNumbers: true })
+  const read = readJson(bytes.toString('utf8'), { maxDepth, exactNumbers: true, ignoreCase: true })
   if ('value' in read) return read.value
   throw refuse(`The request body ${read.fault}.`)
 }

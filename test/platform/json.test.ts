@@ -26,6 +26,22 @@ test.each([
   expect(read(text)).toEqual({ fault })
 })
 
+test('names that differ in case, or are written in other code points, are one where that is asked for', () => {
+  const ignoringCase = (text: string) => readJson(text, { maxDepth: 3, ignoreCase: true })
+  for (const [name, other] of [
+    ['amount', 'Amount'],
+    ['straße', 'STRASSE'],
+    ['\u017fcope', 'scope'],
+    ['\u212aey', 'key'],
+    ['\u00e9', 'e\u0301'],
+  ]) {
+    const text = JSON.stringify({ [name!]: 1, [other!]: 2 })
+    expect([text, ignoringCase(text)]).toEqual([text, { fault: 'has a member name twice in one object' }])
+    expect(read(text)).toHaveProperty('value')
+  }
+  expect(ignoringCase('{"a":{"A":1},"b":[{"A":1},{"a":1}]}')).toHaveProperty('value')
+})
+
 describe('numbers', () => {
   const isTaken = (literal: string) => 'value' in read(`{"a":[${literal}]}`)
 
@@ -59,6 +75,12 @@ describe('numbers', () => {
     'not %s',
     (text) => expect(isTaken(text)).toBe(false),
   )
+  test('of a quarter of a million digits are read at once', () => {
+    const zeros = '0'.repeat(250_000)
+    for (const literal of [`0.1${zeros}1`, `0.${zeros}1`, `1${zeros}.1`]) expect(isTaken(literal)).toBe(false)
+    expect(isTaken(`0.1${zeros}`)).toBe(true)
+  })
+
   test('of any kind where nobody asks', () => {
     expect(readJson('[1e400,9007199254740993]', { maxDepth: 1 })).toEqual({ value: [Infinity, 9007199254740992] })
   })

@@ -91,3 +91,8 @@ test('nor in the place of one that it did not see', async () => {
 test('a field that programs take for a proxy to use is dropped (httpoxy)', async () => {
   expect(await upstreamFields(/proxy/i, 'Proxy: http://evil.test')).toEqual([])
 })
+
+test('a body has no coding beside the one that was looked at', async () => {
+  const fields = ['Content_Encoding: gzip', 'Content-Encoding: identity', 'content.encoding: br']
+  expect(await upstreamFields(/content.encoding/i, ...fields)).toEqual(['content-encoding: identity'])
+})

@@ -30,6 +30,7 @@ const taken: readonly (readonly [name: string, body: string])[] = [
 const ambiguous: readonly (readonly [name: string, body: string])[] = [
   ['a name twice', '{"role":"user","role":"admin"}'],
   ['a name twice, once escaped', String.raw`{"role":"user","r\u006fle":"admin"}`],
+  ['a name twice, in another case', '{"role":"user","Role":"admin"}'],
   ['a name twice within', '{"a":[{"b":{"c":1,"d":2,"c":3}}]}'],
   ['__proto__ twice', '{"__proto__":1,"__proto__":2}'],
   ['the empty name twice', '{"":1,"":2}'],
