@@ -55,13 +55,13 @@ export type Contestant = {
 }
 
 /**
- * `cost(of) / (cost(to) + plus.times × cost(plus.of))`, with the bar it has to hold. Costs are the CPU for a request,
- * by default of the process under test; or the 99th percentile of the latency.
+ * `cost(of) / (cost(to) + plus.times × cost(plus.of) + …)`, with the bar it has to hold. Costs are the CPU for a
+ * request, by default of the process under test; or the 99th percentile of the latency.
  */
 export type Ratio = {
   of: string
   to: string
-  plus?: { times: number; of: string }
+  plus?: { times: number; of: string }[]
   cost?: 'server' | 'database' | 'p99'
   atMost?: number
   atLeast?: number

@@ -22,6 +22,10 @@ export const driveHttp2 = ({ port, protocol, nextRequest, check, latencies }: Dr
       stream.on('response', (fields) => {
         answer = fields
       })
+      // Of gRPC: whether the call worked. Its status of HTTP is always 200.
+      stream.on('trailers', (fields) => {
+        if ((fields['grpc-status'] ?? '0') !== '0') answer = { ...answer, ...fields, ':status': 500 }
+      })
       stream.on('data', (chunk: Buffer) => void chunks.push(chunk))
       stream.on('error', finish)
       stream.on('end', () => {

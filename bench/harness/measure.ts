@@ -122,9 +122,9 @@ const summariseRatio = (ratio: Ratio, samples: Measured['samples']): Measured['r
     return found.rounds.map((sample) => costOf(sample, ratio) ?? Number.NaN)
   }
   const [of, to] = [costs(ratio.of), costs(ratio.to)]
-  const { times = 0, of: added = ratio.to } = ratio.plus ?? {}
-  const plus = costs(added)
-  const within = spread(of.map((cost, round) => cost / (to[round]! + times * plus[round]!)))
+  const plus = (ratio.plus ?? []).map(({ times, of: added }) => ({ times, added: costs(added) }))
+  const beside = (round: number) => plus.reduce((sum, { times, added }) => sum + times * added[round]!, to[round]!)
+  const within = spread(of.map((cost, round) => cost / beside(round)))
   return { ...ratio, spread: within, met: holds(ratio, within.median) }
 }
 
