@@ -138,7 +138,8 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
     }
     contestants.push({
       ...{ name, server, requests: () => [wire({ port, token })], expected, preflight },
-      ...(dialect === 'envoy' && { protocol: 'h2c' as const }),
+      // As of an Envoy with two threads: each has one connection, with all of its calls on it.
+      ...(dialect === 'envoy' && { protocol: 'h2c' as const, streams: 8 }),
     })
   }
   return { contestants, ratios }

@@ -42,6 +42,8 @@ export type Contestant = {
   expected: Expected
   /** Default `http`. */
   protocol?: Protocol
+  /** With HTTP/2: requests at a time on one connection, of which there are fewer. Default 1. */
+  streams?: number
   /** Times as many connections as the others have. Default 1. */
   timesConnections?: number
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */

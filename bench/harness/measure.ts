@@ -71,6 +71,7 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
     once = false,
     expected,
     protocol,
+    streams,
     timesConnections = 1,
     databaseMicros = async () => Number.NaN,
   } = contestant
@@ -83,6 +84,7 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
     once,
     expected,
     protocol,
+    streams,
   }
 
   const databaseBefore = await databaseMicros()
