@@ -7,15 +7,18 @@ import { eventCost } from './comparisons/event-cost.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
 import { gatewayCold } from './comparisons/gateway-cold.ts'
+import { gatewayDpop } from './comparisons/gateway-dpop.ts'
 import { gatewayEdge, gatewayTls } from './comparisons/gateway-edge.ts'
 import { gatewayFlood } from './comparisons/gateway-flood.ts'
 import { gatewayMemory } from './comparisons/gateway-memory.ts'
+import { gatewayTelemetry } from './comparisons/gateway-telemetry.ts'
 import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { opaServer } from './comparisons/opa-server.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
 import { policyEngines } from './comparisons/policy-engines.ts'
+import { policyServe } from './comparisons/policy-serve.ts'
 import { policyUnits } from './comparisons/policy-units.ts'
 import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
@@ -33,12 +36,15 @@ const comparisons: Comparison[] = [
   gatewayGet,
   gatewayPost,
   gatewayCold,
+  gatewayDpop,
   gatewayEdge,
   gatewayTls,
+  gatewayTelemetry,
   gatewayFlood,
   gatewayMemory,
   forwardAuth,
   opaServer,
+  policyServe,
   issuer,
   issuerFew,
   signIn,

@@ -1,6 +1,7 @@
-import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Comparison, Contestant, Prepared } from '../harness/comparison.ts'
 import { haproxyInstalled } from '../harness/installed.ts'
+import { jwtSigner } from '../harness/jwt-signer.ts'
 import { support, underTest } from '../harness/process.ts'
 import { sendExpecting } from '../harness/send.ts'
 import type { Stage } from '../harness/stage.ts'
@@ -70,26 +71,19 @@ const prepare = async (stage: Stage): Promise<Prepared> => {
       { ...contestant(ours, gateway), preflight: refusesTampered(gateway) },
     ],
     ratios: [
-      { of: ours, to: verifying, plus: { times: 0.6, of: bare }, atMost: 1 },
+      { of: ours, to: verifying, plus: [{ times: 0.6, of: bare }], atMost: 1 },
       ...(haproxyInstalled() ? [{ of: ours, to: haproxy }] : []),
     ],
   }
 }
 
-/** Signed synchronously: some ten thousand are needed for a round. */
 const tokens = ({ issuer, privateKey }: { issuer: string; privateKey: KeyObject }) => {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const header = encode({ alg: 'ES256', typ: 'at+jwt', kid: 'bench' })
+  const sign = jwtSigner(privateKey, { typ: 'at+jwt', kid: 'bench' })
   return (): string => {
     const iat = Math.floor(Date.now() / 1000)
-    const payload = encode({
+    return sign({
       ...{ iss: issuer, aud: audience, sub: 'user-1', scope: 'read:orders', client_id: 'bench-client' },
       ...{ jti: randomUUID(), iat, exp: iat + 14_400 },
     })
-    const signature = sign('sha256', Buffer.from(`${header}.${payload}`), {
-      key: privateKey,
-      dsaEncoding: 'ieee-p1363',
-    })
-    return `${header}.${payload}.${signature.toString('base64url')}`
   }
 }

@@ -42,6 +42,8 @@ export type Contestant = {
   expected: Expected
   /** Default `http`. */
   protocol?: Protocol
+  /** With HTTP/2: requests at a time on one connection, of which there are fewer. Default 1. */
+  streams?: number
   /** Times as many connections as the others have. Default 1. */
   timesConnections?: number
   /** CPU microseconds that PostgreSQL has worked for this server up to now; see `database-cpu-store.ts`. */
@@ -55,13 +57,13 @@ export type Contestant = {
 }
 
 /**
- * `cost(of) / (cost(to) + plus.times × cost(plus.of))`, with the bar it has to hold. Costs are the CPU for a request,
- * by default of the process under test; or the 99th percentile of the latency.
+ * `cost(of) / (cost(to) + plus.times × cost(plus.of) + …)`, with the bar it has to hold. Costs are the CPU for a
+ * request, by default of the process under test; or the 99th percentile of the latency.
  */
 export type Ratio = {
   of: string
   to: string
-  plus?: { times: number; of: string }
+  plus?: { times: number; of: string }[]
   cost?: 'server' | 'database' | 'p99'
   atMost?: number
   atLeast?: number

@@ -2,7 +2,7 @@ import type { GatewaySettings } from '../peers/obvious-gateway.ts'
 
 export type GatewayFileSettings = GatewaySettings & {
   /** Decides for a proxy of this kind, too. */
-  dialect?: 'nginx' | 'traefik'
+  dialect?: 'nginx' | 'traefik' | 'envoy'
   /** The issuer's feed of revocations is followed by this client. */
   feedClient?: { id: string; secret: string }
   /** Instead of `upstream`: several, with health checks, ejection and retries. */
@@ -11,17 +11,24 @@ export type GatewayFileSettings = GatewaySettings & {
   certificate?: { cert: string; key: string }
   workers?: number
   port?: number
+  /** A collector, and the share of requests that it gets a trace of. */
+  telemetry?: { otlp: string; sample: string }
+  /** Tokens are bound to keys, and each request proves that it has the key. */
+  dpop?: 'required'
 }
 
 /** `gateway.yaml` of the gateways under test: one issuer, one route, one upstream. */
 export const gatewayFile = (settings: GatewayFileSettings): object => {
   const { upstream, issuer, audience, bundle, dialect, feedClient, targets, certificate, workers, port = 0 } = settings
+  const { telemetry, dpop } = settings
   return {
     version: 1,
     listen: { port, ...(certificate && { tls: { certificates: [certificate] }, http2: true }) },
     admin: { port: 0 },
     ...(workers !== undefined && { workers }),
-    ...(dialect && { trustedProxies: ['127.0.0.1'], forwardAuth: { dialect } }),
+    ...(telemetry && { telemetry }),
+    ...(dialect && { trustedProxies: ['127.0.0.1'] }),
+    ...(dialect && (dialect === 'envoy' ? { extAuthz: { port: 0 } } : { forwardAuth: { dialect } })),
     issuers: [{ issuer, ...(feedClient && { client: feedClient, revocations: { mode: 'feed' } }) }],
     policies: { bundle },
     upstreams: { orders: targets ? balanced(targets) : { url: upstream } },
@@ -33,6 +40,7 @@ export const gatewayFile = (settings: GatewayFileSettings): object => {
         audience: [audience],
         scopes: ['read:orders'],
         upstream: 'orders',
+        ...(dpop && { dpop }),
       },
     ],
   }

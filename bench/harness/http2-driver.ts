@@ -1,19 +1,23 @@
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2'
 import type { Drive } from './load-generator.ts'
 
-/** One connection of HTTP/2, one stream after the other, until there is no next request. */
-export const driveHttp2 = ({ port, protocol, nextRequest, check, latencies }: Drive): Promise<void> =>
+/** One connection of HTTP/2, as many streams at a time as `streams` says, until there is no next request. */
+export const driveHttp2 = ({ port, protocol, streams, nextRequest, check, latencies }: Drive): Promise<void> =>
   new Promise((resolve, reject) => {
     const scheme = protocol === 'h2c' ? 'http' : 'https'
     const session = connect(`${scheme}://127.0.0.1:${port}`, { rejectUnauthorized: false })
-    const finish = (error?: Error) => {
+    let left = streams
+    const finish = (error: Error) => {
       session.destroy()
-      if (error) reject(error)
-      else resolve()
+      reject(error)
     }
     const send = () => {
       const request = nextRequest()
-      if (!request) return finish()
+      if (!request) {
+        if (--left > 0) return
+        session.destroy()
+        return resolve()
+      }
       const { headers, body } = parsed(request, scheme)
       const sentAt = performance.now()
       const stream = session.request(headers, { endStream: body === '' })
@@ -21,6 +25,10 @@ export const driveHttp2 = ({ port, protocol, nextRequest, check, latencies }: Dr
       let answer: IncomingHttpHeaders & { ':status'?: number } = {}
       stream.on('response', (fields) => {
         answer = fields
+      })
+      // Of gRPC: whether the call worked. Its status of HTTP is always 200.
+      stream.on('trailers', (fields) => {
+        if ((fields['grpc-status'] ?? '0') !== '0') answer = { ...answer, ...fields, ':status': 500 }
       })
       stream.on('data', (chunk: Buffer) => void chunks.push(chunk))
       stream.on('error', finish)
@@ -36,7 +44,9 @@ export const driveHttp2 = ({ port, protocol, nextRequest, check, latencies }: Dr
       if (body !== '') stream.end(body, 'latin1')
     }
     session.on('error', finish)
-    session.once('connect', send)
+    session.once('connect', () => {
+      for (let number = 0; number < streams; number++) send()
+    })
   })
 
 type Parsed = { headers: OutgoingHttpHeaders; body: string }

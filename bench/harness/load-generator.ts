@@ -12,6 +12,8 @@ import { driveHttp2 } from './http2-driver.ts'
 export type Load = {
   port: number
   connections: number
+  /** With HTTP/2: requests at a time on one connection; there are fewer connections then. Default 1. */
+  streams?: number | undefined
   /** The round ends after this long, or when `requests` are used up and may not be repeated. */
   seconds: number
   /** Whole requests as they go over the wire, a character for each byte. */
@@ -19,7 +21,7 @@ export type Load = {
   /** Each request is sent at most once: its credential is single use. */
   once: boolean
   expected: Expected
-  /** Default `http`. Certificates are not checked; with HTTP/2 each connection has one stream at a time. */
+  /** Default `http`. Certificates are not checked. */
   protocol?: Protocol | undefined
 }
 
@@ -52,12 +54,13 @@ const run = async (load: Load): Promise<LoadResult> => {
     if (load.once && taken === requests.length) return undefined
     return requests[taken++ % requests.length]
   }
+  const { port, protocol = 'http', streams = 1 } = load
   const drive: Drive = {
-    ...{ port: load.port, protocol: load.protocol ?? 'http', nextRequest, latencies },
+    ...{ port, protocol, streams, nextRequest, latencies },
     check: (answer) => assertExpected(answer, load.expected),
   }
   const driveOne = () => (drive.protocol.startsWith('h2') ? driveHttp2(drive) : driveHttp1(drive))
-  await Promise.all(Array.from({ length: load.connections }, driveOne))
+  await Promise.all(Array.from({ length: Math.ceil(load.connections / streams) }, driveOne))
   const seconds = (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpuBefore)
 
@@ -76,6 +79,7 @@ const run = async (load: Load): Promise<LoadResult> => {
 export type Drive = {
   port: number
   protocol: Protocol
+  streams: number
   nextRequest: () => Buffer | undefined
   /** Throws when it is not what was expected. */
   check: (answer: HttpAnswer) => void

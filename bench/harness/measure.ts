@@ -71,6 +71,7 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
     once = false,
     expected,
     protocol,
+    streams,
     timesConnections = 1,
     databaseMicros = async () => Number.NaN,
   } = contestant
@@ -83,6 +84,7 @@ const runRound = async ({ contestant, generator, settings, seconds }: Round): Pr
     once,
     expected,
     protocol,
+    streams,
   }
 
   const databaseBefore = await databaseMicros()
@@ -122,9 +124,9 @@ const summariseRatio = (ratio: Ratio, samples: Measured['samples']): Measured['r
     return found.rounds.map((sample) => costOf(sample, ratio) ?? Number.NaN)
   }
   const [of, to] = [costs(ratio.of), costs(ratio.to)]
-  const { times = 0, of: added = ratio.to } = ratio.plus ?? {}
-  const plus = costs(added)
-  const within = spread(of.map((cost, round) => cost / (to[round]! + times * plus[round]!)))
+  const plus = (ratio.plus ?? []).map(({ times, of: added }) => ({ times, added: costs(added) }))
+  const beside = (round: number) => plus.reduce((sum, { times, added }) => sum + times * added[round]!, to[round]!)
+  const within = spread(of.map((cost, round) => cost / beside(round)))
   return { ...ratio, spread: within, met: holds(ratio, within.median) }
 }
 

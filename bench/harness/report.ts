@@ -57,6 +57,9 @@ const databaseColumn: Column = {
 
 const costNames = { server: '', database: ', PostgreSQL', p99: ', p99 latency' }
 
+const shownTerm = ({ times, of }: { times: number; of: string }): string =>
+  ` ${times < 0 ? '−' : '+'} ${Math.abs(times)} × ${of}`
+
 /** A head and the rows below it; the first column is text. */
 export const tablesOf = ({ samples, ratios }: Measured): string[][][] => {
   const hasDatabase = samples.some(({ rounds }) => rounds.some(({ databaseMicros }) => databaseMicros !== undefined))
@@ -76,7 +79,7 @@ export const tablesOf = ({ samples, ratios }: Measured): string[][][] => {
       : cells
   })
   const ratioRows = ratios.map(({ of, to, plus, cost = 'server', spread, atMost, atLeast, met }) => [
-    `${of} / ${plus ? `(${to} + ${plus.times} × ${plus.of})` : to}${costNames[cost]}`,
+    `${of} / ${plus ? `(${to}${plus.map(shownTerm).join('')})` : to}${costNames[cost]}`,
     `${range(spread, 2)} ×`,
     atMost === undefined ? (atLeast === undefined ? '' : `≥ ${atLeast} ×`) : `≤ ${atMost} ×`,
     met === undefined ? '' : met ? 'met' : 'MISSED',

@@ -13,7 +13,8 @@ export type GatewayTargetSettings = GatewayFileSettings & {
 }
 
 /**
- * Our gateway as `surrogate gateway` runs it, from a configuration file with one issuer, one route and one upstream.
+ * Our gateway as `surrogate gateway` runs it, from a configuration file with one issuer, one route and one upstream. Its
+ * port is the one that Envoy asks on, when it is there for Envoy.
  */
 runServer(async ({ remember, ...settings }: GatewayTargetSettings) => {
   const { bundle } = settings
@@ -27,5 +28,5 @@ runServer(async ({ remember, ...settings }: GatewayTargetSettings) => {
     health: createHealth(),
   })
   await gateway.ready
-  return { port: gateway.port, stop: gateway.close }
+  return { port: gateway.extAuthzPort ?? gateway.port, stop: gateway.close }
 })

@@ -6,6 +6,7 @@ import { problem } from '../refusals/problems.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { accessTokenOf } from './access-token.ts'
 import { proofSeconds, verifyProof } from './dpop/proof.ts'
+import { createProofKeys } from './dpop/proof-keys.ts'
 import type { ProofRecords } from './dpop/proof-records.ts'
 import { targetUriOf } from './dpop/target-uri.ts'
 import type { ProofUse } from './dpop/used-proofs.ts'
@@ -47,6 +48,7 @@ const graceMs = 10_000
  * advance, and each proof is good once.
  */
 export const createRequireProof = ({ proofs, now }: RequireProofParts): Stage<RoutedRequest> => {
+  const importKey = createProofKeys()
   const proveKey = (context: RoutedRequest, records: ProofRecords, token: string, thumbprint: string) => {
     const { request, headers, incoming } = context
     const { nonces, passed } = records
@@ -59,6 +61,7 @@ export const createRequireProof = ({ proofs, now }: RequireProofParts): Stage<Ro
       accessToken: token,
       thumbprint,
       nowSeconds: toSeconds(new Date(time)),
+      importKey,
       checkNonce(given) {
         const good = nonces.check(given, time)
         if (good === undefined) throw proofNeedsNonce(nonce)

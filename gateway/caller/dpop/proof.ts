@@ -3,6 +3,7 @@ import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import { type ParsedJwt, parseJwt } from '../../../platform/jwt/parse.ts'
 import { verifySignature } from '../../../platform/jwt/verify.ts'
 import { readProofKey } from './proof-key.ts'
+import type { ImportProofKey } from './proof-keys.ts'
 import { namesTarget } from './target-uri.ts'
 
 /** What a proof must be about. */
@@ -16,6 +17,7 @@ export interface ProofDemand {
   thumbprint: string
   /** Throws when the nonce is not good. */
   checkNonce(nonce: unknown): void
+  importKey: ImportProofKey
   nowSeconds: number
 }
 
@@ -60,7 +62,7 @@ export const verifyProof = (proof: string, demand: ProofDemand): { jti: string; 
   }
   if (ath !== hash('sha256', demand.accessToken, 'base64url')) throw bad('The DPoP proof is for another token.')
   demand.checkNonce(nonce)
-  const verificationKey = key.import()
+  const verificationKey = demand.importKey(key, alg)
   if (!verificationKey || !verifySignature(jwt, verificationKey)) {
     throw new JwtError('signature', 'The signature of the DPoP proof is not valid.')
   }

@@ -21,6 +21,8 @@ const metadata = 'resource_metadata="https://api.test/.well-known/oauth-protecte
 let gateway: TestGateway
 let client: DpopClient
 let nonce: string
+/** The next one may have come meanwhile. */
+const anyNonce = expect.stringMatching(/^[\w-]{43}$/)
 beforeAll(async () => {
   gateway = await startTestGateway({ config: () => ({ routes, resourceMetadata: true }) })
   client = await newDpopClient()
@@ -148,7 +150,7 @@ describe('hostile proofs', () => {
       code: 'invalid_dpop_proof',
       detail,
       challenge: `DPoP error="invalid_dpop_proof", error_description="${detail}", ${algs}, ${metadata}`,
-      nonce,
+      nonce: anyNonce,
     })
   })
 
@@ -375,7 +377,7 @@ describe('which tokens a route takes', () => {
     }
     expect(await send('/required/1', { authorization: `Bearer ${token}` })).toMatchObject(missing)
     expect(await send('/plain', { authorization: `DPoP ${token}`, dpop: proof })).toMatchObject(missing)
-    const without = { code: 'invalid_dpop_proof', detail: 'The request has no DPoP proof.', nonce }
+    const without = { code: 'invalid_dpop_proof', detail: 'The request has no DPoP proof.', nonce: anyNonce }
     expect(await send('/required/1', { authorization: `DPoP ${token}` })).toMatchObject(without)
     expect(await send('/accepted/1', { authorization: `dpop ${token}` })).toMatchObject(without)
   })
