@@ -52,6 +52,9 @@ export const workerCalls = {
       ticketKeys: bytes,
       /** The same for all: a nonce of one is good for the others. */
       nonceKey: bytes,
+      portSetting: z.string(),
+      /** That the gateway was started with: of its listeners all workers have the settings of then. */
+      first: configuration,
     }),
     answer: done,
   },
@@ -74,7 +77,7 @@ export const workerCalls = {
   /** What was prepared is thrown away, and requests that waited begin. */
   discard: { body: change, answer: done },
   /** Opens what serves connections; they are handed over from then on (`hand-out.ts`). */
-  serve: { body: z.object({ portSetting: z.string() }), answer: done },
+  serve: { body: nothing, answer: done },
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
   inspect: { body: nothing, answer: gatewayInspection },
