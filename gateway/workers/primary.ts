@@ -155,6 +155,7 @@ export const startWorkers = async (options: {
 
   const stop = async () => {
     pool.stop()
+    await Promise.all(handOuts.map((each) => each.close()))
     for (const worker of pool.running()) worker.kill()
     await Promise.all(pool.running().map(({ closed }) => closed))
     await running.lifecycle.stop()
@@ -196,7 +197,6 @@ export const startWorkers = async (options: {
       },
     },
   }).catch(async (error: unknown) => {
-    await handOut.close()
     await stop()
     throw error
   })
