@@ -70,7 +70,7 @@ export const tokenFacts = ({ token, subject, actor, client, organization }: Reco
 }
 
 /** RFC 7800: what the caller must have beside the token. */
-const boundTo = (claims: Record<string, unknown> = {}): 'key' | 'certificate' | undefined => {
+export const boundTo = (claims: Record<string, unknown> = {}): 'key' | 'certificate' | undefined => {
   const { cnf } = claims
   if (typeof cnf !== 'object' || cnf === null) return undefined
   if ('jkt' in cnf) return 'key'

@@ -5,18 +5,24 @@ import type { RecordedInput } from './recorded-input.ts'
 
 type Stage = (typeof stages)[number]
 
-/** Which stage refuses with a code. Those that are not here come from the gateway as a whole. */
-const stageOf: Readonly<Record<string, Stage>> = {
-  invalid_request: 'request',
-  request_timeout: 'request',
+/** Of a code that several stages refuse with: before a route is known, before the policy has decided, and after. */
+interface Stages {
+  unrouted: Stage
+  before: Stage
+  after: Stage
+}
+
+/** Which stage refuses with a code. */
+const stageOf: Readonly<Record<ProblemCode, Stage | Stages>> = {
+  invalid_request: { unrouted: 'request', before: 'route', after: 'upstream' },
+  request_timeout: { unrouted: 'request', before: 'policy', after: 'upstream' },
   uri_too_long: 'request',
   header_fields_too_large: 'request',
-  not_found: 'route',
+  not_found: { unrouted: 'route', before: 'route', after: 'upstream' },
   token_missing: 'token',
   invalid_token: 'token',
   keys_unavailable: 'token',
   issuer_unavailable: 'token',
-  introspection_unavailable: 'token',
   revocations_unavailable: 'token',
   invalid_dpop_proof: 'token',
   use_dpop_nonce: 'token',
@@ -24,6 +30,7 @@ const stageOf: Readonly<Record<string, Stage>> = {
   insufficient_user_authentication: 'sign-in',
   rate_limited: 'rate-limit',
   limits_unavailable: 'rate-limit',
+  content_too_large: { unrouted: 'request', before: 'policy', after: 'upstream' },
   unsupported_media_type: 'policy',
   body_unavailable: 'policy',
   insufficient_scope: 'policy',
@@ -33,11 +40,25 @@ const stageOf: Readonly<Record<string, Stage>> = {
   policy_unavailable: 'policy',
   origin_not_allowed: 'upstream',
   upgrade_required: 'upstream',
-  content_too_large: 'upstream',
   client_too_slow: 'upstream',
   upstream_unavailable: 'upstream',
   upstream_protocol_error: 'upstream',
   upstream_timeout: 'upstream',
+  'server.error': 'gateway',
+  'server.unavailable': { unrouted: 'gateway', before: 'policy', after: 'upstream' },
+}
+
+/** Details of bodies that the policy was to see (`json-body.ts`). */
+const aboutBody = /^The request body /
+
+const stageOfRefusal = (code: string, { route, detail }: DecisionRecord, { reason }: RecordedResult): Stage => {
+  if (!Object.hasOwn(stageOf, code)) return 'gateway'
+  const stage = stageOf[code as ProblemCode]
+  if (typeof stage === 'string') return stage
+  if (route === undefined) return stage.unrouted
+  // Where there was no decision, the result names the code.
+  if (reason !== code) return stage.after
+  return detail !== undefined && aboutBody.test(detail) ? 'policy' : stage.before
 }
 
 const resultSchema = z.looseObject({
@@ -63,9 +84,7 @@ export const refusalOf = (record: DecisionRecord, input: RecordedInput): Why['re
   const result = readResult(record)
   const code = record.code ?? result.reason ?? 'client_gone'
   const because = sentences[code as ProblemCode]?.({ record, input, result }) ?? usual(code, record.detail)
-  // A route may refuse what can be read in one way only there.
-  const stage = code === 'invalid_request' && record.route !== undefined ? 'route' : (stageOf[code] ?? 'gateway')
-  return { stage, code, because }
+  return { stage: stageOfRefusal(code, record, result), code, because }
 }
 
 /** The title of a code, or the client's own end. */
@@ -83,8 +102,10 @@ interface Told {
 
 /** Undefined where the record does not say enough. */
 const sentences: Partial<Record<ProblemCode, (told: Told) => string | undefined>> = {
-  not_found: ({ input: { request } }) =>
-    request?.path && `No route takes ${request.method} ${request.host ?? ''}${request.path}.`,
+  not_found: ({ record, input: { request } }) =>
+    record.route !== undefined
+      ? `The route ${record.route} has no upstream: it is for forward-auth and ext_authz only.`
+      : request?.path && `No route takes ${request.method} ${request.host ?? ''}${request.path}.`,
   insufficient_scope({ record, input, result }) {
     const missing = missingScopes(input, result)
     return missing.length === 0

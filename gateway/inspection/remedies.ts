@@ -6,7 +6,7 @@ import { foldedTarget } from '../request/match-route.ts'
 import type { NearMiss } from '../routing/near-misses.ts'
 import type { Remedy } from './api.ts'
 import { findRoute, type Routes } from './match.ts'
-import { type RecordedInput, touches } from './recorded-input.ts'
+import { boundTo, type RecordedInput, touches } from './recorded-input.ts'
 
 /** An input, and what its evaluation took. */
 export type Evaluate = (question: {
@@ -33,6 +33,8 @@ interface Candidate {
   remedy: Remedy
   name: string
   reads: readonly string[]
+  /** What a policy of another route would see, and the record never had: JSON pointers. */
+  lacks?: readonly string[]
   /** Undefined: the request would not come as far as the policy. */
   ask: () => { entrypoint: string; input: unknown } | undefined
 }
@@ -52,8 +54,8 @@ export const findRemedies = async (parts: RemedyParts): Promise<{ remedies: Reme
   const notes: string[] = []
   let evaluations = 0
   let units = 0
-  for (const { remedy, name, reads, ask } of candidates(parts)) {
-    const missing = hidden.filter((pointer) => reads.some((read) => touches(pointer, read)))
+  for (const { remedy, name, reads, lacks = [], ask } of candidates(parts)) {
+    const missing = [...hidden.filter((pointer) => reads.some((read) => touches(pointer, read))), ...lacks]
     if (missing.length > 0) {
       notes.push(`${name} was not tried, since the record lacks ${missing.join(', ')}.`)
       continue
@@ -111,8 +113,9 @@ const candidates = (parts: RemedyParts): Candidate[] => {
           reads: [
             '/input/request',
             '/input/route',
-            ...(route.auth === 'none' ? [] : ['/input/token/iss', '/input/token/aud']),
+            ...(route.auth === 'none' ? [] : ['/input/token/iss', '/input/token/aud', '/input/token/claims/cnf']),
           ],
+          lacks: lackedBy(parts, route),
           ask: () => ofRoute(parts, route, { method: takes.method, host: takes.host, path }),
         },
       ]
@@ -142,6 +145,16 @@ const withoutActor = ({ actor: _, ...input }: RecordedInput): object => {
   }
 }
 
+/** Of the request: what the route shows to its policy, and the one that took it does not. */
+const lackedBy = ({ input: { request, route }, routes }: RemedyParts, other: Route): string[] => {
+  const own = routes.routes.find(({ id }) => id === route?.['id'])
+  const mayHaveBody = !['GET', 'HEAD'].includes(request?.method ?? '')
+  return [
+    ...(other.policyBody && !own?.policyBody && mayHaveBody ? ['/input/request/body'] : []),
+    ...(other.policyHeaders.every((name) => own?.policyHeaders.includes(name)) ? [] : ['/input/request/headers']),
+  ]
+}
+
 /** What its policy would be asked, when the request finds this route and the token is good there. */
 const ofRoute = (
   { input, routes }: RemedyParts,
@@ -156,7 +169,9 @@ const ofRoute = (
   if (!isOpen && !isGoodFor(route, input)) return undefined
   const { id, scopes, audience, impersonation, context, entrypoint } = route
   const { segments } = target
-  const request = { ...input.request, method, host, path: target.path, segments, folded: foldedTarget(route, target) }
+  const { body, ...bodiless } = input.request ?? {}
+  const shown = route.policyBody && body !== undefined ? { ...bodiless, body } : bodiless
+  const request = { ...shown, method, host, path: target.path, segments, folded: foldedTarget(route, target) }
   return {
     entrypoint,
     input: {
@@ -171,6 +186,8 @@ const ofRoute = (
 const isGoodFor = (route: Route, { token, now = 0 }: RecordedInput): boolean => {
   if (token?.iss === undefined || !route.issuers.includes(token.iss)) return false
   if (!token.aud?.some((one) => route.audience.includes(one))) return false
+  const bound = boundTo(token.claims)
+  if (route.dpop === undefined ? bound === 'key' : route.dpop === 'required' && bound !== 'key') return false
   return signInLacks(route, token as never, now) === undefined
 }
 

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
-import type { GatewayConfig } from '../config/load.ts'
 import { decisionFilter, shadowDifference } from '../inspection/api.ts'
 import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
@@ -40,9 +39,6 @@ const foundDecisions = z.object({
 /** The primary process' own number for whoever is told of decisions. */
 const follower = z.object({ follower: z.number().int() })
 
-/** Listeners that the primary process has opened; whatever `gateway.yaml` says by now. */
-const listeners = z.custom<Pick<GatewayConfig, 'listen' | 'extAuthz'>>((value) => typeof value === 'object')
-
 /** Asked of a worker. */
 export const workerCalls = {
   /** The first call. */
@@ -56,6 +52,9 @@ export const workerCalls = {
       ticketKeys: bytes,
       /** The same for all: a nonce of one is good for the others. */
       nonceKey: bytes,
+      portSetting: z.string(),
+      /** That the gateway was started with: of its listeners all workers have the settings of then. */
+      first: configuration,
     }),
     answer: done,
   },
@@ -77,8 +76,8 @@ export const workerCalls = {
   commit: { body: change, answer: done },
   /** What was prepared is thrown away, and requests that waited begin. */
   discard: { body: change, answer: done },
-  /** Opens what serves connections; they are handed over from then on (`hand-out.ts`). `listeners`: as at the start. */
-  serve: { body: z.object({ portSetting: z.string(), listeners }), answer: done },
+  /** Opens what serves connections; they are handed over from then on (`hand-out.ts`). */
+  serve: { body: nothing, answer: done },
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
   inspect: { body: nothing, answer: gatewayInspection },

@@ -103,6 +103,7 @@ export const startWorkers = async (options: {
 
   let running = await open(await load())
   const size = workersOf(running.config)
+  const { configuration: first } = running
   const keepAnswers = async (config: GatewayConfig) => {
     answers.limits.keep(config)
     await answers.introspections.keep(config)
@@ -116,7 +117,7 @@ export const startWorkers = async (options: {
   const changes = createChanges({
     inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
     async open(worker) {
-      await worker.call('serve', { portSetting, listeners: { listen, extAuthz } })
+      await worker.call('serve', undefined)
       decisions.join(worker)
       for (const each of handOuts) each.join(worker)
     },
@@ -140,7 +141,8 @@ export const startWorkers = async (options: {
       }),
     async introduce(worker) {
       const log = { name, level: logger.level }
-      await worker.call('start', { worker: worker.number, of: size, log, ticketKeys, nonceKey })
+      const same = { of: size, log, ticketKeys, nonceKey, portSetting, first }
+      await worker.call('start', { worker: worker.number, ...same })
       await changes.join(worker)
     },
     onEnd(worker) {
@@ -153,6 +155,7 @@ export const startWorkers = async (options: {
 
   const stop = async () => {
     pool.stop()
+    await Promise.all(handOuts.map((each) => each.close()))
     for (const worker of pool.running()) worker.kill()
     await Promise.all(pool.running().map(({ closed }) => closed))
     await running.lifecycle.stop()
@@ -184,7 +187,6 @@ export const startWorkers = async (options: {
     providers: { ...ownProviders, ...answers.providers },
     inspected,
   }).catch(async (error: unknown) => {
-    await Promise.all(handOuts.map((each) => each.close()))
     await stop()
     throw error
   })

@@ -37,7 +37,7 @@ export const createTakenConnections = (options: {
   send: (message: Taken | OpenConnections, written: () => void) => void
 }): TakenConnections => {
   const { send } = options
-  let server: ConnectionServer | undefined
+  let server: PortlessServer | undefined
   let extAuthz: ConnectionServer | undefined
   let telling: NodeJS.Timeout | undefined
 
@@ -61,12 +61,19 @@ export const createTakenConnections = (options: {
     take({ connection, listener }, handle) {
       // Nothing may be read of it before: it would be missing if this process ended and another worker got it.
       send({ taken: connection }, () => {
-        const socket = new Socket({ handle, allowHalfOpen: true } as object)
-        socket.once('close', tellSoon)
         const taker = listener === 'extAuthz' ? extAuthz : server
+        const socket = new Socket({ handle, allowHalfOpen: taker === server && isHalfOpen(server) } as object)
+        socket.once('close', tellSoon)
         if (taker) taker.serve(socket)
         else socket.destroy()
       })
     },
   }
 }
+
+/**
+ * As sockets are that a server accepts itself: HTTP/1.1 answers clients that have ended their side, but a session of
+ * HTTP/2 that its client has left would never end.
+ */
+const isHalfOpen = (server: PortlessServer | undefined): boolean =>
+  (server?.server as { allowHalfOpen?: boolean } | undefined)?.allowHalfOpen === true

@@ -45,7 +45,7 @@ export const createWorker = (options: {
   let logger: Logger
   let place: Place
   let recorder: Recorder | undefined
-  let ticketKeys: Buffer
+  let listening: { config: GatewayConfig; portSetting: string; ticketKeys: Buffer }
   let gateways: HotSwap | undefined
   let listener: Listener<PortlessServer> | undefined
   let extAuthz: ExtAuthzListener | undefined
@@ -66,7 +66,8 @@ export const createWorker = (options: {
 
   /** The first configuration is in force at once; nobody can connect yet. */
   const begin = async (config: GatewayConfig, settle: number): Promise<Change> => {
-    recorder = config.inspection && createRecorder(config.inspection)
+    const { inspection } = listening.config
+    recorder = inspection && createRecorder(inspection)
     const first = await createHotSwap({ config, build, health })
     gateways = first
     void first.current.ready.then(() => channel.tell('ready', undefined))
@@ -116,10 +117,10 @@ export const createWorker = (options: {
     theirs: primaryCalls,
     send,
     handlers: {
-      start({ log, ticketKeys: keys, nonceKey, ...given }) {
+      start({ worker, of, log, ticketKeys, nonceKey, portSetting, first }) {
         asking.start(nonceKey)
-        place = given
-        ticketKeys = Buffer.from(keys)
+        place = { worker, of }
+        listening = { config: configOf(first), portSetting, ticketKeys: Buffer.from(ticketKeys) }
         logger = createLogger(log).child({ worker: place.worker }) as Logger
         onLogger(logger)
       },
@@ -135,15 +136,13 @@ export const createWorker = (options: {
         gateways?.release()
       },
       discard: async ({ id }) => void (await take(id)?.discard()),
-      async serve({ portSetting, listeners }) {
+      async serve() {
         const running = gateways!
-        const options = {
-          ...{ config: { ...running.config, ...listeners }, gateway: () => running.current, portSetting },
-          ...{ logger, metrics, ticketKeys },
-        }
+        const options = { ...listening, gateway: () => running.current, logger, metrics }
         listener = await openListenerOn(options, connections.serve)
+        listener.adjust(running.config)
         if (listener.certificates) health.addCheck('gateway certificates', listener.certificates)
-        const { extAuthz: settings } = listeners
+        const { extAuthz: settings } = listening.config
         if (!settings) return
         const { createExtAuthz } = await import('../ext-authz/listener.ts')
         extAuthz = await createExtAuthz({ ...options, settings })

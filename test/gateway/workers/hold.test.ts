@@ -46,10 +46,7 @@ test('while one worker has not begun to hold, no other one answers by the new co
   const changes = createChanges({
     inForce: () => ({ configuration, policies }),
     async open(worker) {
-      await worker.call('serve', {
-        portSetting: 'listen.port',
-        listeners: { listen: config.listen, extAuthz: undefined },
-      })
+      await worker.call('serve', undefined)
       const handOut = createHandOut({ metrics: createMetrics() })
       handOut.join(worker)
       const { url } = await handOut.open({ host: '127.0.0.1', port: 0, setting: 'listen.port', tls: undefined })
@@ -77,6 +74,8 @@ test('while one worker has not begun to hold, no other one answers by the new co
       log: { name: 'test', level: 'silent' },
       ticketKeys: Buffer.alloc(48),
       nonceKey: Buffer.alloc(32),
+      portSetting: 'listen.port',
+      first: configuration,
     })
     const call: WorkerProcess['call'] = (name, ...rest) => {
       // The second one stands still as soon as it has prepared the change.
