@@ -21,7 +21,7 @@ export interface IdentityProvider {
   asked: string[]
   /** What was posted to the token endpoint. */
   tokenRequests: URLSearchParams[]
-  /** As the browser that was sent to `url`: where it is sent back to. A provider that posts: what it posts, as a query. */
+  /** As the browser that was sent to `url`: where it is sent back to. What a provider posts stands in the query. */
   signIn(url: string): Promise<URL>
   /** Other keys from now on; the ones before are no longer published. */
   rotateKeys(): Promise<void>
