@@ -1,7 +1,9 @@
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import { connectorIdentitiesRoutes } from '../connectors/identities-router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
 import { connectorsRoutes } from '../connectors/router.ts'
+import { ssoConnectorsRoutes } from '../connectors/sso/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
@@ -81,6 +83,8 @@ const routers = [
   signInExperienceRoutes,
   previewRoutes,
   connectorsRoutes,
+  ssoConnectorsRoutes,
+  connectorIdentitiesRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

@@ -50,8 +50,6 @@ export const createOpenIdProtocol = ({ now }: { now: () => Date }) => {
   }
 
   return {
-    metadataOf,
-
     async begin(party: OpenIdParty, request: { redirectUri: string; state: string; loginHint?: string | undefined }) {
       const metadata = await metadataOf(party)
       const { clientId, scope, parameters } = party.profile
