@@ -32,6 +32,7 @@ const byPassword = (userId: string) => ({
 })
 const person: PersonFacts = {
   ...{ id: 'ada', isSuspended: false, hasPassword: true, isPasswordExpired: false, hasUsername: true },
+  hasIdentity: false,
   ...{ hasEmail: false, hasPhone: false, hasTotp: false, passkeys: 0, backupCodes: 0 },
   ...{ hasSkippedMfa: false, hasSkippedPasskey: false, mfaOrganizations: [] },
 }
@@ -562,7 +563,7 @@ test('nothing is done before everything is there that settings, rules and client
   // Written anew, so that a mistake there is none here.
   const sort: Record<ProofKindName, string> = {
     ...{ password: 'knows', email_code: 'mail', one_time_token: 'mail', phone_code: 'phone' },
-    ...{ passkey: 'device', totp: 'device', backup_code: 'paper' },
+    ...{ passkey: 'device', totp: 'device', backup_code: 'paper', federated: 'elsewhere' },
   }
   const strength = (kinds: readonly ProofKindName[]) =>
     kinds.includes('passkey') ? 2 : new Set(kinds.map((kind) => sort[kind])).size > 1 ? 1 : 0
@@ -584,9 +585,10 @@ test('nothing is done before everything is there that settings, rules and client
     })
     // All are of one person, or of nobody.
     const userId = maybe(0.9) ? 'ada' : null
-    const firsts = some(['password', 'email_code', 'phone_code', 'passkey', 'one_time_token'] as const, 0.25).map(
-      (kind) => proof(kind, 'sign_in', { userId }),
-    )
+    const firsts = some(
+      ['password', 'email_code', 'phone_code', 'passkey', 'one_time_token', 'federated'] as const,
+      0.25,
+    ).map((kind) => proof(kind, 'sign_in', { userId }))
     const proofs = [
       ...firsts,
       ...some(factorNames, 0.25).map((name) => proof(kindOf[name], 'mfa')),
@@ -598,7 +600,14 @@ test('nothing is done before everything is there that settings, rules and client
     const proven = proofs.find(({ purpose, userId }) => purpose === 'sign_in' && userId !== null)
     const facts: PersonFacts = {
       ...{ id: 'ada', isSuspended: maybe(0.1), hasPassword: maybe(0.7), isPasswordExpired: maybe(0.2) },
-      ...{ hasUsername: maybe(), hasEmail: maybe(), hasPhone: maybe(), hasTotp: maybe(), passkeys: maybe() ? 1 : 0 },
+      ...{
+        hasUsername: maybe(),
+        hasIdentity: maybe(0.2),
+        hasEmail: maybe(),
+        hasPhone: maybe(),
+        hasTotp: maybe(),
+        passkeys: maybe() ? 1 : 0,
+      },
       ...{
         backupCodes: maybe() ? 5 : 0,
         hasSkippedMfa: maybe(0.2),
@@ -668,9 +677,9 @@ test('nothing is done before everything is there that settings, rules and client
       if (isNew || proven) {
         must(settings.signInMode !== (isNew ? 'SignIn' : 'Register'), 'mode')
         must(decision?.allow !== false, 'allowed')
-        // A code that was mailed takes the place of the test.
+        // A code that was mailed, or a provider, takes the place of the test.
         const isMailed = proofs.some(
-          ({ kind, purpose }) => kind === 'email_code' && purposesOf[event].includes(purpose),
+          ({ kind, purpose }) => ['email_code', 'federated'].includes(kind) && purposesOf[event].includes(purpose),
         )
         must(!decision?.require.includes('captcha') || state.captcha === true || isMailed, 'captcha')
         const holds: Record<MfaFactor, boolean> = {
@@ -718,7 +727,7 @@ test('nothing is done before everything is there that settings, rules and client
         must(either || !identifiers.includes('email') || email, 'email')
         must(either || !identifiers.includes('phone') || phone, 'phone')
         must(!isNew || !identifiers.includes('username') || staged.username !== undefined, 'username')
-        must(!isNew || !settings.signUp.password || staged.password !== undefined, 'password')
+        must(!isNew || !settings.signUp.password || staged.password !== undefined || someone!.hasIdentity, 'password')
         const { agreeToTermsPolicy, termsOfUseUrl } = settings
         const asksTerms = agreeToTermsPolicy === 'Manual' || (isNew && agreeToTermsPolicy === 'ManualRegistrationOnly')
         const putOff = state.skipsPasskey || state.skipsMfa || someone!.hasSkippedPasskey || someone!.passkeys > 0
