@@ -41,6 +41,7 @@ export const missingProfile = ({
     emailOrPhone: false,
     password:
       staged.password !== undefined ||
+      provider !== undefined ||
       person?.hasIdentity === true ||
       (!isNew && (person?.hasPassword === true || (person?.passkeys ?? 0) > 0)),
   }

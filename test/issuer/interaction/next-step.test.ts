@@ -475,6 +475,12 @@ describe('registering', () => {
   const staged = { username: 'ada', password: { digest: 'x', algorithm: 'Argon2id' as const } }
   const email = proof('email_code', 'register', { userId: null, ...mailed })
   const phone = proof('phone_code', 'register', { userId: null, identifier: { type: 'phone', value: '61412345678' } })
+  const identity = {
+    ...{ connectorId: 'acme', kind: 'social', target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
+  } as const
+  const elsewhere: Proof = {
+    ...{ id: 'elsewhere', kind: 'federated', purpose: 'register', userId: null, data: { federated: identity } },
+  }
   const stepFor = (
     identifiers: string[],
     {
@@ -496,6 +502,8 @@ describe('registering', () => {
     [['username'], { password: true }, ['username', 'password']],
     [['username'], { password: true, staged: { username: 'ada' } }, ['password']],
     [['email'], { password: true, proofs: [email] }, ['password']],
+    // Nobody begins with nothing at all.
+    [[], {}, []],
   ])('with %j and %j lacks %j', (identifiers, rest, missing) => {
     expect(stepFor(identifiers, rest)).toMatchObject({ step: 'register', options: { missing } })
   })
@@ -506,7 +514,9 @@ describe('registering', () => {
     [['phone'], { proofs: [phone] }],
     [['email', 'phone'], { proofs: [phone] }],
     [['email', 'phone'], { proofs: [email] }],
-    [[], {}],
+    [[], { proofs: [elsewhere] }],
+    // An identity at a provider takes the place of a password.
+    [['email'], { password: true, proofs: [email, elsewhere] }],
   ])('with %j and %j lacks nothing', (identifiers, rest) => {
     expect(stepFor(identifiers, rest).step).toBe('done')
   })
