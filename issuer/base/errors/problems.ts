@@ -86,6 +86,7 @@ export const problems = {
   'jwt_customizer.general': [422, 'The custom claims script does not work.'],
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
   'impersonation.denied': [403, 'The impersonation policy refused this.'],
+  'impersonation.not_allowed': [403, 'Nobody may do this while acting for somebody else.'],
   'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
   // Passwords and new people
   'password.rejected': [422, 'This password is not good enough.'],
@@ -171,6 +172,13 @@ export const problems = {
   'verification_code.phone_mismatch': [400, 'The code was sent to another phone number.'],
   'verification_code.expired': [400, 'The code has expired.'],
   'verification_code.exceed_max_try': [400, 'The code was tried too often.'],
+  // People about their own accounts
+  'verification_record.permission_denied': [401, 'The person has to prove first, again, who they are.'],
+  'verification_record.not_found': [404, 'There is no such verification, or it was not completed.'],
+  'account_center.not_enabled': [403, 'People do not look after their accounts here.'],
+  'account_center.field_not_enabled': [403, 'This field is not shown here.'],
+  'account_center.field_not_editable': [403, 'This field cannot be changed here.'],
+  'user.last_sign_in_method_required': [422, 'It is the last way in which this user can sign in.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
