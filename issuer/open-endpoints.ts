@@ -275,6 +275,7 @@ export const openEndpoints = async (
     passwordRules,
     events,
     audit,
+    account,
     settings,
     authenticateClient,
     limits,

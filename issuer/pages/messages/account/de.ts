@@ -1,0 +1,72 @@
+export const de = {
+  accountTitle: 'Ihr Konto',
+  accountOverview: 'Übersicht',
+  accountSkip: 'Zum Inhalt springen',
+  accountGroupYou: 'Über Sie',
+  accountGroupSignIn: 'Anmeldung',
+  accountGroupAccess: 'Wer Zugriff hat',
+  accountGroupData: 'Ihre Daten',
+  accountBack: 'Ihr Konto',
+  accountSaved: 'Ihre Änderungen sind gespeichert.',
+  accountRemoved: 'Es ist entfernt.',
+  accountSave: 'Speichern',
+  accountRemove: 'Entfernen',
+  accountNone: 'Nicht angegeben',
+  accountReadOnly: 'Das lässt sich hier nicht ändern. Bitte wenden Sie sich an den Betreiber dieses Dienstes.',
+  accountRefused:
+    'Das war nicht möglich. Vielleicht wurde es anderswo geändert: Bitte prüfen Sie es und versuchen Sie es erneut.',
+  accountUnknownTime: 'Nicht bekannt',
+
+  accountNotSignedIn: 'Sie sind nicht angemeldet',
+  accountNotSignedInText: 'Melden Sie sich an, um Ihr Konto zu verwalten.',
+  accountWasSignedOut: 'Sie sind abgemeldet',
+  accountWasSignedOutText: 'Es wurde nichts geändert. Melden Sie sich erneut an, um fortzufahren.',
+
+  accountConfirmText:
+    'Bevor sich etwas Wichtiges ändert, zeigen Sie bitte noch einmal, dass Sie es sind. Das gilt dann {duration} lang.',
+  accountConfirmFirst: 'Um hier etwas zu ändern, bestätigen Sie bitte zuerst, dass Sie es sind.',
+  accountConfirmed: 'Danke. Sie können jetzt etwas ändern.',
+  accountConfirmChoose: 'Wie möchten Sie es bestätigen?',
+  accountConfirmNone:
+    'Keine Ihrer Anmeldearten lässt sich hier dafür nutzen. Bitte wenden Sie sich an den Betreiber dieses Dienstes.',
+
+  accountSessions: 'Geräte',
+  accountSessionsText:
+    'Wo Sie angemeldet sind. Gehört Ihnen eines nicht? Melden Sie es ab, und ändern Sie Ihr Passwort.',
+  accountSessionUnknown: 'Unbekannter Browser',
+  accountSessionHere: 'Dieser Browser',
+  accountSessionSeen: 'Zuletzt benutzt {time}, von {address}',
+  accountSessionSince: 'Angemeldet {time}',
+  accountSessionApplications: 'Anwendungen: {names}',
+  accountSessionEnd: 'Abmelden',
+  accountSessionEndNamed: '{name} abmelden',
+  accountSessionEnded: 'Dieses Gerät ist abgemeldet.',
+  accountSessionsEndOthers: 'Alle anderen Geräte abmelden',
+  accountSessionsEnded: 'Alle anderen Geräte sind abgemeldet.',
+  accountSessionsOnlyThis: 'Sie sind nirgends sonst angemeldet.',
+
+  accountApplications: 'Anwendungen',
+  accountApplicationsText: 'Wo Sie sich angemeldet haben und was jede Anwendung mit Ihrem Konto tun darf.',
+  accountApplicationsEmpty: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
+  accountApplicationMay: 'Sie darf',
+  accountApplicationMayIn: 'In {resource} darf sie',
+  accountApplicationOrganizations: 'In Ihren Organisationen: {names}',
+  accountApplicationOffline: 'Behält den Zugriff, auch wenn Sie abgemeldet sind.',
+  accountApplicationSince: 'Seit {time}',
+  accountApplicationThirdParty: 'Von einem anderen Anbieter',
+  accountApplicationEnd: 'Zugriff entziehen',
+  accountApplicationEndNamed: '{name} den Zugriff entziehen',
+  accountApplicationEnded: 'Die Anwendung hat keinen Zugriff mehr.',
+
+  accountData: 'Herunterladen oder löschen',
+  accountDataDownload: 'Meine Daten herunterladen',
+  accountDataDownloadText:
+    'Eine Datei (JSON) mit Ihrem Profil, Ihren Anmeldearten, Geräten, Anwendungen und Organisationen und dem, was mit Ihrem Konto geschah. Passwörter und Schlüssel enthält sie nicht.',
+  accountDelete: 'Mein Konto löschen',
+  accountDeleteText:
+    'Alles über Sie wird hier gelöscht, und Sie werden überall abgemeldet. Niemand kann das rückgängig machen.',
+  accountDeleteSure: 'Mir ist klar, dass sich das nicht rückgängig machen lässt',
+  accountDeleteSureMissing: 'Bestätigen Sie, dass Ihnen klar ist, dass sich das nicht rückgängig machen lässt',
+  accountDeleted: 'Ihr Konto ist gelöscht',
+  accountDeletedText: 'Sie sind überall abgemeldet. Sie können dieses Fenster schließen.',
+} as const

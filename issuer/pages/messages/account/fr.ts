@@ -1,0 +1,72 @@
+export const fr = {
+  accountTitle: 'Votre compte',
+  accountOverview: 'Aperçu',
+  accountSkip: 'Aller au contenu',
+  accountGroupYou: 'À propos de vous',
+  accountGroupSignIn: 'Connexion',
+  accountGroupAccess: 'Qui a accès',
+  accountGroupData: 'Vos données',
+  accountBack: 'Votre compte',
+  accountSaved: 'Vos modifications sont enregistrées.',
+  accountRemoved: 'C’est supprimé.',
+  accountSave: 'Enregistrer',
+  accountRemove: 'Supprimer',
+  accountNone: 'Non renseigné',
+  accountReadOnly: 'Ceci ne peut pas être modifié ici. Veuillez contacter l’exploitant de ce service.',
+  accountRefused:
+    'Cela n’a pas été possible. Il y a peut-être eu une modification ailleurs\u00a0: vérifiez et réessayez.',
+  accountUnknownTime: 'Inconnu',
+
+  accountNotSignedIn: 'Vous n’êtes pas connecté',
+  accountNotSignedInText: 'Connectez-vous pour gérer votre compte.',
+  accountWasSignedOut: 'Vous êtes déconnecté',
+  accountWasSignedOutText: 'Rien n’a été modifié. Reconnectez-vous pour continuer.',
+
+  accountConfirmText:
+    'Avant un changement important, montrez encore une fois que c’est bien vous. Cela vaut pendant {duration}.',
+  accountConfirmFirst: 'Pour modifier quelque chose ici, confirmez d’abord que c’est bien vous.',
+  accountConfirmed: 'Merci. Vous pouvez maintenant faire des modifications.',
+  accountConfirmChoose: 'Comment voulez-vous le confirmer\u00a0?',
+  accountConfirmNone:
+    'Aucun de vos moyens de connexion ne peut servir à cela ici. Veuillez contacter l’exploitant de ce service.',
+
+  accountSessions: 'Appareils',
+  accountSessionsText:
+    'Où vous êtes connecté. L’un d’eux n’est pas à vous\u00a0? Déconnectez-le et changez votre mot de passe.',
+  accountSessionUnknown: 'Navigateur inconnu',
+  accountSessionHere: 'Ce navigateur',
+  accountSessionSeen: 'Dernière utilisation {time}, depuis {address}',
+  accountSessionSince: 'Connexion {time}',
+  accountSessionApplications: 'Applications\u00a0: {names}',
+  accountSessionEnd: 'Déconnecter',
+  accountSessionEndNamed: 'Déconnecter {name}',
+  accountSessionEnded: 'Cet appareil est déconnecté.',
+  accountSessionsEndOthers: 'Déconnecter tous les autres appareils',
+  accountSessionsEnded: 'Tous les autres appareils sont déconnectés.',
+  accountSessionsOnlyThis: 'Vous n’êtes connecté nulle part ailleurs.',
+
+  accountApplications: 'Applications',
+  accountApplicationsText: 'Ce à quoi vous vous êtes connecté, et ce que chacune peut faire avec votre compte.',
+  accountApplicationsEmpty: 'Aucune application n’a accès à votre compte.',
+  accountApplicationMay: 'Elle peut',
+  accountApplicationMayIn: 'Dans {resource}, elle peut',
+  accountApplicationOrganizations: 'Dans vos organisations\u00a0: {names}',
+  accountApplicationOffline: 'Garde son accès lorsque vous êtes déconnecté.',
+  accountApplicationSince: 'Depuis {time}',
+  accountApplicationThirdParty: 'D’un tiers',
+  accountApplicationEnd: 'Retirer l’accès',
+  accountApplicationEndNamed: 'Retirer l’accès de {name}',
+  accountApplicationEnded: 'L’application n’a plus accès.',
+
+  accountData: 'Télécharger ou supprimer',
+  accountDataDownload: 'Télécharger mes données',
+  accountDataDownloadText:
+    'Un fichier (JSON) avec votre profil, vos moyens de connexion, vos appareils, vos applications, vos organisations et ce qui est arrivé à votre compte. Il ne contient ni mot de passe ni clé.',
+  accountDelete: 'Supprimer mon compte',
+  accountDeleteText:
+    'Tout ce qui vous concerne est supprimé ici, et vous êtes déconnecté partout. Personne ne peut l’annuler.',
+  accountDeleteSure: 'Je sais que cela ne peut pas être annulé',
+  accountDeleteSureMissing: 'Confirmez que vous savez que cela ne peut pas être annulé',
+  accountDeleted: 'Votre compte est supprimé',
+  accountDeletedText: 'Vous êtes déconnecté partout. Vous pouvez fermer cette fenêtre.',
+} as const
