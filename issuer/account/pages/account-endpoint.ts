@@ -19,7 +19,7 @@ import { type AccountShell, accountSignedOutPage, type PlainMessage } from '../.
 import { type Brandings, errorPage, type LocaleOf, type Page, sendPage } from '../../pages/index.ts'
 import { Refusal, refusalOf } from '../../pages/refusal.ts'
 import { findSession } from '../../tokens/sessions/session-store.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import type { AccountPerson } from '../person.ts'
 import { findReauthentication } from '../reauthentication.ts'
 import { readAccountSettings } from '../settings.ts'

@@ -4,7 +4,7 @@ import type { SignInExperience } from '../../directory/sign-in-experience/sign-i
 import type { AccountShell, Fact, PlainMessage } from '../../pages/account/index.ts'
 import type { Page } from '../../pages/index.ts'
 import type { FoundSession } from '../../tokens/sessions/session-store.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import type { AccountContext, AccountPerson } from '../person.ts'
 import type { AccountSettings } from '../settings.ts'
 

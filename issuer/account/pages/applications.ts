@@ -2,7 +2,7 @@ import type { Query } from '../../../platform/database/database.ts'
 import { onlyValue } from '../../base/read-form.ts'
 import { findConsentFacts, findMemberships } from '../../interaction/consent-facts-store.ts'
 import { type ApplicationOnPage, applicationsPage } from '../../pages/account/index.ts'
-import type { AccountApplication } from '../applications-store.ts'
+import type { AccountApplication } from '../operations/applications-store.ts'
 import type { AccountPage } from './account-page.ts'
 import { unless } from './unless.ts'
 

@@ -1,8 +1,8 @@
-import { toUser } from '../directory/users/user.ts'
-import { deleteUser } from '../directory/users/user-store.ts'
-import { endUserAccess } from '../tokens/impersonations/end-access.ts'
-import type { ChangeAccount } from './change.ts'
-import type { AccountContext } from './person.ts'
+import { toUser } from '../../directory/users/user.ts'
+import { deleteUser } from '../../directory/users/user-store.ts'
+import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
+import type { ChangeAccount } from '../change.ts'
+import type { AccountContext } from '../person.ts'
 
 /** The end of an account, by its owner: the person, and everything that anybody may do as them, at once. */
 export const createDeletionOperations = ({ change }: { change: ChangeAccount }) => ({

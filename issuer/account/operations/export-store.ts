@@ -1,4 +1,4 @@
-import { type Query, statement } from '../../platform/database/database.ts'
+import { type Query, statement } from '../../../platform/database/database.ts'
 
 /** How much of the history a file holds: the newest. */
 export const maxHistory = 5_000

@@ -1,5 +1,5 @@
-import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
-import { authorizationCounts } from '../tokens/authorizations/authorization-store.ts'
+import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { authorizationCounts } from '../../tokens/authorizations/authorization-store.ts'
 
 /** What an application got of a person, over all their sign-ins. */
 export interface AccountApplication {
