@@ -61,6 +61,8 @@ export interface PageParts {
   isError?: boolean | undefined
   /** Where the one script of a page may come from, as CSP says it: `'sha256-…'` of an inline one. */
   scriptSource?: string | undefined
+  /** Of people, by `pictureOrigin`: from where they may be loaded. */
+  pictures?: readonly string[] | undefined
   /** Whose frames a page may hold: an origin. */
   frameSource?: string | undefined
   /** Who posts a form to somebody else tells nobody where from. */
@@ -83,11 +85,12 @@ export const page = (parts: PageParts, branding?: Branding): Page => ({
 })
 
 const contentSecurityPolicy = (
-  { client, form, scriptSource, frameSource }: PageParts,
+  { client, form, scriptSource, frameSource, pictures: shown = [] }: PageParts,
   branding: Branding | undefined,
 ): string => {
   const pictures = [
     logoOf(client)?.url,
+    ...shown,
     ...[branding?.logo, branding?.favicon].flatMap((both) => both && [both.light, both.dark]),
   ]
   const origins = new Set(pictures.flatMap((url) => pictureOrigin(url) ?? []))

@@ -3,9 +3,9 @@ import { problem } from '../../base/errors/problems.ts'
 import { endGrantOf, revokeApplication } from '../../directory/sessions/end-grant.ts'
 import { toUserGrant, type UserGrant } from '../../directory/sessions/records.ts'
 import { listGrants } from '../../directory/sessions/user-session-store.ts'
-import { type AccountApplication, findAccountApplication, listAccountApplications } from './applications-store.ts'
 import { type ChangeAccount, requireReadable } from '../change.ts'
 import type { AccountContext, AccountPerson } from '../person.ts'
+import { type AccountApplication, findAccountApplication, listAccountApplications } from './applications-store.ts'
 import { sessionRequirements } from './sessions.ts'
 
 const ending = { ...sessionRequirements, reauthenticated: true } as const

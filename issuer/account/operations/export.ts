@@ -5,8 +5,8 @@ import { listFactors } from '../../directory/users/factors/index.ts'
 import { toMfaVerification } from '../../directory/users/factors/mfa-verification.ts'
 import { toUser } from '../../directory/users/user.ts'
 import type { ChangeAccount } from '../change.ts'
-import { readExportedParts } from './export-store.ts'
 import type { AccountContext } from '../person.ts'
+import { readExportedParts } from './export-store.ts'
 
 /**
  * Everything that is kept about the person, as JSON: never a password, a secret or a token. It is a change, because the

@@ -101,6 +101,8 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
     // Deleted between the two reads.
     if (!account) return undefined
     const isDue = page.needsConfirmation === true && !(await findReauthentication(query, person))
+    const { profile } = await operations.profile.get(person)
+    const timeZone = profile?.zoneinfo || undefined
     const shell: AccountShell = {
       account,
       locale: localeFor(visitor),
@@ -110,8 +112,20 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
       csrf: formTokenOf(hmac, session.id, page.path),
       notice: noticeIn(request, session.id, page.path),
       confirmPath: isDue ? confirmPath(page.path) : undefined,
+      timeZone,
     }
-    const visit = { query, operations, person, session, ...known, shell, hostname, requestId }
+    const visit: AccountVisit = {
+      ...{ query, operations, person, session, ...known, shell, hostname, requestId },
+      parameters: new URL(request.url ?? '', ownOrigin).searchParams,
+      context: (operationId) => ({
+        operationId,
+        auditArea: 'Account',
+        person,
+        caller: { subject: person.userId, clientId: accountClientId, scopes: new Set() },
+        request: eventRequestOf(page, person, request),
+        fields: [],
+      }),
+    }
     const setCookies = await keepSessionFresh(query, cookies, session, visitor)
     return { request, response, visitor, visit, page, setCookies }
   }
@@ -178,17 +192,14 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
       ...visit,
       form,
       context: (operationId) => ({
-        operationId,
-        auditArea: 'Account',
-        person,
-        caller: { subject: person.userId, clientId: accountClientId, scopes: new Set() },
-        request: eventRequestOf(page, person, request),
+        ...visit.context(operationId),
         fields: [...form.keys()].filter((field) => field !== 'csrf'),
       }),
       done(notice, path = shell.path) {
         const by = notice && noticeTokenOf(hmac, person.sessionId, path, notice)
         redirect(notice && by ? `${path}?${new URLSearchParams({ done: notice, by })}` : path)
       },
+      goTo: (location) => redirect(location),
       leave: redirect,
       clearSession: cookies.clear('session'),
       again: async (entered, status = 400) => send(arrival, await page.show(visit, entered), { status }),

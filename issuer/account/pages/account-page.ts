@@ -27,15 +27,19 @@ export interface AccountVisit {
   /** Where browsers reach the issuer, without scheme and port: passkeys belong to it. */
   hostname: string
   requestId: string
+  /** Of its address. */
+  parameters: URLSearchParams
+  /** What an operation is told of this request. `operationId`: as the Account API calls it. */
+  context(operationId: string): AccountContext
 }
 
 /** A form of the page that was sent: one of these ends it. */
 export interface AccountAnswer extends AccountVisit {
   form: Form
-  /** What an operation is told of this request. `operationId`: as the Account API calls it. */
-  context(operationId: string): AccountContext
   /** Back to the page by a redirect, so that a reload sends nothing again; it says what went well. */
   done(notice?: PlainMessage, path?: string): void
+  /** By a redirect, to an address of ours. */
+  goTo(location: string): void
   /** To somebody else: where an identity is linked. */
   leave(url: string, setCookies?: readonly string[]): void
   /** The page again, with what was entered. Default status 400. */

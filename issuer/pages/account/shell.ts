@@ -33,7 +33,7 @@ export interface AccountShell {
   confirmPath?: string | undefined
 }
 
-export interface AccountPageParts extends Pick<PageParts, 'scriptSource'> {
+export interface AccountPageParts extends Pick<PageParts, 'scriptSource' | 'pictures'> {
   /** Default: the one of the menu. */
   title?: Html | undefined
   lead?: HtmlValue
@@ -51,9 +51,9 @@ export const signOutPath = '/oidc/session/end'
 export const accountPage = (shell: AccountShell, parts: AccountPageParts): Page => {
   const { locale } = shell
   const say = sayIn(locale)
-  const { title = say(shell.title), lead, problems = [], content, form = 'own', sign, scriptSource } = parts
+  const { title = say(shell.title), lead, problems = [], content, form = 'own', sign, scriptSource, pictures } = parts
   return page({
-    ...{ locale, title, form, scriptSource },
+    ...{ locale, title, form, scriptSource, pictures },
     name: 'account',
     isError: problems.length > 0,
     beside: menuOf(say, shell),
