@@ -283,6 +283,7 @@ export const openEndpoints = async (
     passwordRules,
     events,
     audit,
+    account,
     settings,
     authenticateClient,
     limits,
