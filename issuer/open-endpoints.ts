@@ -115,6 +115,7 @@ export const openEndpoints = async (
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
+    endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
@@ -170,6 +171,7 @@ export const openEndpoints = async (
       now,
       audit,
       policy,
+      verifier,
       subjectTokenTtl: config.subjectTokenTtl,
       envelope,
       targets: createTargetPolicy(config.webhookTargets),
@@ -232,6 +234,7 @@ export const openEndpoints = async (
   retentionJob.start()
   const expiry = startExpiry({
     database,
+    events,
     refreshTokenLeeway: config.refreshTokenLeeway,
     logger,
     metrics,

@@ -60,17 +60,22 @@ export const userSessionOperations = ({
      * it got of the person: it has to ask again.
      */
     endGrant: (context: OperationContext, userId: string, grantId: string): Promise<void> =>
-      mutate(context, async ({ trx, record }) => {
+      mutate(context, async (mutation) => {
+        const { trx, record } = mutation
+        const endedBy = context.caller.subject
         await lockUser(trx, userId)
         const grantee = await findGrantee(trx, userId, grantId)
         if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
         const { clientId, isThirdParty } = grantee
-        if (!isThirdParty) return void (await endAuthorizations(trx, { ids: [grantId] }, 'ended_by_administrator'))
+        if (!isThirdParty) {
+          await endAuthorizations(mutation, { ids: [grantId] }, 'ended_by_administrator', endedBy)
+          return
+        }
         if (await revokeConsent(trx, userId, clientId)) {
-          const extras = { userId, applicationId: clientId, revokedBy: context.caller.subject }
+          const extras = { userId, applicationId: clientId, revokedBy: endedBy }
           await record({ type: 'Consent.Revoked', entity: { kind: 'user', id: userId }, data: null, extras })
         }
-        await endAuthorizations(trx, { userId, clientId }, 'consent_revoked')
+        await endAuthorizations(mutation, { userId, clientId }, 'consent_revoked', endedBy)
       }),
   }
 }
