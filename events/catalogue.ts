@@ -342,6 +342,7 @@ export const catalogue = [
   }),
   requestEvent('Impersonation.Approved', 'a person agreed that somebody acts as them; `data` has the limits', {
     cause: 'POST /my-account/impersonation-requests/:id/approve',
+    status: 204,
     data: {
       ...examples['impersonation-request'],
       ...{ status: 'approved', decidedAt: examples['impersonation-request'].createdAt + 60_000, readOnly: true },
@@ -349,6 +350,7 @@ export const catalogue = [
   }),
   requestEvent('Impersonation.Refused', 'a person did not agree that somebody acts as them', {
     cause: 'POST /my-account/impersonation-requests/:id/refuse',
+    status: 204,
     data: {
       ...examples['impersonation-request'],
       ...{ status: 'refused', decidedAt: examples['impersonation-request'].createdAt + 60_000 },

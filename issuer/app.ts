@@ -28,7 +28,7 @@ export interface IssuerEndpoints {
   revocations: Endpoint
   jwks: Endpoint
   metadata: Endpoint
-  /** The Management API: everything that is not the protocol's. */
+  /** The Management API: everything that is not the protocol's. The Account API too. */
   management: RequestListener
 }
 
@@ -55,6 +55,9 @@ export const createIssuerApp = (
     }
   }
   const document = open(endpoints.metadata)
+  const manage: Endpoint = (request, response) => endpoints.management(request, response)
+  const account = cors.registered(manage)
+  const accountPreflight = cors.preflight(['GET', 'POST', 'PATCH', 'PUT', 'DELETE'], ['logto-verification-id'])
   const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/auth': { GET: endpoints.authorization, POST: endpoints.authorization },
     '/oidc/request': forPages(['POST'], endpoints.pushedAuthorization),
@@ -102,11 +105,16 @@ export const createIssuerApp = (
       void endpoints.assets(request, response, requestId)
     } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {
       void endpoints.experience(request, response, requestId)
+    } else if (isAccount(path)) {
+      void (method === 'OPTIONS' ? accountPreflight : account)(request, response, requestId)
     } else {
       endpoints.management(request, response)
     }
   }
 }
+
+/** The Account API, which pages of applications call. */
+const isAccount = (path: string): boolean => /^\/api\/(my-account|verifications)(\/|$)/.test(path)
 
 const refuseMethod =
   (methods: Methods, logger: Logger): Endpoint =>

@@ -5,6 +5,9 @@ import { systemClock } from '../platform/clock.ts'
 import { createEnvelope } from '../platform/envelope.ts'
 import { createTargetPolicy } from '../platform/http/outbound.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
+import { createAuthenticateAccount } from './account/api/bearer.ts'
+import { accountRoutes } from './account/api/index.ts'
+import { createAccountOperations } from './account/operations.ts'
 import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
@@ -36,7 +39,7 @@ import { createRetentionJob, retentionDefaults } from './maintenance/retention.t
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
-import { mailLookFrom } from './pages/index.ts'
+import { createLocaleOf, mailLookFrom } from './pages/index.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
@@ -161,33 +164,52 @@ export const openEndpoints = async (
     isOn: () => settings.experience().notifyImpersonation,
   })
   onStop('notices of impersonation', () => impersonationNotices.close())
-  const management = createManagementApi({
-    routes: issuerRoutes({
+  const account = createAccountOperations({
+    ...{
       database,
-      passwords,
-      hmac,
       mutate,
-      indicators,
-      now,
       audit,
-      policy,
-      verifier,
-      subjectTokenTtl: config.subjectTokenTtl,
       envelope,
-      targets: createTargetPolicy(config.webhookTargets),
-      baseUrl,
-      replaysWaiting: replayJob.wake,
-      eventFeed,
-      claimsScripts,
-      sandbox,
-      keys,
-      algorithm,
-      settings,
-      logger,
+      hmac,
+      messages,
       notifyOwner,
-      messageConfig,
-      testMessages: messages,
-    }),
+      passwords,
+      passwordRules,
+      settings,
+      baseUrl,
+      now,
+    },
+    localeOf: createLocaleOf(settings.experience),
+  })
+  const managementRoutes = issuerRoutes({
+    database,
+    passwords,
+    hmac,
+    mutate,
+    indicators,
+    now,
+    audit,
+    policy,
+    verifier,
+    subjectTokenTtl: config.subjectTokenTtl,
+    envelope,
+    targets: createTargetPolicy(config.webhookTargets),
+    baseUrl,
+    replaysWaiting: replayJob.wake,
+    eventFeed,
+    claimsScripts,
+    sandbox,
+    keys,
+    algorithm,
+    settings,
+    logger,
+    notifyOwner,
+    messageConfig,
+    testMessages: messages,
+  })
+  const management = createManagementApi({
+    routes: [...managementRoutes, ...accountRoutes(account)],
+    authenticateAccount: createAuthenticateAccount({ query: database.query, verifier }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     baseUrl,

@@ -11,5 +11,8 @@ export const account: Migration = {
 -- Of proofs without an interaction: the authorization, or the session, in which the person gave them.
 ALTER TABLE proofs ADD COLUMN holder varchar(21);
 CREATE INDEX proofs_by_holder ON proofs (holder) WHERE holder IS NOT NULL;
+
+-- It came of an exchange: whoever has it need not be whom the person signed in for.
+ALTER TABLE opaque_tokens ADD COLUMN is_exchanged boolean NOT NULL DEFAULT false;
 `),
 }

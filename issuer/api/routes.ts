@@ -1,3 +1,4 @@
+import { accountCenterRoutes } from '../account/account-center-router.ts'
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
@@ -83,6 +84,7 @@ const routers = [
   signInExperienceRoutes,
   previewRoutes,
   connectorsRoutes,
+  accountCenterRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

@@ -86,11 +86,11 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
 const now = (work: () => void) => work()
 
 const auditEntry = (
-  { operationId, caller, request, fields }: OperationContext,
+  { operationId, auditArea = 'Management', caller, request, fields }: OperationContext,
   recorded: readonly NewEvent[],
   { userId, details }: AuditNote,
 ) => ({
-  key: `Management.${operationId}`,
+  key: `${auditArea}.${operationId}`,
   result: 'Success' as const,
   applicationId: caller.clientId,
   userId: userId ?? request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,

@@ -47,7 +47,8 @@ const readJwt = async (query: Query, verifier: AccessTokenVerifier, token: strin
 }
 
 const readOpaque = async (query: Query, token: string): Promise<ShownActor> => {
-  const found = await findOpaqueToken(query, tokenDigest('opaque-token', token))
+  const digest = tokenDigest('opaque-token', token)
+  const found = await findOpaqueToken(query, digest)
   if (!found) throw invalid()
   requireOpenid(found.scope)
   const { userId, clientId, sessionId: sid, act, fromPersonalAccessToken } = found
@@ -56,7 +57,7 @@ const readOpaque = async (query: Query, token: string): Promise<ShownActor> => {
     facts: {
       via: actorViaOf({ sid, fromPersonalAccessToken }),
       clientId,
-      ...(sid !== null && (await findSignIn(query, { sid, clientId }))),
+      ...(await findSignIn(query, digest)),
       chain: [userId, ...actorsOf(act ?? undefined)],
     },
   }

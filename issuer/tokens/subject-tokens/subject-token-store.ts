@@ -84,16 +84,13 @@ export const findMintFacts = async (
 
 const signIn = statement(
   'subject-token-sign-in',
-  `SELECT acr, floor(extract(epoch FROM authenticated_at))::float8 AS auth_time FROM authorizations
-   WHERE id = $1 AND client_id = $2`,
+  `SELECT a.acr, floor(extract(epoch FROM a.authenticated_at))::float8 AS auth_time
+   FROM opaque_tokens t JOIN authorizations a ON a.id = t.session_id WHERE t.digest = $1 AND NOT t.is_exchanged`,
 )
 
-/**
- * How and when, in seconds, the person signed in for a token of this client's. Of an authorization of another's it was
- * exchanged for, and says no more how.
- */
+/** How and when, in seconds, the person signed in for a token. What came of an exchange says no more how. */
 export const findSignIn = async (
   query: Query,
-  { sid, clientId }: { sid: string; clientId: string },
+  digest: Buffer,
 ): Promise<{ acr: string; auth_time: number } | undefined> =>
-  (await query<{ acr: string; auth_time: number }>(signIn, [sid, clientId]))[0]
+  (await query<{ acr: string; auth_time: number }>(signIn, [digest]))[0]

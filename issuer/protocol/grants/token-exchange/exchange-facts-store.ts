@@ -153,12 +153,12 @@ const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
   'opaque-token': {
     from: '(SELECT * FROM opaque_tokens WHERE digest = asked.actor_digest) oa',
     userId: 'oa.user_id',
-    // What it was exchanged for says no more how the person signed in (its client may be another).
+    // What came of an exchange says no more how the person signed in.
     columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken(
       'oa',
       `'scope', oa.scope, 'signIn', (
         SELECT json_build_object('acr', s.acr, 'authTime', floor(extract(epoch FROM s.authenticated_at)))
-        FROM authorizations s WHERE s.id = oa.session_id AND s.client_id = oa.client_id)`,
+        FROM authorizations s WHERE s.id = oa.session_id AND NOT oa.is_exchanged)`,
     )} END AS "opaqueActor",
       (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = oa.session_id) AS "actorSessionEnded"`,
     // The `act` of an actor token goes on in the new one.

@@ -40,8 +40,10 @@ const writeLog = `log AS (
      SELECT log_id, log_key, 'Success', client_id, user_id, log_payload FROM allowed)`
 
 const writeToken = (personalAccessToken: string) => `opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, access, expires_at, personal_access_token)
-     SELECT token_digest, user_id, client_id, scope, session_id, act, access, token_expires_at, ${personalAccessToken} FROM allowed),`
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, access, expires_at,
+       personal_access_token, is_exchanged)
+     SELECT token_digest, user_id, client_id, scope, session_id, act, access, token_expires_at, ${personalAccessToken}, true
+     FROM allowed),`
 
 const sessionColumns = {
   subject_token: 'bytea',
