@@ -25,7 +25,7 @@ export interface Agreement {
 
 const always = { fields: [] } as const
 
-/** Who asks to act as a person, who has, and how they end it. No setting takes it from them but that of all accounts. */
+/** Who asks to act as a person, who has, and how they end it: theirs wherever people look after their accounts at all. */
 export const accountImpersonationOperations = ({ query, change }: { query: Query; change: ChangeAccount }) => {
   const decide = (
     context: AccountContext,

@@ -5,7 +5,7 @@ import { type ProblemCode, problem } from './errors/problems.ts'
 const issuesOf = ({ issues }: Pick<z.ZodError, 'issues'>): InputIssue[] =>
   (closestOf(issues) ?? issues).map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
 
-/** Of an input that may have several forms, what is wrong with the one that it comes closest to, the first of equals. */
+/** Of an input that may have several forms, what is wrong with the one it comes closest to, the first of equals. */
 const closestOf = ([issue]: z.ZodError['issues']) =>
   issue?.code === 'invalid_union' && issue.path.length === 0
     ? issue.errors.toSorted((one, other) => one.length - other.length)[0]
