@@ -1,5 +1,5 @@
 import type { Route } from '../../base/route.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import { myAccountRoutes } from './my-account.ts'
 import { myFactorRoutes } from './my-factors.ts'
 import { myImpersonationRoutes } from './my-impersonations.ts'

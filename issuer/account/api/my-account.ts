@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
 import { password, user, userPatch, userProfile } from '../../directory/users/user.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import { accountRoute, editProblems, reauthenticatedProblems } from './route.ts'
 
 const address = z.string().trim().min(1).max(256)

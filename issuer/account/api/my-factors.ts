@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { mfaVerification, toMfaVerification } from '../../directory/users/factors/mfa-verification.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import { accountRoute, editProblems, reauthenticatedProblems } from './route.ts'
 
 const path = '/my-account/mfa-verifications'

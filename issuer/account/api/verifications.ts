@@ -4,7 +4,7 @@ import type { Route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
 import { authenticationCredential, registrationCredential } from '../../directory/users/factors/index.ts'
 import { password } from '../../directory/users/user.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import type { VerificationId } from '../verification-store.ts'
 import { accountRoute } from './route.ts'
 

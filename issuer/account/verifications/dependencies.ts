@@ -26,6 +26,6 @@ export interface VerificationDependencies {
   now: () => Date
 }
 
-/** The failures of one authorization, or of one session: strangers cannot lock the owner out here, nor here elsewhere. */
+/** Failures count for one authorization, or one session: nobody is locked out of another by them. */
 export const holderKey = (hmac: Hmac, person: AccountPerson): Buffer =>
   lockoutKeys(hmac).holder(person.userId, holderOf(person))

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Database } from '../../platform/database/database.ts'
-import { queryOf } from '../../platform/database/database.ts'
-import type { Envelope } from '../../platform/envelope.ts'
-import { newId } from '../../platform/ids.ts'
-import { sha256 } from '../../platform/secret.ts'
-import { problem } from '../base/errors/problems.ts'
-import type { Mutation } from '../base/mutate.ts'
-import type { NotifyOwner } from '../base/owner-notices.ts'
-import type { Settings } from '../directory/sign-in-experience/settings.ts'
+import type { Database } from '../../../platform/database/database.ts'
+import { queryOf } from '../../../platform/database/database.ts'
+import type { Envelope } from '../../../platform/envelope.ts'
+import { newId } from '../../../platform/ids.ts'
+import { sha256 } from '../../../platform/secret.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { Mutation } from '../../base/mutate.ts'
+import type { NotifyOwner } from '../../base/owner-notices.ts'
+import type { Settings } from '../../directory/sign-in-experience/settings.ts'
 import {
   availableFactors,
   endAfterRemoval,
@@ -23,22 +23,22 @@ import {
   readTotpSecret,
   renamePasskey,
   totpUri,
-} from '../directory/users/factors/index.ts'
-import type { UserRow } from '../directory/users/user.ts'
-import { updateUser } from '../directory/users/user-store.ts'
-import { openFactor, pendingBackupCodes, pendingPasskey, pendingTotp, sealFactor } from '../interaction/bindings.ts'
-import { findAccount } from '../interaction/person-store.ts'
-import { type ChangeAccount, noLongerSignedIn, recordUser, requireEditable, requireReadable } from './change.ts'
-import type { AccountContext, AccountPerson } from './person.ts'
-import { type AccountField, requireField } from './settings.ts'
+} from '../../directory/users/factors/index.ts'
+import type { UserRow } from '../../directory/users/user.ts'
+import { updateUser } from '../../directory/users/user-store.ts'
+import { openFactor, pendingBackupCodes, pendingPasskey, pendingTotp, sealFactor } from '../../interaction/bindings.ts'
+import { findAccount } from '../../interaction/person-store.ts'
+import { type ChangeAccount, noLongerSignedIn, recordUser, requireEditable, requireReadable } from '../change.ts'
+import type { AccountContext, AccountPerson } from '../person.ts'
+import { type AccountField, requireField } from '../settings.ts'
 import {
   beginVerification,
   completeVerification,
   findWaitingVerification,
   takeVerificationTry,
   useVerification,
-} from './verification-store.ts'
-import { requireFactorEnabled } from './verifications/factor-settings.ts'
+} from '../verification-store.ts'
+import { requireFactorEnabled } from '../verifications/factor-settings.ts'
 import { keepingAWayIn } from './ways-in.ts'
 
 export interface NewTotpSecret {

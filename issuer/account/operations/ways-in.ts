@@ -1,8 +1,8 @@
-import { queryOf, type Transaction } from '../../platform/database/database.ts'
-import { problem } from '../base/errors/problems.ts'
-import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
-import { availableFactors } from '../directory/users/factors/index.ts'
-import type { UserRow } from '../directory/users/user.ts'
+import { queryOf, type Transaction } from '../../../platform/database/database.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
+import { availableFactors } from '../../directory/users/factors/index.ts'
+import type { UserRow } from '../../directory/users/user.ts'
 
 const identifiers = { username: 'username', email: 'primary_email', phone: 'primary_phone' } as const
 

@@ -1,12 +1,12 @@
-import type { Database } from '../../platform/database/database.ts'
-import { problem } from '../base/errors/problems.ts'
-import type { NotifyOwner } from '../base/owner-notices.ts'
-import { changePassword } from '../directory/users/new-password.ts'
-import type { PasswordHasher } from '../directory/users/password.ts'
-import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
-import { findAccount, findPassword } from '../interaction/person-store.ts'
-import { type ChangeAccount, noLongerSignedIn, type Requirements, requireEditable } from './change.ts'
-import type { AccountContext } from './person.ts'
+import type { Database } from '../../../platform/database/database.ts'
+import { problem } from '../../base/errors/problems.ts'
+import type { NotifyOwner } from '../../base/owner-notices.ts'
+import { changePassword } from '../../directory/users/new-password.ts'
+import type { PasswordHasher } from '../../directory/users/password.ts'
+import type { PasswordRules } from '../../directory/users/password-policy/password-rules.ts'
+import { findAccount, findPassword } from '../../interaction/person-store.ts'
+import { type ChangeAccount, noLongerSignedIn, type Requirements, requireEditable } from '../change.ts'
+import type { AccountContext } from '../person.ts'
 
 export interface PasswordOperations {
   /**

@@ -1,15 +1,15 @@
-import type { TokenAudit } from '../base/audit/token-audit.ts'
-import type { Mutate } from '../base/mutate.ts'
-import { createFactors } from '../directory/users/factors/index.ts'
-import type { PasswordRules } from '../directory/users/password-policy/password-rules.ts'
+import type { TokenAudit } from '../../base/audit/token-audit.ts'
+import type { Mutate } from '../../base/mutate.ts'
+import { createFactors } from '../../directory/users/factors/index.ts'
+import type { PasswordRules } from '../../directory/users/password-policy/password-rules.ts'
+import { createVerificationAttempts } from '../attempts.ts'
+import { createChangeAccount } from '../change.ts'
+import { createVerifications, type VerificationDependencies, type Verifications } from '../verifications/index.ts'
 import { type AddressOperations, createAddressOperations } from './addresses.ts'
-import { createVerificationAttempts } from './attempts.ts'
-import { createChangeAccount } from './change.ts'
 import { createFactorOperations, type FactorOperations } from './factors.ts'
 import { type AccountImpersonations, accountImpersonationOperations } from './impersonations.ts'
 import { createPasswordOperations, type PasswordOperations } from './password.ts'
 import { createProfileOperations, type ProfileOperations } from './profile.ts'
-import { createVerifications, type VerificationDependencies, type Verifications } from './verifications/index.ts'
 
 export interface AccountDependencies extends Omit<VerificationDependencies, 'attempts' | 'factors'> {
   mutate: Mutate
