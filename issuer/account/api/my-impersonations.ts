@@ -4,7 +4,7 @@ import type { Route } from '../../base/route.ts'
 import { id, timestamp } from '../../base/schemas.ts'
 import type { SeenRequest } from '../../tokens/impersonation-requests/request-store.ts'
 import type { SeenImpersonation } from '../../tokens/impersonations/seen-store.ts'
-import type { AccountOperations } from '../operations.ts'
+import type { AccountOperations } from '../operations/index.ts'
 import { accountRoute } from './route.ts'
 
 const named = z.object({ id: z.string(), name: z.string().nullable() })

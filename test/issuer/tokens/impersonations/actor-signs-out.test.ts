@@ -64,7 +64,11 @@ const inTransaction = (work: (trx: Query) => Promise<unknown>) => issuer.databas
 
 test('a session knows what its actor had signed in to', async () => {
   const agent = await staff()
-  expect(await shown(await act(agent))).toMatchObject({ actorId: agent.userId, actorVia: 'sign_in', actorSid: agent.sid })
+  expect(await shown(await act(agent))).toMatchObject({
+    actorId: agent.userId,
+    actorVia: 'sign_in',
+    actorSid: agent.sid,
+  })
 })
 
 const ending = { reason: 'logout', endedBy: 'somebody' } as const
@@ -78,8 +82,7 @@ const rows: Record<string, (agent: Staff, trx: Query) => Promise<unknown>> = {
     endAuthorizations(recordingIn(trx), { userId, clientId: staffApp.id }, 'consent_revoked'),
   'a refresh token that is used again': ({ userId, sid }, trx) =>
     endReused(recordingIn(trx), { authorizationId: sid, userId, clientId: staffApp.id }),
-  'a revoked authorization': ({ sid }, trx) =>
-    endAuthorizations(recordingIn(trx), { ids: [sid] }, 'revoked_by_client'),
+  'a revoked authorization': ({ sid }, trx) => endAuthorizations(recordingIn(trx), { ids: [sid] }, 'revoked_by_client'),
 }
 
 test.each(Object.entries(rows))('%s ends what the actor opened, once, and nothing of others', async (_name, end) => {
@@ -129,8 +132,7 @@ test('an opaque token of an impersonation ends with the sign-in of its actor', a
 
 test('who has signed out opens nothing more, and exchanges that race with it leave nothing open', async () => {
   const agent = await staff()
-  const exchanges = () =>
-    Promise.all(Array.from({ length: 8 }, (_, index) => exchange(agent, { instance: index % 2 })))
+  const exchanges = () => Promise.all(Array.from({ length: 8 }, (_, index) => exchange(agent, { instance: index % 2 })))
   const [answers] = await Promise.all([
     exchanges(),
     inTransaction((trx) => endSessionWhole(recordingIn(trx), { sessionId: agent.sessionId, ...ending })),

@@ -1,18 +1,18 @@
-import { type Query, queryOf } from '../../platform/database/database.ts'
-import { unknownId } from '../base/errors/not-found.ts'
-import { problem } from '../base/errors/problems.ts'
+import { type Query, queryOf } from '../../../platform/database/database.ts'
+import { unknownId } from '../../base/errors/not-found.ts'
+import { problem } from '../../base/errors/problems.ts'
 import {
   decideRequest,
   findRequestsOf,
   type RequestRow,
   type SeenRequest,
-} from '../tokens/impersonation-requests/request-store.ts'
-import { requestEvent } from '../tokens/impersonation-requests/requests.ts'
-import { endSessionOfSubject } from '../tokens/impersonations/impersonation-store.ts'
-import { recordEnded } from '../tokens/impersonations/operations.ts'
-import { findImpersonationsOf, type SeenImpersonation } from '../tokens/impersonations/seen-store.ts'
-import { type ChangeAccount, requireReadable } from './change.ts'
-import type { AccountContext, AccountPerson } from './person.ts'
+} from '../../tokens/impersonation-requests/request-store.ts'
+import { requestEvent } from '../../tokens/impersonation-requests/requests.ts'
+import { endSessionOfSubject } from '../../tokens/impersonations/impersonation-store.ts'
+import { recordEnded } from '../../tokens/impersonations/operations.ts'
+import { findImpersonationsOf, type SeenImpersonation } from '../../tokens/impersonations/seen-store.ts'
+import { type ChangeAccount, requireReadable } from '../change.ts'
+import type { AccountContext, AccountPerson } from '../person.ts'
 
 /** What a person lets somebody do who asks to act as them. */
 export interface Agreement {
@@ -25,7 +25,7 @@ export interface Agreement {
 
 const always = { fields: [] } as const
 
-/** Who asks to act as a person, who has, and how they end it: theirs wherever people look after their accounts at all. */
+/** Who asks to act as a person, who has, and how they end it: theirs wherever people look after their accounts. */
 export const accountImpersonationOperations = ({ query, change }: { query: Query; change: ChangeAccount }) => {
   const decide = (
     context: AccountContext,
@@ -42,7 +42,9 @@ export const accountImpersonationOperations = ({ query, change }: { query: Query
       if (!row) throw problem('impersonation.request_not_pending', { data: { status: asked.status } })
       const { readOnly, maxTtl } = row
       mutation.note({ userId, details: { requestId, ...(decision.decision === 'approved' && { readOnly, maxTtl }) } })
-      await record(requestEvent(decision.decision === 'approved' ? 'Impersonation.Approved' : 'Impersonation.Refused', row))
+      await record(
+        requestEvent(decision.decision === 'approved' ? 'Impersonation.Approved' : 'Impersonation.Refused', row),
+      )
     })
 
   return {
