@@ -119,6 +119,7 @@ export const openEndpoints = async (
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
+    endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
@@ -196,6 +197,7 @@ export const openEndpoints = async (
     now,
     audit,
     policy,
+    verifier,
     subjectTokenTtl: config.subjectTokenTtl,
     envelope,
     targets: createTargetPolicy(config.webhookTargets),
@@ -261,6 +263,7 @@ export const openEndpoints = async (
   retentionJob.start()
   const expiry = startExpiry({
     database,
+    events,
     refreshTokenLeeway: config.refreshTokenLeeway,
     logger,
     metrics,
