@@ -2,7 +2,14 @@ import { z } from 'zod'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { type SsoDependencies, ssoOperations } from './operations.ts'
-import { newSsoConnector, ssoConnector, ssoConnectorPatch, toSsoConnector } from './sso-connector.ts'
+import {
+  listSsoProviders,
+  newSsoConnector,
+  ssoConnector,
+  ssoConnectorPatch,
+  ssoProvider,
+  toSsoConnector,
+} from './sso-connector.ts'
 
 const params = z.object({ id })
 
@@ -28,6 +35,16 @@ export const ssoConnectorsRoutes = (dependencies: SsoDependencies): Route[] => {
       status: 200,
       response: z.array(ssoConnector),
       handle: async () => ({ body: (await connectors.list()).map(toSsoConnector) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/sso-connector-providers',
+      operationId: 'listSsoConnectorProviders',
+      summary: 'Lists the kinds of enterprise connectors there are, with the JSON Schema of their configuration.',
+      scope: 'all',
+      status: 200,
+      response: z.array(ssoProvider),
+      handle: async () => ({ body: listSsoProviders() }),
     }),
     route({
       method: 'POST',

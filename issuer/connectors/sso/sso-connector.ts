@@ -69,6 +69,21 @@ export const toSsoConnector = (row: IdentityProvider): z.input<typeof ssoConnect
   providerType: 'oidc',
 })
 
+export const ssoProvider = z.strictObject({
+  providerName: z.string(),
+  name: z.string(),
+  providerType: z.literal('oidc'),
+  configSchema: jsonObject,
+})
+
+export const listSsoProviders = (): z.input<typeof ssoProvider>[] =>
+  Object.entries(ssoProviders).map(([provider, { name, config }]) => ({
+    providerName: provider,
+    name,
+    providerType: 'oidc',
+    configSchema: z.toJSONSchema(config, { io: 'input' }) as Record<string, unknown>,
+  }))
+
 /** Mail providers for everybody: nobody owns the addresses of their domains. */
 export const publicDomains: ReadonlySet<string> = new Set(
   `aol.com fastmail.com gmail.com gmx.com gmx.de gmx.net googlemail.com hey.com hotmail.com icloud.com live.com mac.com
