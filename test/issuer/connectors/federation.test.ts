@@ -298,3 +298,21 @@ test('a provider with https never sends browsers over plain http', async () => {
     reason: 'misconfigured',
   })
 })
+
+test('the document is read again after an hour, and once for all who come at that time', async () => {
+  let now = Date.now()
+  const later = await startFederation({ now: () => new Date(now) })
+  const connector = await later.connect(provider)
+  const begin = () => later.begin(connector, { redirectUri: redirectUriOf(connector), state: 'abc' })
+  const documents = () => provider.asked.filter((path) => path.endsWith('openid-configuration')).length
+  await Promise.all([begin(), begin(), begin()])
+  now += 3_599_000
+  await begin()
+  expect(documents()).toBe(1)
+  now += 2_000
+  await Promise.all([begin(), begin()])
+  expect(documents()).toBe(2)
+  // What is over by our clock is over.
+  await expect(later.signIn(connector, provider)).rejects.toMatchObject({ reason: 'invalid_id_token' })
+  await later.close()
+})

@@ -165,8 +165,25 @@ describe('identities of users', () => {
       status: 400,
       body: { code: 'connector.authorization_failed', data: { reason: 'invalid_response' } },
     })
+    const once = await answer(id, 'state of another request')
+    const answers = await Promise.all([0, 1].map((instance) => link(ada, id, once, instance)))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 400])
     const { rows } = await issuer.database.pool.query('SELECT * FROM identity_provider_requests')
     expect(rows).toEqual([])
+  })
+
+  test('are not linked by an answer that comes after ten minutes', async () => {
+    const { id } = await create(oidc())
+    const data = await answer(id, 'state of long ago')
+    await issuer.database.pool.query(`UPDATE identity_provider_requests SET expires_at = now() - interval '1 second'`)
+    expect(await link(await user(), id, data)).toMatchObject({
+      status: 400,
+      body: { data: { reason: 'invalid_response' } },
+    })
+    // The next request clears them away.
+    await answer(id, 'state of now')
+    const { rows } = await issuer.database.pool.query('SELECT count(*)::int AS count FROM identity_provider_requests')
+    expect(rows).toEqual([{ count: 1 }])
   })
 
   test('are one user’s each, also when several ask at once', async () => {
