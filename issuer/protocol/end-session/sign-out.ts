@@ -5,10 +5,11 @@ import type { Logger } from '../../../platform/logger.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { Recording } from '../../base/recording.ts'
+import { voidOpenProofs } from '../../interaction/open-proofs-store.ts'
 import { endAllOfUser, endSessionHere } from '../../tokens/authorizations/end.ts'
 import { untilTold } from '../../tokens/logouts/until-told.ts'
 import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
-import { holdForLogout, voidOpenProofs } from './end-session-store.ts'
+import { holdForLogout } from './end-session-store.ts'
 
 /** Who signs out of what, and how that came about. */
 export interface SignOut {
