@@ -20,11 +20,12 @@ import { openSignIn } from './open-sign-in.ts'
 import { createAssetEndpoint, createBrandings, createLocaleOf } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
-import { createCheckRequest } from './protocol/authorization/checks.ts'
+import { createCheckDeviceRequest, createCheckRequest } from './protocol/authorization/checks.ts'
 import { createPushedAuthorizationEndpoint } from './protocol/authorization/pushed-authorization-endpoint.ts'
 import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
 import type { AuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { nearestIndicator } from './protocol/clients/token-request-store.ts'
+import { createDeviceAuthorizationEndpoint } from './protocol/device-authorization/device-authorization-endpoint.ts'
 import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import type { SigningKeys } from './tokens/keys/signing-keys.ts'
@@ -66,6 +67,10 @@ export interface BrowserDependencies {
 export interface BrowserEndpoints {
   authorization: Endpoint
   pushedAuthorization: Endpoint
+  /** Where devices ask. */
+  deviceAuthorization: Endpoint
+  /** Where their people enter the code. */
+  device: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
   /** Files of the pages. */
@@ -93,7 +98,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, deviceEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
@@ -130,6 +135,12 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       addressOf: clientAddress,
       logger,
     }),
+    deviceAuthorization: createDeviceAuthorizationEndpoint({
+      ...{ query, hmac, authenticateClient, limits, baseUrl, logger },
+      checkRequest: createCheckDeviceRequest({ nearestIndicator: (indicator) => nearestIndicator(query, indicator) }),
+      addressOf: clientAddress,
+    }),
+    device: deviceEndpoint,
     signIn: signInEndpoint,
     assets: createAssetEndpoint({ query, brandings, logger }),
     experience: experienceEndpoint,

@@ -4,6 +4,7 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
 import type { Brandings, LocaleOf } from './pages/index.ts'
+import { createDeviceEndpoint } from './sign-in/device/device-endpoint.ts'
 import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
 import type { SignInPagesOf } from './sign-in/experience/origins.ts'
 import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
@@ -27,6 +28,8 @@ export interface SignInEndpoints {
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint
+  /** `/device` */
+  deviceEndpoint: PageEndpoint
   /** `GET /oidc/auth/<id>` */
   resumeEndpoint: PageEndpoint
 }
@@ -40,9 +43,14 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   const { standingOf, noteBlocked } = operations
+  const interactions = createInteractions({
+    ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, signInPagesOf },
+  })
   return {
-    interactions: createInteractions({
-      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, signInPagesOf },
+    interactions,
+    deviceEndpoint: createDeviceEndpoint({
+      ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
+      audit: dependencies.audit,
     }),
     signInEndpoint: createSignInEndpoint({
       ...{

@@ -3,11 +3,13 @@ import { newId, randomToken } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
+import { authorizationCode } from '../tokens/authorizations/authorization-store.ts'
 import { useConsent } from '../tokens/consents/consent-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { grantCode } from './grant-code.ts'
+import { interactionPath } from './interaction-path.ts'
 import type { InteractionEventName } from './interaction-state.ts'
 import { insertInteraction } from './interaction-store.ts'
 import type { InteractionOperations } from './operations.ts'
@@ -66,8 +68,6 @@ const firstEvent = (
   if (wanted === 'ForgotPassword') return recoveryFactors(settings).length > 0 ? wanted : 'SignIn'
   return wanted !== undefined && allows(settings, wanted) ? wanted : 'SignIn'
 }
-
-export const interactionPath = (id: string): string => `/sign-in/${id}`
 
 /** Steps that are ours to ask, whoever has the pages of signing in. */
 const ownSteps: ReadonlySet<StepName> = new Set(['select_account', 'consent', 'denied', 'blocked', 'done'])
@@ -138,7 +138,10 @@ export const createInteractions = ({
     const { step } = standing.step
     if (step === 'done' && session) {
       const code = randomToken()
-      const isGranted = await grantCode(query, { code, request, client, consent, session })
+      const isGranted = await grantCode(query, {
+        code: authorizationCode(code),
+        ...{ request, client, consent, session },
+      })
       // It ended between the two.
       if (!isGranted) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)
