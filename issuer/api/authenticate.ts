@@ -1,5 +1,6 @@
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
+import { bearerToken, invalidToken } from '../base/bearer-token.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
 import type { Caller } from '../base/route.ts'
 
@@ -23,11 +24,6 @@ export interface AuthenticateOptions {
   indicators: readonly string[]
 }
 
-// RFC 6750 §2.1: the scheme is case-insensitive (RFC 9110 §11.1), the token is b64token.
-const bearer = /^bearer +([\w\-.~+/]+=*)$/i
-const challenge = { 'WWW-Authenticate': 'Bearer' }
-const invalidToken = { 'WWW-Authenticate': 'Bearer error="invalid_token"' }
-
 const isRefusal = (error: unknown) =>
   error instanceof JwtError || ((error instanceof AppError || error instanceof OAuthError) && error.status < 500)
 
@@ -38,15 +34,7 @@ const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
 export const createAuthenticate =
   ({ verify, indicators }: AuthenticateOptions) =>
   async (header: string | undefined): Promise<Caller> => {
-    if (header === undefined) throw problem('auth.authorization_header_missing', { headers: challenge })
-    if (!/^bearer( |$)/i.test(header)) {
-      throw problem('auth.authorization_token_type_not_supported', {
-        detail: 'Use "Authorization: Bearer <access token>".',
-        headers: challenge,
-      })
-    }
-    const token = bearer.exec(header)?.[1]
-    if (token === undefined) throw problem('auth.unauthorized', { headers: invalidToken })
+    const token = bearerToken(header)
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
       throw problem('auth.unauthorized', { headers: invalidToken, cause })

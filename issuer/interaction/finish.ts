@@ -139,7 +139,8 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   const { event, person, staged } = interaction
   if (event === 'ForgotPassword' && step.step === 'done') {
     if (!person || !staged.password) throw overtaken
-    const resetting = { interaction, visitor, userId: person.id, digest: staged.password }
+    const { settings } = situation
+    const resetting = { interaction, visitor, settings, userId: person.id, digest: staged.password }
     const isReset = await resetPassword(resetting, { ...finishing, recording })
     return { kind: isReset ? 'reset' : 'page' }
   }
@@ -188,6 +189,7 @@ const answerOf = async (
     return { response, code: { digest, ttl } }
   }
   if (step !== 'done') return { response: authorizationResponse(request, { error, description }, issuer), error }
+  if (request.responseType === 'none') return { response: authorizationResponse(request, { code: undefined }, issuer) }
   const code = randomToken()
   return { response: authorizationResponse(request, { code }, issuer), code: authorizationCode(code) }
 }

@@ -24,6 +24,7 @@ export const devicePath = '/device'
  * cannot be made again from what is kept.
  */
 const startAgainLink = (request: AuthorizationRequest): string | undefined => {
+  if (request.responseType === 'none') return request.redirectUri
   // Without the hint somebody else could sign in than the one whom the client expects.
   if (request.expectedUserId !== undefined) return undefined
   // What was sent ahead was not to stand in a URL.
@@ -48,6 +49,7 @@ const startAgainLink = (request: AuthorizationRequest): string | undefined => {
     ui_locales: request.uiLocales.join(' '),
     acr_values: request.acrValues.join(' '),
     first_screen: request.firstScreen,
+    direct_sign_in: request.directSignIn && `${request.directSignIn.method}:${request.directSignIn.target}`,
   }
   for (const [name, value] of Object.entries(optional)) if (value) parameters.append(name, value)
   for (const resource of request.resources) parameters.append('resource', resource)
@@ -60,6 +62,8 @@ export const applicationLink = ({
   device,
 }: Pick<AuthorizationRequest, 'redirectUri' | 'device'>): string | undefined => {
   if (device) return undefined
+  // A page of ours.
+  if (redirectUri.startsWith('/')) return redirectUri
   const { protocol, origin } = new URL(redirectUri)
   return protocol === 'https:' || protocol === 'http:' ? `${origin}/` : undefined
 }

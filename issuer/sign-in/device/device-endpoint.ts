@@ -27,7 +27,7 @@ import {
 import { findOpenDeviceCode, type OpenDeviceCode } from '../../tokens/device-codes/device-code-store.ts'
 import { readUserCode, userCodeKey } from '../../tokens/device-codes/user-code.ts'
 import { onlyValue, parseForm, readForm } from '../forms/read-form.ts'
-import { Refusal, refusalOf } from '../refusal.ts'
+import { Refusal, refusalOf } from '../../pages/refusal.ts'
 import type { PageEndpoint } from '../sign-in-endpoint.ts'
 import { countEntry, forgiveEntry } from './entry-store.ts'
 

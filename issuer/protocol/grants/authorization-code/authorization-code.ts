@@ -14,6 +14,8 @@ import { type CodeRequest, checkVerifier, readCodeRequest } from './request.ts'
 export interface CodeDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   claims: CustomClaims
+  /** The publisher of the outbox. */
+  events: { wake(): void }
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
 }
@@ -24,7 +26,7 @@ const unusable = () =>
 
 /** RFC 6749 §4.1.3, RFC 7636, OpenID Connect Core §3.1.3: tokens for the code of an authorization request. */
 export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant => {
-  const { database, claims, audit } = dependencies
+  const { database, claims, events, audit } = dependencies
 
   const factsOf = ({ digest, organizationId }: CodeRequest, resource: string | undefined) =>
     findCodeFacts(database.query, { digest, resource, organizationId })
@@ -36,7 +38,7 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
     const verifier = checkVerifier(input.codeVerifier, facts.codeChallenge)
     if (verifier === 'wrong') await countWrongVerifier(database.query, input.digest)
     if (verifier !== 'right') throw unusable()
-    if (facts.redeemedAgo !== null) await endReplayed(database, attempt, facts, input)
+    if (facts.redeemedAgo !== null) await endReplayed({ database, events }, attempt, facts, input)
     if (facts.redeemedAgo !== null || facts.codeOver) throw unusable()
   }
 

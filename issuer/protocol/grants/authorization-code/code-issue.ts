@@ -1,3 +1,5 @@
+import type { EventContent } from '../../../../events/catalogue.ts'
+import { recordEvent } from '../../../../events/outbox.ts'
 import type { Database } from '../../../../platform/database/database.ts'
 import { randomToken } from '../../../../platform/ids.ts'
 import type { CustomClaims } from '../../../claims/claims.ts'
@@ -55,9 +57,12 @@ export const redeemPreparedCode = (
  */
 const doubleMs = 1_000
 
+const path = '/oidc/token'
+const tokenRequest = { method: 'POST', path, matchedRoute: path, params: {}, status: 400 }
+
 /** Ends what came of a code that was redeemed before, which stands although the request fails. */
 export const endReplayed = async (
-  database: Pick<Database, 'transaction'>,
+  { database, events }: { database: Pick<Database, 'transaction'>; events: { wake(): void } },
   attempt: Attempt,
   { authorizationId, redeemedAgo }: Pick<CodeFacts, 'authorizationId' | 'redeemedAgo'>,
   { arrivedAt }: { arrivedAt: number },
@@ -65,7 +70,12 @@ export const endReplayed = async (
   // Until it arrived, at the most: how long it waited here is not the client's doing.
   if (redeemedAgo === null || redeemedAgo - (performance.now() - arrivedAt) <= doubleMs) return
   attempt.ended = 'code_replayed'
-  await database.transaction((query) => endAuthorizations(query, { ids: [authorizationId] }, 'code_replayed'))
+  const request = { ...tokenRequest, ...attempt.request.origin }
+  await database.transaction((trx) => {
+    const recording = { trx, record: (event: EventContent) => recordEvent(trx, { ...event, request }) }
+    return endAuthorizations(recording, { ids: [authorizationId] }, 'code_replayed')
+  })
+  events.wake()
 }
 
 /** Without offline access, a web application may be set to get one that ends with the session. */

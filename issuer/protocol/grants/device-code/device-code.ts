@@ -15,6 +15,8 @@ import type { Redeemer } from '../redeeming-store.ts'
 export interface DeviceCodeDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   claims: CustomClaims
+  /** The publisher of the outbox. */
+  events: { wake(): void }
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
 }
@@ -51,7 +53,7 @@ const refusalOf = ({ isAllowed, isExpired, isTooSoon }: Poll): OAuthError | unde
 }
 
 /** RFC 8628 §3.4: a device asks whether its person has allowed it, until there are tokens. */
-export const deviceCodeGrant = ({ database, claims, audit }: DeviceCodeDependencies): Grant => {
+export const deviceCodeGrant = ({ database, claims, events, audit }: DeviceCodeDependencies): Grant => {
   const prepare = async (input: DeviceCodeRequest, attempt: Attempt): Promise<PreparedCode> => {
     const { request } = attempt
     const { digest, organizationId } = input
@@ -63,7 +65,7 @@ export const deviceCodeGrant = ({ database, claims, audit }: DeviceCodeDependenc
     if (facts?.clientId !== request.client.id) throw unusable()
     attempt.facts = facts
     if (facts.redeemedAgo !== null) {
-      await endReplayed(database, attempt, facts, input)
+      await endReplayed({ database, events }, attempt, facts, input)
       throw unusable()
     }
     if (facts.codeOver) throw expired()
