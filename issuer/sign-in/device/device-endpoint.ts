@@ -7,6 +7,7 @@ import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import type { Cookies } from '../../base/cookies.ts'
 import { logFault } from '../../base/errors/log-fault.ts'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
+import { onlyValue, parseForm, readForm } from '../../base/read-form.ts'
 import { isFromOwnPage } from '../../base/same-origin.ts'
 import { lockoutKeys } from '../../directory/users/lockout/lockout-keys.ts'
 import { findAuthorizationClient } from '../../interaction/authorization-client-store.ts'
@@ -24,10 +25,9 @@ import {
   type Page,
   sendPage,
 } from '../../pages/index.ts'
+import { Refusal, refusalOf } from '../../pages/refusal.ts'
 import { findOpenDeviceCode, type OpenDeviceCode } from '../../tokens/device-codes/device-code-store.ts'
 import { readUserCode, userCodeKey } from '../../tokens/device-codes/user-code.ts'
-import { onlyValue, parseForm, readForm } from '../forms/read-form.ts'
-import { Refusal, refusalOf } from '../../pages/refusal.ts'
 import type { PageEndpoint } from '../sign-in-endpoint.ts'
 import { countEntry, forgiveEntry } from './entry-store.ts'
 
