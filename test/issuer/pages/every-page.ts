@@ -1,4 +1,5 @@
 import { qrPicture, totpUri } from '../../../issuer/directory/users/factors/index.ts'
+import { federationOutcomes } from '../../../issuer/interaction/interaction-state.ts'
 import {
   type AddressError,
   type AskedFactor,
@@ -46,6 +47,7 @@ export const signInErrors: readonly SignInError[] = [
   'code_unavailable',
   'code_over',
   'passkey_failed',
+  'enterprise_unknown',
   'captcha_failed',
   'captcha_unavailable',
 ]
@@ -126,8 +128,31 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
     text,
   ].map((name) => ({ name }))
   const signIn = { ...form, identifier: text, canCancel: true }
+  const providers = [
+    { id: 'p1', name: text },
+    { id: 'p2', name: text, logo: 'https://logos.example/light.svg', darkLogo: 'https://logos.example/dark.svg' },
+  ]
   return {
     signIn: signInPage(signIn),
+    'signIn providers': signInPage({ ...signIn, providers, hasEnterprises: true, byCode: ['email'] }),
+    'signIn providers alone': signInPage({ ...signIn, providers, byPassword: false }),
+    'address providers': addressPage({
+      ...{ ...form, purpose: 'register', types: ['email'], canSignIn: true, providers },
+      providerNotice: { outcome: 'failed', provider: text },
+    }),
+    'details providers': detailsPage({
+      ...{ ...form, purpose: 'register', asksUsername: true, passwordLength: 8, canSignIn: true, providers },
+      providerNotice: { outcome: 'denied', provider: text, text },
+    }),
+    'details providers alone': detailsPage({
+      ...{ ...form, purpose: 'register', asksUsername: false, passwordLength: undefined, canSignIn: true, providers },
+    }),
+    ...Object.fromEntries(
+      federationOutcomes.map((outcome) => [
+        `signIn ${outcome}`,
+        signInPage({ ...signIn, providers, providerNotice: { outcome, provider: text, email: text, text } }),
+      ]),
+    ),
     ...Object.fromEntries(
       signInErrors.flatMap((error) => [
         [`signIn ${error}`, signInPage({ ...signIn, error })],
