@@ -10,6 +10,7 @@ import type { Hmac } from './base/hmac-keys-store.ts'
 import type { NotifyOwner } from './base/owner-notices.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Captcha } from './captcha/captcha.ts'
+import type { Federation } from './connectors/federation.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
@@ -38,6 +39,7 @@ export interface BrowserDependencies {
   notifyOwner: NotifyOwner
   signInPolicy: SignInPolicy
   captcha: Captcha
+  federation: Federation
   keys: SigningKeys
   passwords: PasswordHasher
   /** For people who choose one. */
@@ -74,6 +76,8 @@ export interface BrowserEndpoints {
   experience: Endpoint
   /** Where those lead. */
   resume: Endpoint
+  /** Where identity providers send browsers back to. */
+  callback: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -93,7 +97,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
@@ -104,6 +108,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     localeOf,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
+    keptPosts: {
+      async keep(parameters, { origin }) {
+        await limits.storedRequestFrom?.(origin.ip)
+        return pushedRequests.post(parameters)
+      },
+      // It belongs to no client and to no browser; what is in it does.
+      take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
+    },
   })
 
   return {
@@ -134,6 +146,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     assets: createAssetEndpoint({ query, brandings, logger }),
     experience: experienceEndpoint,
     resume: resumeEndpoint,
+    callback: callbackEndpoint,
     ...createEndSessionEndpoints({
       database,
       events: dependencies.events,

@@ -22,6 +22,7 @@ import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
+import { createFederation } from './connectors/federation.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
@@ -141,6 +142,12 @@ export const openEndpoints = async (
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings.experience, now },
+    outbound: { allowedNetworks: messageConfig.allowedNetworks },
+    mocks: messageConfig.mockFolder !== undefined,
+  })
+  onStop('federation', () => federation.close())
   const messages = createMessages({
     ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
     looks: {
@@ -166,6 +173,7 @@ export const openEndpoints = async (
   const account = createAccountOperations({
     ...{
       database,
+      federation,
       mutate,
       audit,
       envelope,
@@ -270,6 +278,7 @@ export const openEndpoints = async (
     notifyOwner,
     signInPolicy,
     captcha,
+    federation,
     keys,
     passwords,
     passwordRules,

@@ -34,6 +34,7 @@ import { notices } from './0034-notices.ts'
 import { passkeyOffers } from './0035-passkey-offers.ts'
 import { senders } from './0036-senders.ts'
 import { account } from './0037-account.ts'
+import { identityProviders } from './0039-identity-providers.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -72,4 +73,5 @@ export const migrations: readonly Migration[] = [
   passkeyOffers,
   senders,
   account,
+  identityProviders,
 ]

@@ -60,6 +60,8 @@ export interface PageParts {
   scriptSource?: string | undefined
   /** Whose frames a page may hold: an origin. */
   frameSource?: string | undefined
+  /** Of others, that the page shows. */
+  pictures?: readonly string[] | undefined
   /** Who posts a form to somebody else tells nobody where from. */
   referrerPolicy?: 'no-referrer' | undefined
 }
@@ -80,11 +82,12 @@ export const page = (parts: PageParts, branding?: Branding): Page => ({
 })
 
 const contentSecurityPolicy = (
-  { client, form, scriptSource, frameSource }: PageParts,
+  { client, form, scriptSource, frameSource, pictures: shown = [] }: PageParts,
   branding: Branding | undefined,
 ): string => {
   const pictures = [
     logoOf(client)?.url,
+    ...shown,
     ...[branding?.logo, branding?.favicon].flatMap((both) => both && [both.light, both.dark]),
   ]
   const origins = new Set(pictures.flatMap((url) => pictureOrigin(url) ?? []))

@@ -1,4 +1,3 @@
-import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import { createFactors } from '../../directory/users/factors/index.ts'
 import type { PasswordRules } from '../../directory/users/password-policy/password-rules.ts'
@@ -7,12 +6,12 @@ import { createChangeAccount } from '../change.ts'
 import { createVerifications, type VerificationDependencies, type Verifications } from '../verifications/index.ts'
 import { type AddressOperations, createAddressOperations } from './addresses.ts'
 import { createFactorOperations, type FactorOperations } from './factors.ts'
+import { createIdentityOperations, type IdentityOperations } from './identities.ts'
 import { createPasswordOperations, type PasswordOperations } from './password.ts'
 import { createProfileOperations, type ProfileOperations } from './profile.ts'
 
 export interface AccountDependencies extends Omit<VerificationDependencies, 'attempts' | 'factors'> {
   mutate: Mutate
-  audit: TokenAudit
   passwordRules: PasswordRules
 }
 
@@ -26,6 +25,7 @@ export interface AccountOperations {
   password: PasswordOperations
   addresses: AddressOperations
   factors: FactorOperations
+  identities: IdentityOperations
 }
 
 export const createAccountOperations = (given: AccountDependencies): AccountOperations => {
@@ -40,5 +40,6 @@ export const createAccountOperations = (given: AccountDependencies): AccountOper
     password: createPasswordOperations(dependencies),
     addresses: createAddressOperations(dependencies),
     factors: createFactorOperations(dependencies),
+    identities: createIdentityOperations(dependencies),
   }
 }
