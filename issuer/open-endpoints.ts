@@ -119,6 +119,7 @@ export const openEndpoints = async (
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
+    endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
@@ -197,6 +198,7 @@ export const openEndpoints = async (
     now,
     audit,
     policy,
+    verifier,
     subjectTokenTtl: config.subjectTokenTtl,
     envelope,
     targets: createTargetPolicy(config.webhookTargets),
@@ -262,6 +264,7 @@ export const openEndpoints = async (
   retentionJob.start()
   const expiry = startExpiry({
     database,
+    events,
     refreshTokenLeeway: config.refreshTokenLeeway,
     logger,
     metrics,
@@ -284,6 +287,7 @@ export const openEndpoints = async (
     passwordRules,
     events,
     audit,
+    account,
     settings,
     authenticateClient,
     limits,

@@ -31,6 +31,7 @@ export { type PasskeyForm, passkeyForm, passkeyScriptSource } from './passkey-fo
 export { type PasskeyOfferPage, passkeyOfferPage } from './passkey-offer.ts'
 export type { PasswordIssue } from './password-words.ts'
 export type { PageProvider, ProviderNotice } from './providers.ts'
+export { accountName } from './say.ts'
 export {
   type AskedFactor,
   type FactorError,
