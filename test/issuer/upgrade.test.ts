@@ -625,3 +625,35 @@ test('a sign-in that is under way when passkeys begin to be offered leads on, an
   const answer = await flow.send(browser, page, { ...flow.credentials(person), makesPasskeys: 'yes' })
   expect((await browser.get(answer.location!)).text).toContain('Sign in faster next time')
 })
+
+test('what people prove about their accounts is unknown to an issuer of the version before, and its sign-ins lead on', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0037-account')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('ada', 'Ada')`)
+  await sql(`INSERT INTO proofs (id, user_id, kind, purpose, verified_at, expires_at)
+    VALUES ('before', 'ada', 'password', 'reauth', now(), now() + interval '1 hour')`)
+  await sql(`INSERT INTO opaque_tokens (digest, user_id, client_id, scope, expires_at)
+    VALUES ('\\x00', 'ada', 'shop', 'openid', now() + interval '1 hour')`)
+  await migrate(old.database, migrations)
+  // What an issuer of the version before writes, then and now, is held by nobody and came of no exchange.
+  await sql(`INSERT INTO opaque_tokens (digest, user_id, client_id, scope, expires_at)
+    VALUES ('\\x01', 'ada', 'shop', 'openid', now() + interval '1 hour')`)
+  expect(await sql('SELECT holder FROM proofs')).toEqual([{ holder: null }])
+  expect(await sql('SELECT DISTINCT is_exchanged FROM opaque_tokens')).toEqual([{ is_exchanged: false }])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const [client, person] = [await flow.createClient(), await flow.createPerson()]
+  const code = await flow.signIn(flow.browser(), client, person, { scope: 'openid profile' })
+  const { body } = await flow.redeem(client, code)
+  const headers = { authorization: `Bearer ${body.access_token}`, 'logto-verification-id': 'before' }
+  expect(await request(`${issuer.url}/api/my-account`, { headers })).toMatchObject({
+    status: 200,
+    body: { id: person.id },
+  })
+  expect(await request(`${issuer.url}/api/my-account/primary-email`, { method: 'DELETE', headers })).toMatchObject({
+    status: 403,
+  })
+})
