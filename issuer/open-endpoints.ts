@@ -22,6 +22,7 @@ import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
+import { createFederation } from './connectors/federation.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
@@ -118,6 +119,7 @@ export const openEndpoints = async (
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
+    endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
@@ -141,6 +143,12 @@ export const openEndpoints = async (
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings.experience, now },
+    outbound: { allowedNetworks: messageConfig.allowedNetworks },
+    mocks: messageConfig.mockFolder !== undefined,
+  })
+  onStop('federation', () => federation.close())
   const messages = createMessages({
     ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
     looks: {
@@ -189,6 +197,7 @@ export const openEndpoints = async (
     now,
     audit,
     policy,
+    verifier,
     subjectTokenTtl: config.subjectTokenTtl,
     envelope,
     targets: createTargetPolicy(config.webhookTargets),
@@ -254,6 +263,7 @@ export const openEndpoints = async (
   retentionJob.start()
   const expiry = startExpiry({
     database,
+    events,
     refreshTokenLeeway: config.refreshTokenLeeway,
     logger,
     metrics,
@@ -270,6 +280,7 @@ export const openEndpoints = async (
     notifyOwner,
     signInPolicy,
     captcha,
+    federation,
     keys,
     passwords,
     passwordRules,

@@ -117,6 +117,7 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
   responses: {
     [route.status]: successOf(route),
     ...(route.mayCreate && { 201: successOf(route) }),
+    ...(route.pending && { 202: { ...successOf({ ...route, response: route.pending }), description: 'Not yet.' } }),
     ...failures.responsesOf(managementProblems(route), route.problemStatuses),
   },
 })

@@ -32,6 +32,8 @@ export interface Operation<
   status: number
   /** It answers 201 instead when it makes something new. */
   mayCreate?: boolean
+  /** The body of 202, which is answered instead when somebody has to agree first. */
+  pending?: z.ZodType
   /** The body of success; absent when there is none. */
   response?: z.ZodType
   /** Instead of `response`: a value of each line, when the handler answers `lines`. */

@@ -67,5 +67,6 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'hmac_keys', id: 'purpose', owner: 'purpose', column: 'sealed' }, hmacKeyContext),
   sealedColumn({ table: 'totp_secrets', id: 'id', owner: 'user_id', column: 'sealed' }, totpSecretContext),
   sealedColumn({ table: 'connectors', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
+  sealedColumn({ table: 'identity_providers', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
   sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
 ]

@@ -61,6 +61,7 @@ export const createIntrospectionEndpoint = (dependencies: IntrospectionDependenc
       exp: found.exp,
       ...(found.sessionId === null ? {} : { sid: found.sessionId }),
       ...(found.act === null ? {} : { act: found.act }),
+      ...(found.access === null ? {} : { access: found.access }),
     }
   }
 

@@ -35,6 +35,8 @@ export interface AccessTokenClaims {
   /** RFC 9068 §2.2.1: of the person who signed in, when and how well; in seconds. Never in a token of an exchange. */
   authTime?: number | undefined
   acr?: string | undefined
+  /** `read`: it only reads, in a token of an impersonation. Gateways enforce it. */
+  access?: 'read' | undefined
   /** What a script added (`issuer/claims`); never one of the others. */
   custom?: Readonly<Record<string, unknown>> | undefined
 }
@@ -53,7 +55,7 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, organizationId, sid, act, authTime, acr, custom, ...claims }) => {
+  ({ clientId, organizationId, sid, act, authTime, acr, access, custom, ...claims }) => {
     const { headers, sign } = keys.active()
     // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
     const payload = JSON.stringify({
@@ -67,6 +69,7 @@ export const createAccessTokenMint =
       act,
       auth_time: authTime,
       acr,
+      access,
     })
     const input = `${headers.access}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`

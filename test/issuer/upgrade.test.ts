@@ -657,3 +657,47 @@ test('what people prove about their accounts is unknown to an issuer of the vers
     status: 403,
   })
 })
+
+test('impersonations go on: sessions and tokens of an older version are read, used and ended as before', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0044-impersonation-requests')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('carol', 'Carol'), ('sam', 'Sam')`)
+  const insertSession = (id: string) =>
+    sql(
+      `INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, scopes, context, token_id,
+         expires_at)
+       VALUES ($1, 'carol', 'sam', 'sign_in', 'desk', 'backend', '{read:orders}', '{}', 'jti', now() + interval '1 hour')`,
+      [id],
+    )
+  const insertSubjectToken = (value: string) =>
+    sql(
+      `INSERT INTO subject_tokens (digest, user_id, creator_id, expires_at)
+       VALUES ($1, 'carol', 'backend', now() + interval '5 minutes')`,
+      [tokenDigest('subject-token', value)],
+    )
+  await insertSession('before')
+  await insertSubjectToken('sub_before')
+  await migrate(old.database, migrations)
+  // An issuer of the older version is still at work.
+  await insertSession('beside')
+  await insertSubjectToken('sub_beside')
+  await insertSubjectToken('sub_used')
+  const consumed = await sql(
+    `UPDATE subject_tokens SET consumed_at = now() WHERE digest = $1 AND consumed_at IS NULL RETURNING user_id`,
+    [tokenDigest('subject-token', 'sub_used')],
+  )
+  expect(consumed).toEqual([{ user_id: 'carol' }])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const desk = await issuer.createApplication()
+  for (const token of ['sub_before', 'sub_beside'])
+    expect(await issuer.exchange(desk, token, { scope: 'openid' })).toMatchObject({ status: 200 })
+  for (const id of ['before', 'beside']) {
+    const before = { id, actorVia: 'sign_in', actorSid: null, access: null, approvalId: null, endedAt: null }
+    expect((await issuer.api('GET', `/impersonations/${id}`)).body).toMatchObject(before)
+    expect((await issuer.api('POST', `/impersonations/${id}/end`)).status).toBe(204)
+    expect((await issuer.api('GET', `/impersonations/${id}`)).body.endedAt).toEqual(expect.any(Number))
+  }
+})

@@ -3,9 +3,10 @@ import type { AccountOperations } from '../operations/index.ts'
 import { myAccessRoutes } from './my-access.ts'
 import { myAccountRoutes } from './my-account.ts'
 import { myFactorRoutes } from './my-factors.ts'
+import { myImpersonationRoutes } from './my-impersonations.ts'
 import { verificationRoutes } from './verifications.ts'
 
 /** The Account API: a new room is a line. */
-const rooms = [myAccountRoutes, myFactorRoutes, myAccessRoutes, verificationRoutes]
+const rooms = [myAccountRoutes, myFactorRoutes, myAccessRoutes, verificationRoutes, myImpersonationRoutes]
 
 export const accountRoutes = (operations: AccountOperations): Route[] => rooms.flatMap((room) => room(operations))

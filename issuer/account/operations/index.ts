@@ -10,6 +10,7 @@ import { type ApplicationOperations, createApplicationOperations } from './appli
 import { createDeletionOperations, type DeletionOperations } from './deletion.ts'
 import { createExportOperations, type ExportOperations } from './export.ts'
 import { createFactorOperations, type FactorOperations } from './factors.ts'
+import { type AccountImpersonations, accountImpersonationOperations } from './impersonations.ts'
 import { createPasswordOperations, type PasswordOperations } from './password.ts'
 import { createProfileOperations, type ProfileOperations } from './profile.ts'
 import { createSessionOperations, type SessionOperations } from './sessions.ts'
@@ -33,6 +34,7 @@ export interface AccountOperations {
   sessions: SessionOperations
   applications: ApplicationOperations
   data: ExportOperations & DeletionOperations
+  impersonations: AccountImpersonations
 }
 
 export const createAccountOperations = (given: AccountDependencies): AccountOperations => {
@@ -50,5 +52,6 @@ export const createAccountOperations = (given: AccountDependencies): AccountOper
     sessions: createSessionOperations(dependencies),
     applications: createApplicationOperations(dependencies),
     data: { ...createExportOperations(dependencies), ...createDeletionOperations(dependencies) },
+    impersonations: accountImpersonationOperations({ query: database.query, change }),
   }
 }

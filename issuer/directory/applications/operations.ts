@@ -10,7 +10,7 @@ import { problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
-import { endClientAccess } from '../../tokens/impersonations/end-access.ts'
+import { endClientAccess } from '../../tokens/authorizations/end-access.ts'
 import {
   type Application,
   type ApplicationPatch,

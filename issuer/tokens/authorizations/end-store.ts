@@ -1,4 +1,4 @@
-import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { oneRow, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import type { EndReason } from '../sessions/session.ts'
 import { sessionCounts } from '../sessions/session-store.ts'
 
@@ -97,11 +97,16 @@ const expired = statement(
      WHERE id = ANY (ARRAY(SELECT id FROM expired)) RETURNING id),
    ending AS (
      SELECT id FROM authorizations WHERE session_id = ANY (ARRAY(SELECT id FROM ended)) AND NOT is_offline AND ended_at IS NULL
-     ORDER BY id FOR UPDATE)
-   UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = 'expired'
-   WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id`,
+     ORDER BY id FOR UPDATE),
+   over AS (
+     UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = 'expired'
+     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id)
+   SELECT ARRAY(SELECT id FROM ended) AS sessions, ARRAY(SELECT id FROM over) AS authorizations`,
 )
 
-/** Ends up to `limit` sessions whose time is over; answers the ids of the authorizations that ended with them. */
-export const expireSessions = (trx: Transaction, limit: number): Promise<string[]> =>
-  ids(queryOf(trx)<{ id: string }>(expired, [limit]))
+/** Ends up to `limit` sessions whose time is over; answers them, and the authorizations that ended with them. */
+export const expireSessions = (
+  trx: Transaction,
+  limit: number,
+): Promise<{ sessions: string[]; authorizations: string[] }> =>
+  oneRow(queryOf(trx)<{ sessions: string[]; authorizations: string[] }>(expired, [limit]))
