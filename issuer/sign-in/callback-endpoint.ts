@@ -8,7 +8,7 @@ import { redirectBrowser } from '../interaction/send-authorization-response.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../pages/index.ts'
 import { type Form, readForm } from './forms/read-form.ts'
-import { Refusal, refusalOf } from './refusal.ts'
+import { Refusal, refusalOf } from '../pages/refusal.ts'
 import type { PageEndpoint } from './sign-in-endpoint.ts'
 import { signInsCounter } from './sign-ins-counter.ts'
 
