@@ -56,6 +56,8 @@ import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/acces
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
+import { createLogoutTokenMint } from './tokens/logouts/logout-token.ts'
+import { startLogouts } from './tokens/logouts/logouts.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
 import { requireActive } from './tokens/revocations/require-active.ts'
 import { revocationChannel } from './tokens/revocations/revocation-store.ts'
@@ -247,6 +249,10 @@ export const openEndpoints = async (
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
+  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  // Whatever ends an authorization is in the feed too.
+  notifier.onNotify(logouts.wake)
+  onStop('logouts', () => logouts.close())
   const feed = createRevocationFeed({ database, notifier, logger })
   onStop('revocation feed', () => feed.close())
   const authenticate = createAuthenticateRequest({

@@ -1,4 +1,5 @@
 import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
+import { logoutContext } from '../../deliveries/logouts/logout.ts'
 import { connectorContext } from '../../deliveries/messages/connector-store.ts'
 import { messageContext } from '../../deliveries/messages/message.ts'
 import { type Query, statement } from '../../platform/database/database.ts'
@@ -69,4 +70,8 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'connectors', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
   sealedColumn({ table: 'identity_providers', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
   sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
+  sealedColumn(
+    { table: 'logout_deliveries', id: 'authorization_id', owner: 'authorization_id', column: 'sealed' },
+    logoutContext,
+  ),
 ]

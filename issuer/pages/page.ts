@@ -65,8 +65,6 @@ export interface PageParts {
   pictures?: readonly string[] | undefined
   /** Whose frames a page may hold: an origin. */
   frameSource?: string | undefined
-  /** Of others, that the page shows. */
-  pictures?: readonly string[] | undefined
   /** Who posts a form to somebody else tells nobody where from. */
   referrerPolicy?: 'no-referrer' | undefined
 }

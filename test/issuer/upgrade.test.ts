@@ -701,3 +701,41 @@ test('impersonations go on: sessions and tokens of an older version are read, us
     expect((await issuer.api('GET', `/impersonations/${id}`)).body.endedAt).toEqual(expect.any(Number))
   }
 })
+
+test('who is signed in when back-channel logout comes is told of; third parties keep what they could ask for', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0041-logouts')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('ada', 'Ada')`)
+  await sql(
+    `INSERT INTO applications (id, name, type, is_third_party, oidc_client_metadata)
+     VALUES ('shop', 'Shop', 'SPA', false, $1), ('partner', 'Partner', 'SPA', true, '{}')`,
+    [JSON.stringify({ backchannelLogoutUri: 'https://shop.example.test/logout' })],
+  )
+  await sql(`INSERT INTO resources (id, name, indicator) VALUES ('api', 'API', 'https://api.example.test')`)
+  await sql(`INSERT INTO scopes (id, resource_id, name) VALUES ('read', 'api', 'read')`)
+  await sql(`INSERT INTO organization_scopes (id, name) VALUES ('invite', 'invite')`)
+  await sql(
+    `INSERT INTO authorizations (id, session_id, user_id, client_id, scopes, resources, is_offline, authenticated_at,
+       amr, acr, interaction, expires_at)
+     SELECT 'ps_' || n, 's1', 'ada', 'shop', '{openid}', '{}', true, now(), '{pwd}', 'urn:surrogate:acr:basic', '{}',
+       now() + interval '1 day' FROM generate_series(1, 2) n`,
+  )
+  await migrate(old.database, migrations)
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(() => issuer.close())
+  // An issuer of the version before tells nobody; ours does.
+  await sql(`UPDATE authorizations SET ended_at = now(), end_reason = 'logout' WHERE id = 'ps_1'`)
+  expect((await issuer.api('DELETE', '/users/ada/grants/ps_2')).status).toBe(204)
+  expect(await sql('SELECT authorization_id AS id, state FROM logout_deliveries')).toEqual([
+    { id: 'ps_2', state: 'waiting' },
+  ])
+  expect(await sql('SELECT scope_id, in_organization FROM application_consent_scopes ORDER BY 1, 2')).toEqual([
+    { scope_id: 'read', in_organization: false },
+    { scope_id: 'read', in_organization: true },
+  ])
+  expect(
+    await sql('SELECT application_id, organization_scope_id FROM application_consent_organization_scopes'),
+  ).toEqual([{ application_id: 'partner', organization_scope_id: 'invite' }])
+  expect(await sql('SELECT FROM application_consent_user_scopes')).toHaveLength(10)
+})

@@ -13,16 +13,15 @@ export const endGrantOf = async (
   recording: Recording,
   { userId, grantId, ...ending }: { userId: string; grantId: string } & Ending,
 ): Promise<void> => {
-  const { trx } = recording
-  const grantee = await findGrantee(trx, userId, grantId)
+  const grantee = await findGrantee(recording.trx, userId, grantId)
   if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
   if (grantee.isThirdParty) await revokeApplication(recording, { ...grantee, ...ending, userId })
-  else await endAuthorizations(trx, { ids: [grantId] }, ending.reason)
+  else await endAuthorizations(recording, { ids: [grantId] }, ending.reason, ending.endedBy)
 }
 
 /** Everything that an application got of a person. */
 export const revokeApplication = async (
-  { trx, record }: Recording,
+  recording: Recording,
   {
     userId,
     clientId,
@@ -31,9 +30,10 @@ export const revokeApplication = async (
     endedBy,
   }: { userId: string; clientId: string; isThirdParty: boolean } & Ending,
 ): Promise<void> => {
+  const { trx, record } = recording
   if (isThirdParty && (await revokeConsent(trx, userId, clientId))) {
     const extras = { userId, applicationId: clientId, revokedBy: endedBy }
     await record({ type: 'Consent.Revoked', entity: { kind: 'user', id: userId }, data: null, extras })
   }
-  await endAuthorizations(trx, { userId, clientId }, isThirdParty ? 'consent_revoked' : reason)
+  await endAuthorizations(recording, { userId, clientId }, isThirdParty ? 'consent_revoked' : reason, endedBy)
 }

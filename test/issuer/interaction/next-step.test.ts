@@ -476,7 +476,7 @@ describe('registering', () => {
   const email = proof('email_code', 'register', { userId: null, ...mailed })
   const phone = proof('phone_code', 'register', { userId: null, identifier: { type: 'phone', value: '61412345678' } })
   const identity = {
-    ...{ connectorId: 'acme', kind: 'social', target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
+    ...{ connectorId: 'acme', kind: 'social' as const, target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
   } as const
   const elsewhere: Proof = {
     ...{ id: 'elsewhere', kind: 'federated', purpose: 'register', userId: null, data: { federated: identity } },
