@@ -1,8 +1,9 @@
 import type { Route } from '../../base/route.ts'
 import type { AccountOperations } from '../operations/index.ts'
+import { federatedVerificationRoutes } from './federated-verifications.ts'
+import { myAccessRoutes } from './my-access.ts'
 import { myAccountRoutes } from './my-account.ts'
 import { myFactorRoutes } from './my-factors.ts'
-import { federatedVerificationRoutes } from './federated-verifications.ts'
 import { myIdentityRoutes } from './my-identities.ts'
 import { myImpersonationRoutes } from './my-impersonations.ts'
 import { verificationRoutes } from './verifications.ts'
@@ -12,6 +13,7 @@ const rooms = [
   myAccountRoutes,
   myFactorRoutes,
   myIdentityRoutes,
+  myAccessRoutes,
   verificationRoutes,
   federatedVerificationRoutes,
   myImpersonationRoutes,
