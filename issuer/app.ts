@@ -15,6 +15,8 @@ export interface IssuerEndpoints {
   userinfo: Endpoint
   /** The pages of signing in: `/sign-in` and all below it. */
   signIn: Endpoint
+  /** The pages of a person's account: `/account` and all below it. */
+  account: Endpoint
   /** Files of the pages: all below `/assets/`. */
   assets: Endpoint
   /** For pages of signing in that are not ours: `/api/experience` and all below it. */
@@ -101,6 +103,8 @@ export const createIssuerApp = (
       )
     } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
       void endpoints.signIn(request, response, requestId)
+    } else if (path === '/account' || path.startsWith('/account/')) {
+      void endpoints.account(request, response, requestId)
     } else if (path.startsWith('/assets/') && (method === 'GET' || method === 'HEAD')) {
       void endpoints.assets(request, response, requestId)
     } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {

@@ -3,6 +3,8 @@ import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AccountOperations } from './account/operations/index.ts'
+import { createAccountEndpoint } from './account/pages/account-endpoint.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
@@ -45,6 +47,8 @@ export interface BrowserDependencies {
   /** The publisher of the outbox. */
   events: { wake(): void }
   audit: TokenAudit
+  /** What people do to their own accounts. */
+  account: AccountOperations
   settings: Settings
   authenticateClient: AuthenticateClient
   limits: Limits
@@ -68,6 +72,8 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** The pages of a person's account. */
+  account: Endpoint
   /** Files of the pages. */
   assets: Endpoint
   /** For pages of signing in that are not ours. */
@@ -131,6 +137,11 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    account: createAccountEndpoint({
+      ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
+      operations: dependencies.account,
+      experience: settings.experience,
+    }),
     assets: createAssetEndpoint({ query, brandings, logger }),
     experience: experienceEndpoint,
     resume: resumeEndpoint,

@@ -278,6 +278,7 @@ export const openEndpoints = async (
     passwordRules,
     events,
     audit,
+    account,
     settings,
     authenticateClient,
     limits,

@@ -34,6 +34,7 @@ import { notices } from './0034-notices.ts'
 import { passkeyOffers } from './0035-passkey-offers.ts'
 import { senders } from './0036-senders.ts'
 import { account } from './0037-account.ts'
+import { accountSignIns } from './0038-account-sign-ins.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -73,5 +74,6 @@ export const migrations: readonly Migration[] = [
   passkeyOffers,
   senders,
   account,
+  accountSignIns,
   impersonationRequests,
 ]

@@ -16,7 +16,12 @@ export const accountFields = [
   'customData',
   'mfa',
   'passkey',
+  /** Where they are signed in, and what applications may do for them. */
   'session',
+  /** The file with everything that is kept about them. */
+  'export',
+  /** Of the account, by its owner. */
+  'deletion',
 ] as const
 export type AccountField = (typeof accountFields)[number]
 

@@ -6,6 +6,8 @@ export const prompts = ['none', 'login', 'consent', 'select_account', 'create'] 
 /** A checked authorization request (OpenID Connect Core §3.1.2.1), as it is stored while a person signs in. */
 export const authorizationRequest = z.object({
   clientId: z.string(),
+  /** OAuth 2.0 Multiple Response Types §4: no code is wanted; of our own pages only. Default: a code. */
+  responseType: z.literal('none').optional(),
   redirectUri: z.string(),
   responseMode: z.enum(responseModes),
   state: z.string().optional(),

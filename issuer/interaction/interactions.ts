@@ -18,7 +18,8 @@ import { type RefusalWithoutPages, refusalWithoutPages, type Step, type StepName
 import type { Visitor } from './visitor.ts'
 
 export type Begun =
-  | { kind: 'authorized'; code: string; setCookies: string[] }
+  /** Without a code where none is wanted. */
+  | { kind: 'authorized'; code: string | undefined; setCookies: string[] }
   /** `location` is relative, `/sign-in/<id>`, where the pages are ours. */
   | { kind: 'page'; location: string; setCookies: string[] }
   | ({ kind: 'refused'; setCookies: string[] } & RefusalWithoutPages)
@@ -137,12 +138,14 @@ export const createInteractions = ({
     const { session, consent } = standing.situation
     const { step } = standing.step
     if (step === 'done' && session) {
+      const fresh = () => keepSessionFresh(query, cookies, session, visitor)
+      if (request.responseType === 'none') return { kind: 'authorized', code: undefined, setCookies: await fresh() }
       const code = randomToken()
       const isGranted = await grantCode(query, { code, request, client, consent, session })
       // It ended between the two.
       if (!isGranted) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)
-      return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
+      return { kind: 'authorized', code, setCookies: await fresh() }
     }
     const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
     // A page in which a hundred frames ask for one leaves nothing behind that would keep its visitors' neighbours out.

@@ -221,7 +221,10 @@ a { color: var(--main); text-underline-offset: 3px; }
 `
 
 /** Without the line breaks and the indentation that are for people. */
-export const styles = source
-  .replace(/\n\s*/g, '')
-  .replace(/\s*([{};,>])\s*/g, '$1')
-  .replace(/: /g, ':')
+export const compact = (css: string): string =>
+  css
+    .replace(/\n\s*/g, '')
+    .replace(/\s*([{};,>])\s*/g, '$1')
+    .replace(/: /g, ':')
+
+export const styles = compact(source)

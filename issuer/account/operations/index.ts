@@ -6,10 +6,14 @@ import { createVerificationAttempts } from '../attempts.ts'
 import { createChangeAccount } from '../change.ts'
 import { createVerifications, type VerificationDependencies, type Verifications } from '../verifications/index.ts'
 import { type AddressOperations, createAddressOperations } from './addresses.ts'
+import { type ApplicationOperations, createApplicationOperations } from './applications.ts'
+import { createDeletionOperations, type DeletionOperations } from './deletion.ts'
+import { createExportOperations, type ExportOperations } from './export.ts'
 import { createFactorOperations, type FactorOperations } from './factors.ts'
 import { type AccountImpersonations, accountImpersonationOperations } from './impersonations.ts'
 import { createPasswordOperations, type PasswordOperations } from './password.ts'
 import { createProfileOperations, type ProfileOperations } from './profile.ts'
+import { createSessionOperations, type SessionOperations } from './sessions.ts'
 
 export interface AccountDependencies extends Omit<VerificationDependencies, 'attempts' | 'factors'> {
   mutate: Mutate
@@ -27,6 +31,9 @@ export interface AccountOperations {
   password: PasswordOperations
   addresses: AddressOperations
   factors: FactorOperations
+  sessions: SessionOperations
+  applications: ApplicationOperations
+  data: ExportOperations & DeletionOperations
   impersonations: AccountImpersonations
 }
 
@@ -42,6 +49,9 @@ export const createAccountOperations = (given: AccountDependencies): AccountOper
     password: createPasswordOperations(dependencies),
     addresses: createAddressOperations(dependencies),
     factors: createFactorOperations(dependencies),
+    sessions: createSessionOperations(dependencies),
+    applications: createApplicationOperations(dependencies),
+    data: { ...createExportOperations(dependencies), ...createDeletionOperations(dependencies) },
     impersonations: accountImpersonationOperations({ query: database.query, change }),
   }
 }

@@ -1,3 +1,4 @@
+import { de as account } from './account/de.ts'
 import { translation } from './translation.ts'
 
 export const de = translation({
@@ -304,4 +305,6 @@ export const de = translation({
   captchaHeading: 'Eine kurze Prüfung',
   captchaText: 'Ihr Browser löst von selbst eine kleine Aufgabe, die Programme fernhält. Niemand Drittes wird gefragt.',
   captchaOther: 'Stattdessen einen Code per E-Mail erhalten',
+
+  ...account,
 })

@@ -1,3 +1,5 @@
+import { en as account } from './account/en.ts'
+
 /**
  * What the pages say. Every other language has the same keys with the same names in braces (`translation.ts`). Text
  * only: it is escaped like everything else.
@@ -288,4 +290,6 @@ export const en = {
   captchaHeading: 'One short check',
   captchaText: 'Your browser solves a small puzzle by itself, which keeps programs out. No third party is asked.',
   captchaOther: 'Get a code by email instead',
+
+  ...account,
 } as const

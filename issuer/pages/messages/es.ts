@@ -1,3 +1,4 @@
+import { es as account } from './account/es.ts'
 import { translation } from './translation.ts'
 
 export const es = translation({
@@ -294,4 +295,6 @@ export const es = translation({
   captchaText:
     'Su navegador resuelve por sí solo un pequeño problema que mantiene fuera a los programas. No se consulta a terceros.',
   captchaOther: 'Recibir un código por correo en su lugar',
+
+  ...account,
 })

@@ -1,3 +1,4 @@
+import { fr as account } from './account/fr.ts'
 import { translation } from './translation.ts'
 
 export const fr = translation({
@@ -299,4 +300,6 @@ export const fr = translation({
   captchaText:
     'Votre navigateur résout de lui-même un petit problème qui tient les programmes à l’écart. Aucun tiers n’est consulté.',
   captchaOther: 'Recevoir plutôt un code par e-mail',
+
+  ...account,
 })

@@ -1,3 +1,4 @@
+import { ja as account } from './account/ja.ts'
 import { translation } from './translation.ts'
 
 export const ja = translation({
@@ -288,4 +289,6 @@ export const ja = translation({
   captchaHeading: '簡単な確認',
   captchaText: 'ブラウザが自動で小さな問題を解き、プログラムを防ぎます。第三者には問い合わせません。',
   captchaOther: '代わりにメールでコードを受け取る',
+
+  ...account,
 })

@@ -4,9 +4,10 @@ import { uuidv7 } from '../../../platform/ids.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { Recording } from '../../base/recording.ts'
+import { voidOpenProofs } from '../../interaction/open-proofs-store.ts'
 import { endAllOfUser, endSessionHere } from '../../tokens/authorizations/end.ts'
 import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
-import { holdForLogout, voidOpenProofs } from './end-session-store.ts'
+import { holdForLogout } from './end-session-store.ts'
 
 /** Who signs out of what, and how that came about. */
 export interface SignOut {
