@@ -23,6 +23,8 @@ export interface IssuerEndpoints {
   experience: Endpoint
   /** `/oidc/auth/<id>`: where those lead. */
   resume: Endpoint
+  /** `/callback/<connector>`: where identity providers send browsers back to. */
+  callback: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -103,6 +105,8 @@ export const createIssuerApp = (
       )
     } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
       void endpoints.signIn(request, response, requestId)
+    } else if (path.startsWith('/callback/')) {
+      void endpoints.callback(request, response, requestId)
     } else if (path === '/account' || path.startsWith('/account/')) {
       void endpoints.account(request, response, requestId)
     } else if (path.startsWith('/assets/') && (method === 'GET' || method === 'HEAD')) {

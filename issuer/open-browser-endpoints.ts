@@ -12,6 +12,7 @@ import type { Hmac } from './base/hmac-keys-store.ts'
 import type { NotifyOwner } from './base/owner-notices.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Captcha } from './captcha/captcha.ts'
+import type { Federation } from './connectors/federation.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
@@ -40,6 +41,7 @@ export interface BrowserDependencies {
   notifyOwner: NotifyOwner
   signInPolicy: SignInPolicy
   captcha: Captcha
+  federation: Federation
   keys: SigningKeys
   passwords: PasswordHasher
   /** For people who choose one. */
@@ -80,6 +82,8 @@ export interface BrowserEndpoints {
   experience: Endpoint
   /** Where those lead. */
   resume: Endpoint
+  /** Where identity providers send browsers back to. */
+  callback: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -99,7 +103,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
@@ -110,6 +114,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     localeOf,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
+    keptPosts: {
+      async keep(parameters, { origin }) {
+        await limits.storedRequestFrom?.(origin.ip)
+        return pushedRequests.post(parameters)
+      },
+      // It belongs to no client and to no browser; what is in it does.
+      take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
+    },
   })
 
   return {
@@ -145,6 +157,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     assets: createAssetEndpoint({ query, brandings, logger }),
     experience: experienceEndpoint,
     resume: resumeEndpoint,
+    callback: callbackEndpoint,
     ...createEndSessionEndpoints({
       database,
       events: dependencies.events,

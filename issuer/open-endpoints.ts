@@ -22,6 +22,7 @@ import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
+import { createFederation } from './connectors/federation.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
@@ -55,6 +56,8 @@ import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/acces
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
+import { createLogoutTokenMint } from './tokens/logouts/logout-token.ts'
+import { startLogouts } from './tokens/logouts/logouts.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
 import { requireActive } from './tokens/revocations/require-active.ts'
 import { revocationChannel } from './tokens/revocations/revocation-store.ts'
@@ -142,6 +145,12 @@ export const openEndpoints = async (
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings.experience, now },
+    outbound: { allowedNetworks: messageConfig.allowedNetworks },
+    mocks: messageConfig.mockFolder !== undefined,
+  })
+  onStop('federation', () => federation.close())
   const messages = createMessages({
     ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
     looks: {
@@ -240,6 +249,10 @@ export const openEndpoints = async (
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
+  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  // Whatever ends an authorization is in the feed too.
+  notifier.onNotify(logouts.wake)
+  onStop('logouts', () => logouts.close())
   const feed = createRevocationFeed({ database, notifier, logger })
   onStop('revocation feed', () => feed.close())
   const authenticate = createAuthenticateRequest({
@@ -273,6 +286,7 @@ export const openEndpoints = async (
     notifyOwner,
     signInPolicy,
     captcha,
+    federation,
     keys,
     passwords,
     passwordRules,

@@ -35,6 +35,8 @@ import { passkeyOffers } from './0035-passkey-offers.ts'
 import { senders } from './0036-senders.ts'
 import { account } from './0037-account.ts'
 import { accountSignIns } from './0038-account-sign-ins.ts'
+import { identityProviders } from './0039-identity-providers.ts'
+import { logouts } from './0041-logouts.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -75,5 +77,7 @@ export const migrations: readonly Migration[] = [
   senders,
   account,
   accountSignIns,
+  identityProviders,
+  logouts,
   impersonationRequests,
 ]

@@ -33,6 +33,8 @@ export const authorizationRequest = z.object({
   wantsOfflineAccess: z.boolean(),
   /** What existing SDKs send for the first page: `signIn`, `register`, `reset_password`, … */
   firstScreen: z.string().optional(),
+  /** `direct_sign_in`: the provider that the person is sent to at once; `target` of `sso` is the connector's id. */
+  directSignIn: z.object({ method: z.enum(['social', 'sso']), target: z.string() }).optional(),
   /** Of a request that was sent ahead (RFC 9126): the digest of its `request_uri`, in hexadecimal. */
   pushedRequest: z.string().optional(),
 })

@@ -130,7 +130,8 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   const { event, person, staged } = interaction
   if (event === 'ForgotPassword' && step.step === 'done') {
     if (!person || !staged.password) throw overtaken
-    const resetting = { interaction, visitor, userId: person.id, digest: staged.password }
+    const { settings } = situation
+    const resetting = { interaction, visitor, settings, userId: person.id, digest: staged.password }
     const isReset = await resetPassword(resetting, { ...finishing, recording })
     return { kind: isReset ? 'reset' : 'page' }
   }

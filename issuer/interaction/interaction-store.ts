@@ -206,19 +206,28 @@ export const lockInteraction = async (trx: Query, id: string): Promise<Interacti
 /** An SQL condition. */
 export const isOpen = 'finished_at IS NULL AND expires_at > now()'
 
+/** An SQL condition. */
+const isOfNobodyElsewhere = `kind = 'federated' AND user_id IS NULL AND purpose IN ('sign_in', 'register')
+     AND verified_at IS NOT NULL AND consumed_at IS NULL AND expires_at > now()`
+
 const begin = statement(
   'interaction-begin-event',
   `WITH begun AS (
      UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
        state = CASE WHEN $3 THEN state - 'skipsMfa' - 'skipsPasskey' - 'terms' - 'consent' - 'captcha' ELSE state END
-         - 'notice' - 'identified'
-     WHERE id = $1 AND ${isOpen} RETURNING id)
-   UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,
+         - 'notice' - 'identified' - 'federation'
+     WHERE id = $1 AND ${isOpen} RETURNING id),
+   carried AS (
+     UPDATE proofs SET purpose = CASE $2 WHEN 'Register' THEN 'register' ELSE 'sign_in' END
+     WHERE interaction_id = (SELECT id FROM begun) AND ${isOfNobodyElsewhere} AND NOT $3 AND $2 <> 'ForgotPassword'
+     RETURNING id)
+   UPDATE proofs SET consumed_at = now()
+   WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL AND id NOT IN (SELECT id FROM carried)`,
 )
 
 /**
- * From now on the interaction is for this. Nothing that was proven or said for something else counts any more; with
- * `isAnew` neither does what was decided.
+ * From now on the interaction is for this. Nothing that was proven or said for something else counts any more, but for
+ * an identity that is nobody's here, which as well begins an account; with `isAnew` neither does what was decided.
  */
 export const beginEvent = async (
   transaction: Transaction,

@@ -45,6 +45,7 @@ const startAgainLink = (request: AuthorizationRequest): string | undefined => {
     ui_locales: request.uiLocales.join(' '),
     acr_values: request.acrValues.join(' '),
     first_screen: request.firstScreen,
+    direct_sign_in: request.directSignIn && `${request.directSignIn.method}:${request.directSignIn.target}`,
   }
   for (const [name, value] of Object.entries(optional)) if (value) parameters.append(name, value)
   for (const resource of request.resources) parameters.append('resource', resource)

@@ -12,7 +12,7 @@ import type { SignInExperience } from '../directory/sign-in-experience/sign-in-e
 import { accountClientId } from '../interaction/account-client.ts'
 import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
-import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
+import { findInteraction, type Interaction, keepDecision } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
@@ -190,6 +190,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       },
       // Of a form that is sent twice the other one may be finishing it: this one waits, and leads to the same place.
       reload: () => goOn(visit),
+      keep: (decision) => keepDecision(query, interaction.id, decision),
+      leave: async (url) => redirectBrowser(visit.response, url),
       end: async (problem) => showEnd(visit, 403, problem),
       refuse() {
         throw new Refusal('invalid_form', 400)

@@ -13,8 +13,7 @@ export const endGrantOf = async (
   recording: Recording,
   { userId, grantId, ...ending }: { userId: string; grantId: string } & Ending,
 ): Promise<void> => {
-  const { trx } = recording
-  const grantee = await findGrantee(trx, userId, grantId)
+  const grantee = await findGrantee(recording.trx, userId, grantId)
   if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
   if (grantee.isThirdParty) await revokeApplication(recording, { ...grantee, ...ending, userId })
   else await endAuthorizations(recording, { ids: [grantId] }, ending.reason, ending.endedBy)

@@ -79,6 +79,24 @@ export const de = translation({
   passkeyOfferSkip: 'Jetzt nicht',
   passkeyOfferFailed: 'Es wurde kein Passkey angelegt. Versuchen Sie es noch einmal, oder fahren Sie ohne fort.',
 
+  or: 'oder',
+  continueWith: 'Weiter mit {provider}',
+  enterprise: 'Über Ihre Organisation anmelden',
+  enterpriseUnknown:
+    'Geben Sie Ihre geschäftliche E-Mail-Adresse ein. Mit dieser meldet sich hier keine Organisation an.',
+  providerDenied:
+    'Die Anmeldung mit {provider} wurde nicht abgeschlossen. Versuchen Sie es noch einmal oder melden Sie sich anders an.',
+  providerFailed:
+    'Wir konnten die Antwort von {provider} nicht annehmen. Versuchen Sie es noch einmal oder melden Sie sich anders an.',
+  providerUnavailable:
+    '{provider} ist zurzeit nicht erreichbar. Versuchen Sie es später noch einmal oder melden Sie sich anders an.',
+  providerNoAccount: 'Zu Ihrem Konto bei {provider} gehört hier kein Konto. Melden Sie sich anders an.',
+  providerEmailRefused:
+    'Mit der E-Mail-Adresse, die {provider} uns genannt hat, können hier keine Konten erstellt werden.',
+  providerSays: '{provider} meldet: {text}',
+  providerProveFirst:
+    'Es gibt schon ein Konto mit {address}. Melden Sie sich einmal dort an: Danach können Sie dafür {provider} verwenden.',
+
   createAccount: 'Konto erstellen',
   haveAccount: 'Ich habe schon ein Konto',
   addressHint: 'Wir senden einen Code dorthin, um sicher zu sein, dass sie Ihnen gehört.',

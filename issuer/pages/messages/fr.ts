@@ -77,6 +77,21 @@ export const fr = translation({
   passkeyOfferSkip: 'Pas maintenant',
   passkeyOfferFailed: 'Aucune clé d’accès n’a été créée. Réessayez ou continuez sans.',
 
+  or: 'ou',
+  continueWith: 'Continuer avec {provider}',
+  enterprise: 'Se connecter avec votre organisation',
+  enterpriseUnknown:
+    'Saisissez votre adresse e-mail professionnelle. Aucune organisation ne se connecte ici avec celle-ci.',
+  providerDenied: 'La connexion avec {provider} n’a pas été terminée. Réessayez ou connectez-vous autrement.',
+  providerFailed: 'Nous n’avons pas pu accepter la réponse de {provider}. Réessayez ou connectez-vous autrement.',
+  providerUnavailable: '{provider} est injoignable pour le moment. Réessayez plus tard ou connectez-vous autrement.',
+  providerNoAccount: 'Aucun compte ici ne correspond à votre compte {provider}. Connectez-vous autrement.',
+  providerEmailRefused:
+    'Il n’est pas possible de créer un compte ici avec l’adresse e-mail que {provider} nous a transmise.',
+  providerSays: '{provider} indique : {text}',
+  providerProveFirst:
+    'Il existe déjà un compte avec {address}. Connectez-vous-y une fois : vous pourrez ensuite utiliser {provider} pour ce compte.',
+
   createAccount: 'Créer un compte',
   haveAccount: 'J’ai déjà un compte',
   addressHint: 'Nous y envoyons un code pour nous assurer qu’il s’agit bien de la vôtre.',

@@ -76,6 +76,21 @@ export const ja = translation({
   passkeyOfferSkip: '今はしない',
   passkeyOfferFailed: 'パスキーは作成されませんでした。もう一度試すか、作成せずに続けてください。',
 
+  or: 'または',
+  continueWith: '{provider}で続ける',
+  enterprise: '組織のアカウントでサインイン',
+  enterpriseUnknown: '職場のメールアドレスを入力してください。このアドレスでサインインする組織はありません。',
+  providerDenied: '{provider}でのサインインが完了しませんでした。もう一度試すか、別の方法でサインインしてください。',
+  providerFailed: '{provider}からの応答を受け付けられませんでした。もう一度試すか、別の方法でサインインしてください。',
+  providerUnavailable:
+    '現在{provider}に接続できません。しばらくしてからもう一度試すか、別の方法でサインインしてください。',
+  providerNoAccount:
+    'お使いの{provider}のアカウントに対応するアカウントはありません。別の方法でサインインしてください。',
+  providerEmailRefused: '{provider}から受け取ったメールアドレスでは、アカウントを作成できません。',
+  providerSays: '{provider}からのメッセージ: {text}',
+  providerProveFirst:
+    '{address}のアカウントはすでにあります。一度そのアカウントにサインインすると、次回から{provider}を使えます。',
+
   createAccount: 'アカウントを作成',
   haveAccount: 'アカウントをお持ちの方',
   addressHint: 'ご本人のものであることを確認するため、コードを送信します。',

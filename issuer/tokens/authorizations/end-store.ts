@@ -1,4 +1,5 @@
 import { oneRow, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { logoutsOf } from '../logouts/logout-store.ts'
 import type { EndReason } from '../sessions/session.ts'
 import { sessionCounts } from '../sessions/session-store.ts'
 
@@ -46,12 +47,16 @@ export const endSessionsOf = (
 ): Promise<EndedSession[]> =>
   queryOf(trx)<EndedSession>(ofUser, [userId, ending.reason, ending.endedBy, exceptSessionId ?? null])
 
+// Whoever is to be told of it is told in the same statement.
 const endAuthorizationsWhere = (name: string, condition: string) =>
   statement(
     `authorizations-end-${name}`,
-    `WITH ending AS (SELECT id FROM authorizations WHERE ${condition} AND ended_at IS NULL ORDER BY id FOR UPDATE)
+    `WITH ending AS (SELECT id FROM authorizations WHERE ${condition} AND ended_at IS NULL ORDER BY id FOR UPDATE),
+   ended AS (
      UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = $2
-     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id`,
+     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id, user_id, client_id, scopes),
+   ${logoutsOf('ended', '$2')}
+   SELECT id FROM ended`,
   )
 
 const byId = endAuthorizationsWhere('by-id', 'id = ANY ($1::text[])')

@@ -136,10 +136,14 @@ describe('one’s own data', () => {
       avatar: 'https://cdn.example/ada.png',
       profile: { givenName: 'Ada', zoneinfo: 'Europe/London', address: { country: 'England' } },
     })
-    const events = (await experience.events('User.Data.Updated')).filter(({ data }) => data.id === person.id)
+    const events = (await experience.events('User.Data.Updated')).filter(
+      ({ data }) => (data as { id?: string }).id === person.id,
+    )
     const again = await ada.browser.submit(saved, { choice: 'save' })
     expect(textOf(again)).toContain('Your changes are saved.')
-    const after = (await experience.events('User.Data.Updated')).filter(({ data }) => data.id === person.id)
+    const after = (await experience.events('User.Data.Updated')).filter(
+      ({ data }) => (data as { id?: string }).id === person.id,
+    )
     expect(after).toHaveLength(events.length)
   })
 
