@@ -52,6 +52,7 @@ section h2 { font-size: 18px; line-height: 1.3; }
 .facts dd { margin-bottom: 16px; }
 .frame .codes { max-width: 440px; }
 .frame .field input:not([type=checkbox]), .frame .field select { max-width: 440px; }
+.frame select { width: 100%; min-height: 48px; padding: 0 14px; border: 1px solid var(--edge); border-radius: 10px; background: var(--field); color: inherit; font: inherit; }
 .avatar { display: block; width: 88px; height: 88px; margin-top: 24px; border-radius: 50%; object-fit: cover; }
 @media (max-width: 760px) {
   .frame { display: block; max-width: 560px; }

@@ -127,7 +127,7 @@ const actedEntry = (say: Say, shell: AccountShell, one: ActedOnPage): Html => {
         from: timeOf(shell, one.startedAt),
         to: timeOf(shell, one.endedAt ?? one.expiresAt),
       })
-  return html`<li class="entry"><h3>${name}${one.isActive && html`<span class="badge">${say('accountActingNow')}</span>`}</h3>
+  return html`<li class="entry"><h3>${name}</h3>
 <p>${times}</p>
 ${one.actorName !== null && one.clientName !== null && html`<p>${say('accountActingThrough', { name: foreignName(one.clientName) })}</p>\n`}${why(say, one)}${what(say, one.scopes, one.resource)}${
   one.access === 'read' && html`<p>${say('accountActingOnlyRead')}</p>\n`
