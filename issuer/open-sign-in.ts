@@ -1,5 +1,6 @@
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AccountFederation } from './interaction/account-federation.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
@@ -27,6 +28,8 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
 
 export interface SignInEndpoints {
   interactions: Interactions
+  /** For the account pages. */
+  accountFederation: AccountFederation
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint
@@ -44,8 +47,9 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
-  const { standingOf, noteBlocked, federated } = operations
+  const { standingOf, noteBlocked, federated, accountFederation } = operations
   return {
+    accountFederation,
     interactions: createInteractions({
       ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
     }),
@@ -70,7 +74,7 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
       ...{ query, operations, inTurn, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
     }),
     callbackEndpoint: createCallbackEndpoint({
-      ...{ federated, keptPosts: dependencies.keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
+      ...{ operations, keptPosts: dependencies.keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
     }),
     resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, localeOf, baseUrl, logger }),
   }
