@@ -176,6 +176,7 @@ export const openEndpoints = async (
   const account = createAccountOperations({
     ...{
       database,
+      federation,
       mutate,
       audit,
       envelope,

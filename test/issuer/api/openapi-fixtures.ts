@@ -151,6 +151,13 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: inAnHour,
   })
 
+  const partner = await create('/applications', { name: 'Partner', type: 'SPA', isThirdParty: true })
+  await post(`/applications/${partner}/user-consent-scopes`, { resourceScopes: [scope] })
+  await api.database.knex('consents').insert({
+    ...{ id: `consent ${nonce}`.slice(0, 21), user_id: user, client_id: partner, scopes: ['openid'] },
+    ...{ organizations: [organization], expires_at: inAnHour },
+  })
+
   const smsConfig = { apiKey: 'key', apiSecret: 'secret', brandName: 'Acme' }
   const connector = await create('/connectors', { connectorId: 'vonage-sms', config: smsConfig })
   // There is one of this kind.
@@ -177,6 +184,17 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/roles/{id}/users/{userId}': user,
       '/roles/{id}/applications/{applicationId}': application,
       '/applications/{id}': application,
+      '/applications/{applicationId}': partner,
+      '/applications/{applicationId}/user-consent-scopes/{scopeType}': 'resource-scopes',
+      '/applications/{applicationId}/user-consent-scopes/{scopeType}/{scopeId}': scope,
+      '/applications/{id}/users/{userId}': user,
+      '/applications/{id}/users/{userId}/consent-organizations/{organizationId}': organization,
+      ...Object.fromEntries(
+        ['list', 'replace', 'add', 'remove'].map((what) => [
+          `${what}ConsentOrganization${what === 'remove' ? '' : 's'} /applications/{id}`,
+          partner,
+        ]),
+      ),
       '/applications/{id}/secrets/{name}': 'Default secret',
       '/applications/{id}/roles/{roleId}': machineRole,
       '/organizations/{id}': organization,
@@ -265,6 +283,12 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'updateOrganizationScope name': `name:${nonce}`,
       experience: {},
       application: {},
+      organizationScopes: [freeOrganizationScope],
+      resourceScopes: [freeScope],
+      organizationResourceScopes: [freeScope],
+      userScopes: ['email'],
+      'replaceConsentOrganizations organizationIds': [organization],
+      'addConsentOrganizations organizationIds': [organization],
       'createApplicationSecret name': 'Second',
       'deletePersonalAccessToken name': 'laptop',
       'createUserMfaVerification secret': 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',

@@ -174,6 +174,7 @@ const notSealed = [
   'passkeys.credential_id',
   'passkeys.public_key',
   'users.webauthn_handle',
+  'device_codes.user_code',
   'pushed_requests.browser',
   'rate_limit_buckets.key',
   'sessions.previous_digest',
