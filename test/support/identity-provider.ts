@@ -144,6 +144,9 @@ const send = (response: ServerResponse, body: unknown, status = 200): void => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
+/** RFC 6749 §2.3.1. */
+const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
+
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 const newKeys = async () => {
@@ -209,7 +212,7 @@ export const startIdentityProvider = async (options: IdentityProviderOptions = {
   const isClient = async (request: IncomingMessage, form: URLSearchParams) => {
     const [, basic] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? []
     const [id, secret] = basic
-      ? Buffer.from(basic, 'base64').toString().split(':').map(decodeURIComponent)
+      ? Buffer.from(basic, 'base64').toString().split(':').map(formDecoded)
       : [form.get('client_id') ?? '', form.get('client_secret') ?? '']
     if (id !== clientId) return false
     return options.acceptSecret ? options.acceptSecret(secret ?? '') : secret === clientSecret
