@@ -4,6 +4,7 @@ import { applications } from './applications.ts'
 import { confirm } from './confirm.ts'
 import { data } from './data.ts'
 import { authenticator, backupCodes, passkeys } from './factors.ts'
+import { identities } from './identities.ts'
 import { overviewOf } from './overview.ts'
 import { password } from './password.ts'
 import { profile } from './profile.ts'
@@ -20,6 +21,7 @@ const beside = [
   passkeys,
   authenticator,
   backupCodes,
+  identities,
   sessions,
   applications,
   data,
