@@ -173,10 +173,12 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
       const page = accountSignedOutPage({ locale: localeFor(visitor), path, wasSignedIn })
       return sendPage(response, wasSignedIn ? 401 : 200, page, { secure, branding: await brandings.of(undefined) })
     }
-    const begun = await interactions.begin(accountRequest(path), accountClient(path), visitor).catch((error: unknown) => {
-      if (!(error instanceof OAuthError) || error.status !== 429) throw error
-      throw new Refusal('too_many_requests', 429, { headers: error.headers })
-    })
+    const begun = await interactions
+      .begin(accountRequest(path), accountClient(path), visitor)
+      .catch((error: unknown) => {
+        if (!(error instanceof OAuthError) || error.status !== 429) throw error
+        throw new Refusal('too_many_requests', 429, { headers: error.headers })
+      })
     redirectBrowser(response, begun.kind === 'page' ? begun.location : path, begun)
   }
 

@@ -5,6 +5,7 @@ import { confirm } from './confirm.ts'
 import { data } from './data.ts'
 import { authenticator, backupCodes, passkeys } from './factors.ts'
 import { identities } from './identities.ts'
+import { impersonations } from './impersonations.ts'
 import { overviewOf } from './overview.ts'
 import { password } from './password.ts'
 import { profile } from './profile.ts'
@@ -24,6 +25,7 @@ const beside = [
   identities,
   sessions,
   applications,
+  impersonations,
   data,
   confirm,
 ] as unknown as readonly AccountPage[]

@@ -4,6 +4,7 @@ export { type Asked, accountConfirmPage, type ConfirmedBy, type ConfirmPage } fr
 export { dataPage, deletedPage } from './data.ts'
 export { authenticatorPage, backupCodesPage, type FactorOnPage, passkeysPage } from './factors.ts'
 export { identitiesPage } from './identities.ts'
+export { type ActingLimit, actingLimits, impersonationsPage } from './impersonations.ts'
 export { type Fact, overviewPage } from './overview.ts'
 export type { AccountError } from './problems.ts'
 export { type ProfileField, profilePage } from './profile.ts'
