@@ -9,7 +9,7 @@ import { type People, password, startPeople } from '../support/people.ts'
 
 const paths = [
   ...['', '/profile', '/email', '/phone', '/username', '/password', '/passkeys', '/authenticator'],
-  ...['/backup-codes', '/sessions', '/applications', '/data', '/confirm'],
+  ...['/backup-codes', '/sessions', '/applications', '/impersonations', '/data', '/confirm'],
 ].map((path) => `/account${path}`)
 
 describe.skipIf(!chromium)('in Chromium', () => {
