@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '../../../../platform/ids.ts'
+import { type CodeFlow, createCodeFlow, type Person } from '../../../support/code-flow.ts'
 import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
-import { type CodeFlow, createCodeFlow, type Person } from '../../../support/code-flow.ts'
 
 /** What third-party applications may ask people for, and the organizations that people let them act in. */
 
@@ -49,10 +49,7 @@ const organization = async () => {
 /** Allowed on the page; the answer of the token endpoint. */
 const allow = async (scope: string, more: Record<string, string> = {}, chosen: string[] = []) => {
   const browser = flow.browser()
-  const page = await browser.submit(
-    await flow.ask(browser, client, { scope, ...more }),
-    flow.credentials(person),
-  )
+  const page = await browser.submit(await flow.ask(browser, client, { scope, ...more }), flow.credentials(person))
   const { location } = await browser.submit(
     { ...page, forms: [page.forms.at(-1)!] },
     { choice: 'allow', ...(chosen.length > 0 && { organizationIds: chosen }) },
