@@ -108,27 +108,34 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint, deviceEndpoint } =
-    await openSignIn({
-      ...dependencies,
-      cookies,
-      visitorOf,
-      settings: settings.experience,
-      brandings,
-      signInPagesOf: async (clientId) =>
-        (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
-      localeOf,
-      sessionLimits: async () => settings.session(),
-      policy: dependencies.signInPolicy,
-      keptPosts: {
-        async keep(parameters, { origin }) {
-          await limits.storedRequestFrom?.(origin.ip)
-          return pushedRequests.post(parameters)
-        },
-        // It belongs to no client and to no browser; what is in it does.
-        take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
+  const {
+    accountFederation,
+    interactions,
+    signInEndpoint,
+    experienceEndpoint,
+    resumeEndpoint,
+    callbackEndpoint,
+    deviceEndpoint,
+  } = await openSignIn({
+    ...dependencies,
+    cookies,
+    visitorOf,
+    settings: settings.experience,
+    brandings,
+    signInPagesOf: async (clientId) =>
+      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
+    localeOf,
+    sessionLimits: async () => settings.session(),
+    policy: dependencies.signInPolicy,
+    keptPosts: {
+      async keep(parameters, { origin }) {
+        await limits.storedRequestFrom?.(origin.ip)
+        return pushedRequests.post(parameters)
       },
-    })
+      // It belongs to no client and to no browser; what is in it does.
+      take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
+    },
+  })
 
   return {
     authorization: createAuthorizationEndpoint({
@@ -164,6 +171,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     account: createAccountEndpoint({
       ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
       operations: dependencies.account,
+      federation: accountFederation,
       experience: settings.experience,
     }),
     assets: createAssetEndpoint({ query, brandings, logger }),

@@ -1,6 +1,8 @@
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { OfferedConnector } from './connectors/federation.ts'
 import type { AccountFederation } from './interaction/account-federation.ts'
+import type { AuthorizationClient } from './interaction/authorization-client.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
@@ -30,7 +32,7 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
 export interface SignInEndpoints {
   interactions: Interactions
   /** For the account pages. */
-  accountFederation: AccountFederation
+  accountFederation: AccountFederation & { offered(client: AuthorizationClient): Promise<OfferedConnector[]> }
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint
@@ -55,7 +57,7 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
     ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
   })
   return {
-    accountFederation,
+    accountFederation: { ...accountFederation, offered: (client) => federated.offered({ client }) },
     interactions,
     deviceEndpoint: createDeviceEndpoint({
       ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },

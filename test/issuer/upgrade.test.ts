@@ -763,3 +763,34 @@ test('an application that was made for devices before there were any signs peopl
   const patched = await issuer.api('PATCH', '/applications/site', { customClientMetadata: {} })
   expect(patched).toMatchObject({ status: 200, body: { customClientMetadata: {} } })
 })
+
+test('people sign in for their accounts beside sign-ins of before, which lead on; an older issuer writes as it did', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0038-account-sign-ins')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO applications (id, name, description, type) VALUES ('shop', 'Shop', '', 'SPA')`)
+  const insert = (id: string) =>
+    sql(
+      `INSERT INTO interactions (id, browser, address, client_id, request, expires_at)
+       VALUES ($1, '\\x00', '203.0.113.1', 'shop', '{}', now() + interval '1 hour')`,
+      [id],
+    )
+  await insert('before')
+  await migrate(old.database, migrations)
+  await insert('beside')
+  expect(await sql('SELECT id, client_id FROM interactions ORDER BY id')).toEqual([
+    { id: 'before', client_id: 'shop' },
+    { id: 'beside', client_id: 'shop' },
+  ])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const person = await flow.createPerson()
+  const browser = flow.browser()
+  const arrived = await browser.submit(await browser.get('/account'), flow.credentials(person))
+  expect(arrived.url).toBe(`${issuer.baseUrl}/account`)
+  // What an older issuer asks for an interaction finds none of the account, and all of its own.
+  const seen = await sql('SELECT i.id FROM interactions i JOIN applications a ON a.id = i.client_id ORDER BY i.id')
+  expect(seen).toEqual([{ id: 'before' }, { id: 'beside' }])
+})

@@ -5,6 +5,7 @@ import type { Logger } from '../../../platform/logger.ts'
 import { AppError } from '../../../platform/problem.ts'
 import type { Cookies } from '../../base/cookies.ts'
 import { logFault } from '../../base/errors/log-fault.ts'
+import { OAuthError } from '../../base/errors/problems.ts'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
 import { type Form, onlyValue, readForm } from '../../base/read-form.ts'
 import { isFromOwnPage } from '../../base/same-origin.ts'
@@ -23,7 +24,7 @@ import type { AccountOperations } from '../operations/index.ts'
 import type { AccountPerson } from '../person.ts'
 import { findReauthentication } from '../reauthentication.ts'
 import { readAccountSettings } from '../settings.ts'
-import type { AccountAnswer, AccountPage, AccountVisit } from './account-page.ts'
+import type { AccountAnswer, AccountPage, AccountVisit, PageFederation } from './account-page.ts'
 import { confirmPath } from './confirm.ts'
 import { formTokenOf, isEqual, noticeTokenOf } from './form-token.ts'
 import { menuOf } from './menu.ts'
@@ -35,6 +36,7 @@ export interface AccountEndpointDependencies {
   query: Query
   hmac: Hmac
   operations: AccountOperations
+  federation: PageFederation
   interactions: Interactions
   cookies: Cookies
   visitorOf: VisitorOf
@@ -115,7 +117,17 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
       timeZone,
     }
     const visit: AccountVisit = {
-      ...{ query, operations, person, session, ...known, shell, hostname, requestId },
+      ...{
+        query,
+        operations,
+        federation: dependencies.federation,
+        person,
+        session,
+        ...known,
+        shell,
+        hostname,
+        requestId,
+      },
       parameters: new URL(request.url ?? '', ownOrigin).searchParams,
       context: (operationId) => ({
         operationId,
@@ -161,7 +173,12 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
       const page = accountSignedOutPage({ locale: localeFor(visitor), path, wasSignedIn })
       return sendPage(response, wasSignedIn ? 401 : 200, page, { secure, branding: await brandings.of(undefined) })
     }
-    const begun = await interactions.begin(accountRequest(path), accountClient(path), visitor)
+    const begun = await interactions
+      .begin(accountRequest(path), accountClient(path), visitor)
+      .catch((error: unknown) => {
+        if (!(error instanceof OAuthError) || error.status !== 429) throw error
+        throw new Refusal('too_many_requests', 429, { headers: error.headers })
+      })
     redirectBrowser(response, begun.kind === 'page' ? begun.location : path, begun)
   }
 

@@ -1,6 +1,9 @@
 import type { Query } from '../../../platform/database/database.ts'
 import type { Form } from '../../base/read-form.ts'
+import type { OfferedConnector } from '../../connectors/federation.ts'
 import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
+import type { AccountFederation } from '../../interaction/account-federation.ts'
+import type { AuthorizationClient } from '../../interaction/authorization-client.ts'
 import type { AccountShell, Fact, PlainMessage } from '../../pages/account/index.ts'
 import type { Page } from '../../pages/index.ts'
 import type { FoundSession } from '../../tokens/sessions/session-store.ts'
@@ -15,10 +18,16 @@ export const groups = {
   data: 'accountGroupData',
 } as const satisfies Record<string, PlainMessage>
 
+/** Providers at which people have accounts too. */
+export interface PageFederation extends Pick<AccountFederation, 'begin'> {
+  offered(client: AuthorizationClient): Promise<OfferedConnector[]>
+}
+
 /** A person at one of the pages. */
 export interface AccountVisit {
   query: Query
   operations: AccountOperations
+  federation: PageFederation
   person: AccountPerson
   session: FoundSession
   settings: AccountSettings

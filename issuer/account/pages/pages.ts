@@ -4,6 +4,7 @@ import { applications } from './applications.ts'
 import { confirm } from './confirm.ts'
 import { data } from './data.ts'
 import { authenticator, backupCodes, passkeys } from './factors.ts'
+import { identities } from './identities.ts'
 import { impersonations } from './impersonations.ts'
 import { overviewOf } from './overview.ts'
 import { password } from './password.ts'
@@ -21,6 +22,7 @@ const beside = [
   passkeys,
   authenticator,
   backupCodes,
+  identities,
   sessions,
   applications,
   impersonations,

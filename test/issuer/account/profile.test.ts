@@ -221,7 +221,7 @@ describe('addresses', () => {
 describe('what the settings let people do', () => {
   const set = (body: object) => account.experience.issuer.api('PATCH', '/account-center', body)
   const all = ['name', 'avatar', 'profile', 'email', 'phone', 'password', 'username', 'social', 'customData', 'mfa']
-    .concat(['passkey', 'session'])
+    .concat(['passkey', 'session', 'export', 'deletion'])
     .map((name) => [name, 'Edit'])
 
   test('everything at first; a field that is off is not shown, and one that is to be read is not changed', async () => {

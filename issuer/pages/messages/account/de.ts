@@ -173,4 +173,16 @@ export const de = {
   accountBackupAlone:
     'Ersatzcodes gibt es nur neben einem anderen Faktor. Fügen Sie zuerst einen Passkey oder eine Authenticator-App hinzu.',
   accountBackupOver: 'Diese Codes waren zu lange offen und sind ungültig. Bitte erzeugen Sie neue.',
+
+  accountIdentities: 'Verknüpfte Konten',
+  accountIdentitiesText: 'Konten anderswo, mit denen Sie sich hier anmelden können.',
+  accountIdentitiesNone: 'Keines ist verknüpft.',
+  accountIdentityLink: 'Ihr Konto bei {name} verknüpfen',
+  accountIdentityConfirmed: 'Der Anbieter hat bestätigt, wer Sie dort sind.',
+  accountIdentityLinkNow: 'Mit diesem Konto verknüpfen',
+  accountIdentityLinked: 'Es ist verknüpft: Sie können sich damit anmelden.',
+  accountIdentityTaken:
+    'Es ist mit einem anderen Konto verknüpft, oder mit Ihrem ist schon ein anderes dieses Anbieters verknüpft.',
+  accountIdentityDenied: 'Der Anbieter hat nicht bestätigt, wer Sie sind. Es wurde nichts verknüpft.',
+  accountIdentityFailed: 'Das ging nicht. Bitte versuchen Sie es noch einmal oder später.',
 } as const

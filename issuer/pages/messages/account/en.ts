@@ -168,4 +168,15 @@ export const en = {
   accountBackupAdded: 'Your new codes are good from now on, and no others.',
   accountBackupAlone: 'Backup codes only stand beside another factor. Add a passkey or an authenticator app first.',
   accountBackupOver: 'These codes were open for too long, and are void. Please make new ones.',
+
+  accountIdentities: 'Linked accounts',
+  accountIdentitiesText: 'Accounts elsewhere with which you can sign in here.',
+  accountIdentitiesNone: 'None is linked.',
+  accountIdentityLink: 'Link your account at {name}',
+  accountIdentityConfirmed: 'The provider has confirmed who you are there.',
+  accountIdentityLinkNow: 'Link it to this account',
+  accountIdentityLinked: 'It is linked: you can sign in with it.',
+  accountIdentityTaken: 'It is linked to another account, or another one of that provider is linked to yours.',
+  accountIdentityDenied: 'The provider did not confirm who you are. Nothing was linked.',
+  accountIdentityFailed: 'That did not work. Please try again, or later.',
 } as const

@@ -168,4 +168,15 @@ export const es = {
   accountBackupAlone:
     'Los códigos de respaldo solo existen junto a otro factor. Añada primero una llave de acceso o una aplicación de autenticación.',
   accountBackupOver: 'Estos códigos estuvieron abiertos demasiado tiempo y ya no valen. Cree otros nuevos.',
+
+  accountIdentities: 'Cuentas vinculadas',
+  accountIdentitiesText: 'Cuentas de otros sitios con las que puede iniciar sesión aquí.',
+  accountIdentitiesNone: 'No hay ninguna vinculada.',
+  accountIdentityLink: 'Vincular su cuenta de {name}',
+  accountIdentityConfirmed: 'El proveedor ha confirmado quién es usted allí.',
+  accountIdentityLinkNow: 'Vincularla a esta cuenta',
+  accountIdentityLinked: 'Está vinculada: puede iniciar sesión con ella.',
+  accountIdentityTaken: 'Está vinculada a otra cuenta, o la suya ya tiene otra de ese proveedor.',
+  accountIdentityDenied: 'El proveedor no ha confirmado quién es usted. No se ha vinculado nada.',
+  accountIdentityFailed: 'No ha funcionado. Inténtelo de nuevo, o más tarde.',
 } as const

@@ -174,4 +174,15 @@ export const fr = {
     'Les codes de secours n’existent qu’à côté d’un autre facteur. Ajoutez d’abord une clé d’accès ou une application d’authentification.',
   accountBackupOver:
     'Ces codes sont restés ouverts trop longtemps et ne sont plus valables. Veuillez en créer de nouveaux.',
+
+  accountIdentities: 'Comptes liés',
+  accountIdentitiesText: 'Des comptes ailleurs avec lesquels vous pouvez vous connecter ici.',
+  accountIdentitiesNone: 'Aucun n’est lié.',
+  accountIdentityLink: 'Lier votre compte {name}',
+  accountIdentityConfirmed: 'Le fournisseur a confirmé qui vous y êtes.',
+  accountIdentityLinkNow: 'Le lier à ce compte',
+  accountIdentityLinked: 'C’est lié : vous pouvez vous connecter avec.',
+  accountIdentityTaken: 'Il est lié à un autre compte, ou un autre compte de ce fournisseur est déjà lié au vôtre.',
+  accountIdentityDenied: 'Le fournisseur n’a pas confirmé qui vous êtes. Rien n’a été lié.',
+  accountIdentityFailed: 'Cela n’a pas fonctionné. Veuillez réessayer, ou plus tard.',
 } as const

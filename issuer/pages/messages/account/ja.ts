@@ -167,4 +167,15 @@ export const ja = {
   accountBackupAlone:
     'バックアップコードは、ほかの手段と組み合わせて使います。先にパスキーか認証アプリを追加してください。',
   accountBackupOver: '時間が経ちすぎたため、これらのコードは無効です。新しく作成してください。',
+
+  accountIdentities: '連携アカウント',
+  accountIdentitiesText: 'ここへのサインインに使える、ほかのサービスのアカウントです。',
+  accountIdentitiesNone: '連携しているものはありません。',
+  accountIdentityLink: '{name} のアカウントを連携する',
+  accountIdentityConfirmed: '提供元であなたが確認されました。',
+  accountIdentityLinkNow: 'このアカウントに連携する',
+  accountIdentityLinked: '連携しました。これを使ってサインインできます。',
+  accountIdentityTaken: '別のアカウントに連携されているか、同じ提供元の別のものがすでに連携されています。',
+  accountIdentityDenied: '提供元で確認されませんでした。何も連携されていません。',
+  accountIdentityFailed: 'うまくいきませんでした。もう一度、または後でお試しください。',
 } as const

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { visitAccount } from '../../../support/account-pages.ts'
 import { headingOf } from '../../../support/browser.ts'
 import { type CodeFlow, createCodeFlow } from '../../../support/code-flow.ts'
@@ -110,6 +110,17 @@ describe('without a session', () => {
   })
 })
 
+test('an address that has too many sign-ins open is told to wait', async () => {
+  const small = await startTestIssuer({ config: { interactionsPerAddress: 1 } })
+  onTestFinished(() => small.close())
+  const other = createCodeFlow(small)
+  expect((await other.browser().get('/account')).status).toBe(200)
+  const refused = await other.browser().get('/account')
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('retry-after')).toBe('60')
+  expect(headingOf(refused)).toBe('Please wait a moment')
+})
+
 describe('a session', () => {
   test('of an application opens the account too, on every instance', async () => {
     const person = await flow.createPerson()
@@ -123,17 +134,15 @@ describe('a session', () => {
 
   test('that has ended shows nothing, and a form that was open says so without losing its way', async () => {
     const person = await flow.createPerson()
-    const { browser, open } = visitAccount(issuer, person)
     const visitor = visitAccount(issuer, person)
     await visitor.confirm()
     const page = await visitor.open('/account/data')
     await issuer.sql(`UPDATE sessions SET ended_at = now(), end_reason = 'logout' WHERE user_id = $1`, [person.id])
-    expect(new URL((await browser.get('/account')).url).pathname).toMatch(/^\/sign-in\//)
+    expect(new URL((await visitor.browser.get('/account')).url).pathname).toMatch(/^\/sign-in\//)
     const refused = await visitor.browser.submit(page, { choice: 'download' })
     expect(refused.status).toBe(401)
     expect(headingOf(refused)).toBe('You are signed out')
     expect(refused.text).toContain('href="/account/data"')
-    void open
   })
 
   test('of somebody suspended opens nothing', async () => {
