@@ -60,7 +60,7 @@ export const openOperations = async (
   const notifyOwner = createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger })
   const federation = createFederation({
     ...{ database, envelope, experience: settings, mocks: false, now },
-    outbound: { allowedNetworks: [] },
+    outbound: { allowedNetworks: ['127.0.0.0/8'] },
   })
   const operations = await createInteractionOperations({
     ...{

@@ -1,3 +1,4 @@
+import { createIdentityProviderStore } from '../../issuer/connectors/providers/identity-provider-store.ts'
 import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import {
   type AuthenticationCredential,
@@ -14,7 +15,8 @@ import {
   verifyRegistration,
 } from '../../issuer/directory/users/factors/index.ts'
 import { hotp } from '../../issuer/directory/users/factors/totp.ts'
-import { findInteraction } from '../../issuer/interaction/interaction-store.ts'
+import { linkIdentity } from '../../issuer/interaction/identity-store.ts'
+import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
 import { nextStep } from '../../issuer/interaction/next-step.ts'
 import { beginProof } from '../../issuer/interaction/proof-store.ts'
 import type { SignInQuestion } from '../../issuer/interaction/sign-in-policy.ts'
@@ -22,6 +24,7 @@ import { newId } from '../../platform/ids.ts'
 import { createAuthenticator } from '../../testing/authenticator.ts'
 import { answerCalls, ownCpuMicros } from '../harness/calls.ts'
 import { percentile } from '../harness/percentiles.ts'
+import type { ProviderAddress } from './identity-provider.ts'
 import { type OperationsSettings, openOperations } from './open-operations.ts'
 
 export type ProofSettings = OperationsSettings & {
@@ -29,6 +32,7 @@ export type ProofSettings = OperationsSettings & {
   email: string
   /** Of somebody who has done nothing yet. */
   interactionId: string
+  provider: ProviderAddress
 }
 
 /** `micros`: median of what one takes. `cpuMicros`: of this process, a mean. */
@@ -48,6 +52,7 @@ let clock = new Date()
 const experience: Partial<SignInExperience> = {
   signIn: { methods: [{ identifier: 'email', password: true, verificationCode: true, isPasswordPrimary: true }] },
   mfa: { factors: ['Totp'], policy: 'Mandatory' },
+  socialSignInConnectorTargets: ['bench'],
 }
 
 const ip = '203.0.113.7'
@@ -165,6 +170,7 @@ const measure = async (): Promise<ProofCost[]> => {
       },
     ),
   ]
+  costs.push(...(await federationCosts(interaction)))
   const current = await interaction()
   const { situation } = await operations.standingOf(query, current, visitor)
   if (situation.decision === undefined) throw new Error('the rules were not asked')
@@ -200,6 +206,50 @@ const measure = async (): Promise<ProofCost[]> => {
       () => {},
       () => operations.standingOf(query, current, visitor),
     ),
+  ]
+}
+
+/** Of somebody whom a provider knows: discovery and keys are known by then, code and userinfo are asked for each time. */
+const federationCosts = async (interaction: () => Promise<Interaction>): Promise<ProofCost[]> => {
+  const { database, envelope, operations } = opened
+  const { userId, baseUrl, provider } = settings
+  const connectorId = newId()
+  await createIdentityProviderStore(envelope).insert(database.query, {
+    kind: 'social',
+    ...{ id: connectorId, provider: 'oidc', name: null, target: 'bench', config: { ...provider } },
+    ...{ domains: [], syncProfile: false, look: {} },
+  })
+  const person = {
+    connectorId,
+    kind: 'social',
+    target: 'bench',
+    subject: '7305177',
+    raw: {},
+    syncProfile: false,
+  } as const
+  await linkIdentity(database.query, userId, person)
+  const page = { state: 'of the page', redirectUri: `${baseUrl}/callback/${connectorId}` }
+  let address = 0
+  /** Each from an address of its own, which may ask a hundred times. */
+  const begin = async (current: Interaction) => {
+    const from = { ...visitor, origin: { ...origin, ip: `2001:db8:${(++address).toString(16)}::1` } }
+    const begun = await operations.federated.begin(current, from, { connectorId, purpose: 'sign_in', page })
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome)
+    return begun
+  }
+  const answered = async () => {
+    const current = await interaction()
+    const { url, proofId } = await begin(current)
+    const { headers } = await fetch(url, { redirect: 'manual' })
+    const parameters = new URL(headers.get('location') ?? '').searchParams
+    return { current, answer: { connectorId, proofId, parameters } }
+  }
+  return [
+    await costOf('identity provider: the request', interaction, begin),
+    await costOf('identity provider: its answer, to the proof', answered, async ({ current, answer }) => {
+      const { outcome } = await operations.federated.verify(current, visitor, answer)
+      requireRight(outcome === 'verified', 'an answer')
+    }),
   ]
 }
 

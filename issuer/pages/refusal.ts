@@ -1,5 +1,6 @@
 import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import { AppError } from '../../platform/problem.ts'
+import { OAuthError } from '../base/errors/problems.ts'
 import { FormError } from '../base/read-form.ts'
 import type { PageProblem } from './error.ts'
 
@@ -32,6 +33,9 @@ export const refusalOf = (error: unknown): Refusal => {
   }
   if (isDatabaseUnavailable(error)) {
     return new Refusal('temporarily_unavailable', 503, { headers: { 'Retry-After': '5' }, cause: error })
+  }
+  if (error instanceof OAuthError && error.status === 429) {
+    return new Refusal('too_many_requests', 429, { headers: error.headers })
   }
   if (error instanceof AppError && error.status === 503) {
     return new Refusal('temporarily_unavailable', 503, { headers: error.headers })

@@ -1,21 +1,28 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
-import { callback } from '../support/code-flow.ts'
 import { startFederatedSignIn, type TestFederatedSignIn } from '../support/federated.ts'
 import { accessibilityProblems } from '../support/pages-in-chromium.ts'
+import { startWebsite } from '../support/website.ts'
 
 /** Identity providers in a real browser: from our page to theirs and back, with the cookies that it sends. */
 
 let federated: TestFederatedSignIn
 let browser: Browser
+let shop: Awaited<ReturnType<typeof startWebsite>>
+const callback = () => `${shop.url}/callback`
 let count = 0
 beforeAll(async () => {
   federated = await startFederatedSignIn()
   browser = await startChromium()
+  shop = await startWebsite(() => ({ body: '<!doctype html><title>Shop</title><h1>Welcome</h1>' }))
+  await federated.issuer.api('PATCH', `/applications/${federated.client.id}`, {
+    oidcClientMetadata: { redirectUris: [callback()], postLogoutRedirectUris: [] },
+  })
 })
 afterAll(async () => {
   await browser.close()
+  await shop.close()
   await federated.close()
 })
 beforeEach(() => {
@@ -28,15 +35,11 @@ beforeEach(() => {
 
 const open = async (options: BrowserContextOptions = {}): Promise<Page> => {
   const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options })
-  const page = await context.newPage()
-  await page.route('https://shop.example.test/**', (route) =>
-    route.fulfill({ contentType: 'text/html', body: '<title>Shop</title>' }),
-  )
-  return page
+  return context.newPage()
 }
 const begin = (page: Page, parameters = {}) =>
-  page.goto(federated.flow.authorizationUrl(federated.client, { prompt: '', ...parameters }))
-const atShop = (page: Page) => page.waitForURL((url) => url.href.startsWith(`${callback}?code=`))
+  page.goto(federated.flow.authorizationUrl(federated.client, { prompt: '', redirect_uri: callback(), ...parameters }))
+const atShop = (page: Page) => page.waitForURL((url) => url.href.startsWith(`${callback()}?code=`))
 
 test('a button leads to the provider and back to the application, with scripts and without', async () => {
   for (const javaScriptEnabled of [true, false]) {

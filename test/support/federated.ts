@@ -5,6 +5,7 @@ import {
 } from '../../issuer/connectors/providers/identity-provider-store.ts'
 import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { newId } from '../../platform/ids.ts'
+import type { PolicySet } from '../../policies/policy-set.ts'
 import type { Browser, Visit } from './browser.ts'
 import { parametersOf } from './code-flow.ts'
 import { type ExperiencePerson, startExperience, type TestExperience } from './experience.ts'
@@ -37,10 +38,10 @@ export interface TestFederatedSignIn extends TestExperience {
 
 export const startFederatedSignIn = async (
   settings: Partial<SignInExperience> = {},
-  { instances = 1 }: { instances?: number } = {},
+  { instances = 1, policies }: { instances?: number; policies?: PolicySet } = {},
 ): Promise<TestFederatedSignIn> => {
   const experience = await startExperience({
-    instances,
+    ...{ instances, ...(policies && { policies }) },
     config: { messages: { ...noMessages, outbox: '/dev/null', allowedNetworks: ['127.0.0.0/8'] } },
     settings: { socialSignInConnectorTargets: ['acme'], singleSignOnEnabled: true, ...settings },
   })

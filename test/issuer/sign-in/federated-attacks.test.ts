@@ -393,6 +393,20 @@ test('a provider that posts its answer from another site has it taken by a redir
   expectRefused(await visitor.get(posted.location!))
 })
 
+test('a flood of posts ends with a page that says so', async () => {
+  const visitor = browser()
+  const post = () =>
+    visitor.send(`/callback/${federated.social}`, {
+      method: 'POST',
+      body: new URLSearchParams({ state: 'x' }),
+      headers: { 'x-forwarded-for': '2001:db8:f100::1' },
+    })
+  const statuses = new Set<number>()
+  for (let sent = 0; sent < 700 && !statuses.has(429); sent++) statuses.add((await post()).status)
+  expect([...statuses]).toEqual([303, 429])
+  expect((await post()).text).toContain('<h1>')
+})
+
 test('what a provider posted is forgotten after a minute', async () => {
   const { visitor, url } = await begun()
   const back = await federated.provider.signIn(url)
