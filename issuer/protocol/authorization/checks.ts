@@ -305,7 +305,7 @@ export const likelyScopes = (parameters: AuthorizationParameters): readonly stri
 
 /**
  * With a resource, or a default one, a name that is defined nowhere is an error. Otherwise it is ignored (OpenID
- * Connect Core §3.1.2.1).
+ * Connect Core §3.1.2.1); and so is what a third-party client may not ask people for.
  */
 const knownScopes = (asked: Asked) => {
   const { parameters, facts } = asked
@@ -320,13 +320,20 @@ const knownScopes = (asked: Asked) => {
   )
   if (scopes.length < names.length && (indicators.length > 0 || inForce.length > 0))
     throw new OAuthError('invalid_scope', 'A scope is defined on none of the resources; names must match exactly.')
+  const { limits } = facts
   const ofResources = inForce
-    .map(({ indicator, scopes: defined }) => [indicator, names.filter((name) => defined.includes(name))] as const)
-    .filter(([, defined]) => defined.length > 0)
+    .map(({ indicator, scopes: defined }) => {
+      const mayAskFor = limits ? (limits.resources[indicator] ?? []) : defined
+      return [indicator, names.filter((name) => defined.includes(name) && mayAskFor.includes(name))] as const
+    })
+    .filter(([, asked]) => asked.length > 0)
+  const askedFor = limits
+    ? scopes.filter((name) => limits.names.includes(name) || ofResources.some(([, asked]) => asked.includes(name)))
+    : scopes
   return {
-    scopes,
+    scopes: askedFor,
     resourceScopes: Object.fromEntries(ofResources),
-    wantsOfflineAccess: scopes.includes('offline_access'),
+    wantsOfflineAccess: askedFor.includes('offline_access'),
   }
 }
 

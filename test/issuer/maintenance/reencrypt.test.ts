@@ -164,6 +164,7 @@ const notSealed = [
   'refresh_tokens.successor',
   // Digests by another name.
   'failing_identifiers.key',
+  'identity_provider_requests.state_digest',
   'interactions.browser',
   'message_counts.key',
   'opaque_tokens.personal_access_token',
