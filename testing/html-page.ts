@@ -15,6 +15,8 @@ export interface HtmlForm {
   /** As written; empty is the page's own address. */
   action: string
   method: 'get' | 'post'
+  /** Its `data-*` attributes, by the rest of their names: what scripts read. */
+  data: Readonly<Record<string, string | undefined>>
   fields: readonly HtmlField[]
   buttons: readonly HtmlButton[]
 }
@@ -58,10 +60,13 @@ export const readHtml = (html: string): HtmlPage => {
   let hasHeading = false
 
   const opened: Record<string, (attributes: Attributes, content: string) => void> = {
-    form: ({ action = '', method = 'get' }) => {
+    form: ({ action = '', method = 'get', ...rest }) => {
       form = {
         action: action.trim(),
         method: method.toLowerCase() === 'post' ? 'post' : 'get',
+        data: Object.fromEntries(
+          Object.entries(rest).flatMap(([name, value]) => (name.startsWith('data-') ? [[name.slice(5), value]] : [])),
+        ),
         fields: [],
         buttons: [],
       }

@@ -13,7 +13,7 @@ const line = z.object({ at: z.coerce.date(), code: z.string() })
  * Codes out of the file that messages of development go to (`MESSAGE_OUTBOX`): each time the newest that came after
  * `since` and was not answered before.
  */
-export const codesFrom = (file: string, since: Date): (() => Promise<string>) => {
+export const codesFrom = (file: string, since: Date = new Date()): (() => Promise<string>) => {
   let after = since
   return async () => {
     for (let waited = 0; waited < patience; waited += pause) {

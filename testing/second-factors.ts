@@ -1,8 +1,8 @@
-import { hotp, readTotpSecret, totpStep } from '../issuer/directory/users/factors/totp.ts'
 import { type HtmlForm, submissionOf } from './html-page.ts'
 import { choice, SignInFailed, type SignInOptions, type Step } from './step.ts'
+import { totpCode } from './totp-code.ts'
 
-/** What is asked for beyond the password, as far as it can be had without a browser: passkeys cannot. */
+/** What is asked for beyond the password, but for passkeys (`passkeys.ts`). */
 
 const kindOf = ({ fields }: HtmlForm) => fields.find(({ name }) => name === 'kind')?.value
 const has = ({ fields }: HtmlForm, field: string) => fields.some(({ name }) => name === field)
@@ -10,17 +10,20 @@ const has = ({ fields }: HtmlForm, field: string) => fields.some(({ name }) => n
 const isSetUp = (form: HtmlForm) => has(form, 'proofId')
 const isByMessage = (form: HtmlForm) => ['email_code', 'phone_code', undefined].includes(kindOf(form))
 
-const otherWay = ({ buttons }: HtmlForm, { totpSecret, nextCode }: SignInOptions) =>
+const otherWay = ({ buttons }: HtmlForm, { totpSecret, nextCode, authenticator }: SignInOptions) =>
   buttons.find(
     ({ name, value }) =>
       name === 'factor' &&
-      ((totpSecret && value === 'totp') || (nextCode && ['email_code', 'phone_code'].includes(value))),
+      ((authenticator && value === 'passkey') ||
+        (totpSecret && value === 'totp') || (nextCode && ['email_code', 'phone_code'].includes(value))),
   )
 
 const codeOfApp = ({ totpSecret }: SignInOptions): string => {
-  const secret = readTotpSecret(totpSecret?.reveal() ?? '')
-  if (!secret) throw new SignInFailed('--totp-secret is no base32 of 16 bytes or more.')
-  return hotp(secret, totpStep(new Date()))
+  try {
+    return totpCode(totpSecret?.reveal() ?? '')
+  } catch (cause) {
+    throw new SignInFailed((cause as Error).message, { cause })
+  }
 }
 
 export const factorSteps: readonly Step[] = [
@@ -29,7 +32,7 @@ export const factorSteps: readonly Step[] = [
     once: true,
     knows: (form, { totpSecret }) =>
       kindOf(form) === 'totp' && has(form, 'code') && !isSetUp(form) && totpSecret !== undefined,
-    fill: (form, _page, options) =>
+    fill: async (form, _page, options) =>
       submissionOf(form, { values: { code: codeOfApp(options) }, pressed: choice(form, 'verify') }),
   },
   {

@@ -1,4 +1,5 @@
 import type { Secret } from '../platform/secret.ts'
+import type { Authenticator } from './authenticator.ts'
 import type { Browser } from './browser.ts'
 import type { HtmlForm, HtmlPage } from './html-page.ts'
 
@@ -9,7 +10,8 @@ export interface SignInOptions {
   clientSecret: Secret | undefined
   redirectUri: string
   user: string
-  password: Secret
+  /** Undefined: the person has other proofs. */
+  password: Secret | undefined
   scope: string
   resources: readonly string[]
   /** More parameters of the authorization request: `prompt`, `max_age`, `acr_values`. */
@@ -18,6 +20,8 @@ export interface SignInOptions {
   consent: boolean
   /** Of an authenticator app, in base32: codes are made of it. */
   totpSecret?: Secret | undefined
+  /** With the passkeys of the person, or for new ones. */
+  authenticator?: Authenticator | undefined
   /** The next code that comes by message. Undefined: none can be read here. */
   nextCode?: (() => Promise<string>) | undefined
   /** For pages that signing in does not have; they come before the others. */
@@ -25,9 +29,27 @@ export interface SignInOptions {
   browser: Browser
 }
 
-/** The sign-in was refused, or something of it is not as it should be. The message is for whoever runs the command. */
+/** A page on which nobody could go on. */
+export interface ShownPage {
+  url: string
+  status: number
+  title: string
+  /** What it says is wrong. */
+  alerts: readonly string[]
+  /** All that can be read on it. */
+  text: string
+}
+
+/** The sign-in was refused, or something of it is not as it should be. The message is for people. */
 export class SignInFailed extends Error {
   override readonly name = 'SignInFailed'
+  /** Where it ended, if it was on a page. */
+  readonly page: ShownPage | undefined
+
+  constructor(message: string, { page, ...options }: ErrorOptions & { page?: ShownPage | undefined } = {}) {
+    super(message, options)
+    this.page = page
+  }
 }
 
 /** What to do on a page. */

@@ -1,28 +1,40 @@
+import { Secret } from '../platform/secret.ts'
 import { errorIn } from './application.ts'
 import type { Answer } from './browser.ts'
-import { type HtmlPage, submissionOf } from './html-page.ts'
+import { type HtmlField, type HtmlPage, submissionOf } from './html-page.ts'
+import { passkeySteps } from './passkeys.ts'
 import { factorSteps } from './second-factors.ts'
-import { choice, SignInFailed, type SignInOptions, type Step } from './step.ts'
+import { choice, type ShownPage, SignInFailed, type SignInOptions, type Step } from './step.ts'
 
 /** The browser's half of a sign-in: the issuer's pages, one after the other. */
 
+const noSecret = new Secret('')
+const isIdentifier = ({ type, isReadOnly }: HtmlField) => ['text', 'email', 'tel'].includes(type) && !isReadOnly
+
 /** The first that knows a form of the page answers. */
 const steps: readonly Step[] = [
+  ...passkeySteps,
   ...factorSteps,
   {
     name: 'the sign-in',
     once: true,
-    knows: ({ fields }) => fields.some(({ type }) => type === 'password'),
-    fill(form, _page, { user, password }) {
+    knows: ({ fields }, { password }) => password !== undefined && fields.some(({ type }) => type === 'password'),
+    fill(form, _page, { user, password = noSecret, authenticator }) {
       const secret = form.fields.find(({ type }) => type === 'password')!
-      const identifier = form.fields.find(
-        ({ type, isReadOnly }) => ['text', 'email', 'tel'].includes(type) && !isReadOnly,
-      )
+      const identifier = form.fields.find(isIdentifier)
       return submissionOf(form, {
-        values: { ...(identifier && { [identifier.name]: user }), [secret.name]: password.reveal() },
+        values: { ...(identifier && { [identifier.name]: user }), [secret.name]: password.reveal(), ...(authenticator && { makesPasskeys: 'yes' }) },
         pressed: choice(form, 'sign_in') ?? form.buttons[0],
       })
     },
+  },
+  {
+    name: 'the sign-in with a code',
+    once: true,
+    knows: (form, { nextCode }) =>
+      nextCode !== undefined && choice(form, 'code') !== undefined && form.fields.some(isIdentifier),
+    fill: (form, _page, { user }) =>
+      submissionOf(form, { values: { [form.fields.find(isIdentifier)!.name]: user }, pressed: choice(form, 'code') }),
   },
   {
     name: 'the choice of an account',
@@ -55,14 +67,29 @@ const mostHops = 20
 
 /** From page to page until the issuer sends the browser back to the application: the address it is sent to. */
 export const walkPages = async (options: SignInOptions, first: Answer): Promise<URL> => {
-  const { browser, issuer, redirectUri } = options
+  const { location } = await walk(options, first, ({ location: to }) => to && leadsTo(to, options.redirectUri))
+  return location!
+}
+
+/** From page to page until one that asks nothing more, as after signing in a device. */
+export const walkToEnd = async (options: SignInOptions, first: Answer): Promise<ShownPage> => {
+  const asksNothing = ({ status, page }: Answer) => status === 200 && page?.forms.length === 0
+  return shownPage(await walk(options, first, asksNothing))!
+}
+
+const walk = async (
+  options: SignInOptions,
+  first: Answer,
+  isEnd: (answer: Answer) => boolean | undefined,
+): Promise<Answer> => {
+  const { browser, issuer } = options
   const done = new Set<string>()
   let answer = first
   for (let hop = 0; hop < mostHops; hop += 1) {
+    if (isEnd(answer)) return answer
     const { status, location } = answer
     if (status >= 300 && status < 400) {
       if (location === undefined) throw new SignInFailed(`The issuer answered ${status} without saying where to go on.`)
-      if (leadsTo(location, redirectUri)) return location
       if (location.origin !== issuer.origin)
         throw new SignInFailed(`The sign-in goes on at ${location.origin}, which is not the issuer: it ends here.`)
       // 307 and 308 would repeat the body, with the password in it.
@@ -82,16 +109,22 @@ const submitPage = async (options: SignInOptions, answer: Answer, done: Set<stri
     const form = page.forms.find((one) => one.method === 'post' && step.knows(one, options))
     if (!form) continue
     // The page again: what was entered is wrong, or not enough.
-    if (step.once && done.has(step.name)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`)
+    if (step.once && done.has(step.name)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`, { page: shownPage(answer) })
     done.add(step.name)
     const target = form.action === '' ? url : URL.parse(form.action, url.href)
     if (target?.origin !== url.origin)
       throw new SignInFailed(`The form of ${step.name} leads to another host than the issuer's: nothing is sent there.`)
-    return options.browser.submit(target, await step.fill(form, page, options))
+    const fields = await (async () => step.fill(form, page, options))().catch((error: unknown) => {
+      throw error instanceof SignInFailed ? new SignInFailed(error.message, { page: shownPage(answer) }) : error
+    })
+    return options.browser.submit(target, fields)
   }
   const kind = status >= 400 ? 'a page that says' : 'a page that this command does not know'
-  throw new SignInFailed(`The issuer answered ${status} with ${kind}: ${said(page)}`)
+  throw new SignInFailed(`The issuer answered ${status} with ${kind}: ${said(page)}`, { page: shownPage(answer) })
 }
+
+const shownPage = ({ url, status, page }: Answer): ShownPage | undefined =>
+  page && { url: url.href, status, title: page.title, alerts: page.alerts, text: page.text }
 
 const said = ({ alerts, title, text }: HtmlPage): string => {
   const told = alerts.length > 0 ? alerts.join(' ') : text || title

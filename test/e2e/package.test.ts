@@ -94,6 +94,11 @@ describe('what is in the package', () => {
     expect([...commandLine]).toEqual(expect.arrayContaining(['pg', '@grpc/proto-loader']))
   })
 
+  test('surrogate/testing knows no test runner, no browser and no framework', () => {
+    const { packages } = importGraph(join(folder, 'dist'), ['testing/index.js', 'testing/index.d.ts'])
+    expect([...packages].toSorted()).toEqual(['jose', 'pg', 'undici', 'uqr', 'zod'])
+  })
+
   test('its declarations name only files that are there, and packages that it brings', () => {
     const declared = importGraph(join(folder, 'dist'), ['gateway/index.d.ts'])
     expect([...declared.packages].filter((name) => !all().includes(name))).toEqual([])
