@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { randomToken } from '../../platform/ids.ts'
 import { startChromium } from './chromium.ts'
+import { allowEverything } from './consent-scopes.ts'
 import { type Answer, startTestIssuer, type TestIssuer, type TestIssuerOptions } from './issuer.ts'
 import type { TestApplication } from './issuer-data.ts'
 import { startWebsite, type Website } from './website.ts'
@@ -52,6 +53,7 @@ export const startPeople = async (options: TestIssuerOptions = {}): Promise<Peop
       oidcClientMetadata: { redirectUris: [redirectUri], postLogoutRedirectUris: [`${shop.url}/`, redirectUri] },
     })
     const { id } = body as { id: string }
+    if (isThirdParty) await issuer.sql(allowEverything)
     return {
       id,
       redirectUri,
