@@ -17,7 +17,7 @@ export interface VerificationDependencies {
   database: Pick<Database, 'query' | 'transaction' | 'knex'>
   attempts: VerificationAttempts
   audit: TokenAudit
-  federation: Pick<Federation, 'begin' | 'complete' | 'get'>
+  federation: Federation
   envelope: Envelope
   hmac: Hmac
   factors: Factors

@@ -1,18 +1,15 @@
-import { newId } from '../../../platform/ids.ts'
 import { problem } from '../../base/errors/problems.ts'
-import { addressKey } from '../../base/rate-limits/address-key.ts'
-import { FederationError, type OfferedConnector } from '../../connectors/federation.ts'
 import { federationProblem } from '../../connectors/federation-problems.ts'
-import { isSameText, openRequest, sealRequest } from '../../interaction/federation-request.ts'
+import { isSameText, openRequest } from '../../interaction/federation-request.ts'
+import { awaitedSeconds, createFederationRequests } from '../../interaction/federation-requests.ts'
 import { findHolder } from '../../interaction/identity-store.ts'
-import { countMessage } from '../../messages/limit-store.ts'
 import { noLongerSignedIn } from '../change.ts'
 import type { AccountContext } from '../person.ts'
 import { reauthenticationSeconds } from '../reauthentication.ts'
 import {
   beginVerification,
   completeVerification,
-  takeVerificationTry,
+  findWaitingVerification,
   type VerificationId,
   type VerificationPurpose,
 } from '../verification-store.ts'
@@ -32,93 +29,65 @@ export interface FederatedVerifications {
   ): Promise<VerificationId & { purpose: VerificationPurpose }>
 }
 
-/** How long a person may stay at the provider, in seconds. */
-const awaitedSeconds = 600
-/** Of one address, in so many seconds. */
-const limit = { most: 100, seconds: 600 } as const
-
 export const createFederatedVerifications = ({
   database: { query },
-  federation,
-  envelope,
-  hmac,
-  settings,
   audit,
+  settings,
+  ...dependencies
 }: VerificationDependencies): FederatedVerifications => {
-  /** Throws 404 for one that the settings do not let people come by. */
-  const enabled = async (connectorId: string): Promise<OfferedConnector> => {
-    const connector = await federation.get(connectorId)
-    const { singleSignOnEnabled, socialSignInConnectorTargets } = settings.experience()
-    const isEnabled =
-      connector?.kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(connector?.target ?? '')
-    if (!connector || !isEnabled) throw federationProblem('connector_not_found')
-    return connector
-  }
+  const requests = createFederationRequests({ ...dependencies, query, settings: settings.experience })
 
-  const note = ({ person }: AccountContext, connectorId: string, error?: FederationError) =>
+  const note = ({ person }: AccountContext, connectorId: string, error?: string, errorDescription?: string) =>
     audit.record({
       key: 'Account.Verification.federated',
-      result: error ? 'Error' : 'Success',
+      result: error === undefined ? 'Success' : 'Error',
       applicationId: person.clientId,
       userId: person.userId,
-      payload: {
-        ...{ ip: person.ip, userAgent: person.userAgent, connectorId },
-        ...{ error: error?.reason, errorDescription: error?.message },
-      },
+      payload: { ip: person.ip, userAgent: person.userAgent, connectorId, error, errorDescription },
     })
 
-  /** What a provider does wrong is told by its code, and noted with its reason. */
-  const asking = async <Result>(context: AccountContext, connectorId: string, ask: () => Promise<Result>) => {
-    try {
-      return await ask()
-    } catch (error) {
-      if (!(error instanceof FederationError)) throw error
-      note(context, connectorId, error)
-      throw federationProblem(error.reason, error)
-    }
-  }
-
   return {
-    async begin(context, { connectorId, state, redirectUri }) {
+    async begin(context, { connectorId, ...page }) {
       const { person } = context
-      await enabled(connectorId)
-      const key = hmac('message-limits', 'federation', addressKey(person.ip))
-      if ((await countMessage(query, key, limit.most, limit.seconds)) > limit.most) {
-        throw problem('rate_limit.exceeded', { headers: { 'Retry-After': String(limit.seconds) } })
-      }
-      const { url, kept } = await asking(context, connectorId, () =>
-        federation.begin(connectorId, { redirectUri, state }),
-      )
-      const id = newId()
-      const begun = await beginVerification(query, {
-        ...{ id, person, kind: 'federated', purpose: 'bind', data: {}, seconds: awaitedSeconds },
-        secret: sealRequest(envelope, id, { connectorId, redirectUri, state, kept }),
+      let begun: VerificationId | undefined
+      const sent = await requests.send({ connectorId, ip: person.ip, page }, async ({ id, sealed: secret }) => {
+        const proof = { id, person, kind: 'federated', purpose: 'bind', data: {} } as const
+        begun = await beginVerification(query, { ...proof, secret, seconds: awaitedSeconds })
+        return begun !== undefined
       })
-      if (!begun) throw noLongerSignedIn()
-      return { ...begun, url }
+      switch (sent.outcome) {
+        case 'begun':
+          return { ...begun!, url: sent.url }
+        case 'refused':
+          throw federationProblem('connector_not_found')
+        case 'too_many_requests':
+          throw problem('rate_limit.exceeded', { headers: { 'Retry-After': '600' } })
+        case 'over':
+          throw noLongerSignedIn()
+        case 'unavailable':
+          note(context, connectorId, sent.error.reason, sent.error.message)
+          throw federationProblem(sent.error.reason, sent.error)
+      }
     },
 
     async verify(context, { id, parameters }) {
       const { person } = context
-      const taken = await takeVerificationTry(query, person, { id, kinds: ['federated'], most: 1 })
-      if (taken === undefined || taken === 'exceeded' || !taken.secret) throw problem('verification_record.not_found')
-      const { connectorId, redirectUri, state, kept } = openRequest(envelope, id, taken.secret)
+      const waiting = await findWaitingVerification(query, person, { id, kinds: ['federated'] })
+      if (!waiting?.secret) throw problem('verification_record.not_found')
+      const asked = openRequest(dependencies.envelope, id, waiting.secret)
+      const { connectorId, state } = asked
       const named = parameters.get('state')
       if (named !== null && !isSameText(named, state)) throw federationProblem('invalid_response')
       // Pages of applications compare it themselves, and may leave it out here.
       parameters.set('state', state)
-      const { syncProfile } = await enabled(connectorId)
-      const { kind, target, subject, issuer, name, avatar, email, emailVerified, raw } = await asking(
-        context,
-        connectorId,
-        () => federation.complete(connectorId, { kept, parameters, redirectUri }),
-      )
-      const federated = {
-        ...{ connectorId, kind, target, subject, issuer, name, avatar, raw, syncProfile },
-        email: emailVerified ? email : undefined,
+      const completed = await requests.complete(id, asked, parameters)
+      if ('reason' in completed) {
+        if (completed.reason === 'used') throw problem('verification_record.not_found')
+        note(context, connectorId, completed.reason, completed.description)
+        throw federationProblem(completed.reason)
       }
-      const purpose = (await findHolder(query, federated)) === person.userId ? 'reauth' : 'bind'
-      const data = { federated }
+      const data = { federated: completed.identity }
+      const purpose = (await findHolder(query, completed.identity)) === person.userId ? 'reauth' : 'bind'
       const done = await completeVerification(query, person, { id, data, purpose, seconds: reauthenticationSeconds })
       if (!done) throw problem('verification_record.not_found')
       note(context, connectorId)

@@ -118,6 +118,7 @@ test('an answer that is not of this request, or of a hostile provider, proves no
   expect(await verify({ ...state, connectorData: { ...state.connectorData, state: 'of another' } })).toMatchObject(
     invalid,
   )
+  expect(await verify(state)).toMatchObject({ status: 200 })
   expect(await verify(state)).toMatchObject({ status: 404 })
   provider.be('wrong_nonce')
   expect(await verify(await comeBack(shop))).toMatchObject(invalid)
@@ -135,9 +136,10 @@ test('the last way in is not unlinked', async () => {
   const verification = await shop.verify()
   await link(shop, await confirm(shop), verification)
   const { sql } = account.experience.issuer
-  await sql('UPDATE users SET password_digest = NULL, primary_email = NULL, primary_phone = NULL WHERE id = $1', [
-    ada.id,
-  ])
+  await sql(
+    'UPDATE users SET password_digest = NULL, password_algorithm = NULL, primary_email = NULL, primary_phone = NULL WHERE id = $1',
+    [ada.id],
+  )
   expect(await shop.delete('/my-account/identities/acme', { verification })).toMatchObject({
     status: 422,
     body: { code: 'user.last_sign_in_method_required' },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { accountFields } from '../../../issuer/account/settings.ts'
 import { type SignedInApplication, startAccount, type TestAccount } from '../../support/account.ts'
 import { type ExperiencePerson, freshName } from '../../support/experience.ts'
 
@@ -220,9 +221,7 @@ describe('addresses', () => {
 
 describe('what the settings let people do', () => {
   const set = (body: object) => account.experience.issuer.api('PATCH', '/account-center', body)
-  const all = ['name', 'avatar', 'profile', 'email', 'phone', 'password', 'username', 'social', 'customData', 'mfa']
-    .concat(['passkey', 'session', 'export', 'deletion'])
-    .map((name) => [name, 'Edit'])
+  const all = accountFields.map((name) => [name, 'Edit'])
 
   test('everything at first; a field that is off is not shown, and one that is to be read is not changed', async () => {
     const { issuer } = account.experience
