@@ -50,7 +50,8 @@ export const consentsRoutes = (dependencies: ConsentDependencies): Route[] => {
       method: 'DELETE',
       path: '/applications/:applicationId/user-consent-scopes/:scopeType/:scopeId',
       operationId: 'removeApplicationUserConsentScope',
-      summary: 'Lets a third-party application ask for this no more; what people allowed of it ends at the next refresh.',
+      summary:
+        'Lets a third-party application ask for this no more; what people allowed of it ends at the next refresh.',
       scope: 'applications',
       params: ofScope,
       status: 204,
@@ -110,8 +111,7 @@ export const consentsRoutes = (dependencies: ConsentDependencies): Route[] => {
       params: ofOrganization,
       status: 204,
       problems: [...applicationProblems, 'entity.not_found'],
-      handle: (context) =>
-        consents.removeOrganization(context, between(context.params), context.params.organizationId),
+      handle: (context) => consents.removeOrganization(context, between(context.params), context.params.organizationId),
     }),
   ]
 }
