@@ -1,10 +1,12 @@
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AccountFederation } from './interaction/account-federation.ts'
 import { createInteractions, type Interactions } from './interaction/interactions.ts'
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
 import type { Brandings, LocaleOf } from './pages/index.ts'
 import { type CallbackDependencies, createCallbackEndpoint } from './sign-in/callback-endpoint.ts'
+import { createDeviceEndpoint } from './sign-in/device/device-endpoint.ts'
 import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
 import type { SignInPagesOf } from './sign-in/experience/origins.ts'
 import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
@@ -27,9 +29,13 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
 
 export interface SignInEndpoints {
   interactions: Interactions
+  /** For the account pages. */
+  accountFederation: AccountFederation
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint
+  /** `/device` */
+  deviceEndpoint: PageEndpoint
   /** `GET /oidc/auth/<id>` */
   resumeEndpoint: PageEndpoint
   /** `GET|POST /callback/<connector>` */
@@ -44,10 +50,16 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
-  const { standingOf, noteBlocked, federated } = operations
+  const { standingOf, noteBlocked, federated, accountFederation } = operations
+  const interactions = createInteractions({
+    ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
+  })
   return {
-    interactions: createInteractions({
-      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
+    accountFederation,
+    interactions,
+    deviceEndpoint: createDeviceEndpoint({
+      ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
+      audit: dependencies.audit,
     }),
     signInEndpoint: createSignInEndpoint({
       ...{
@@ -70,7 +82,7 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
       ...{ query, operations, inTurn, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
     }),
     callbackEndpoint: createCallbackEndpoint({
-      ...{ federated, keptPosts: dependencies.keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
+      ...{ operations, keptPosts: dependencies.keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
     }),
     resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, localeOf, baseUrl, logger }),
   }

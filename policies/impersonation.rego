@@ -2,10 +2,11 @@
 # title: Impersonation decision
 # description: |
 #   Asked when a subject token is minted (`input.stage == "mint"`) and again when it is exchanged (`"exchange"`). By itself this file
-#   allows everything: who may act for whom is the integrator's decision until the operator makes it here. To add a rule, write one more
-#   file in this package that adds to `deny`, `step_up`, `require`, `withheld`, `max_ttl` or `read_only`; `examples/impersonation` holds
-#   some to begin with. The decision is `{"allow": bool, "reason"?: string, "require"?: ["approval"], "scopes"?: [subset of
-#   input.scopes], "maxTtl"?: seconds, "readOnly"?: bool}`; a refusal with reason `step_up_required` has `acr_values` and `max_age`.
+#   allows everything but acting as an administrator: who may act for whom is the integrator's decision until the operator makes it
+#   here. To add a rule, write one more file in this package that adds to `deny`, `step_up`, `require`, `withheld`, `max_ttl` or
+#   `read_only`; `examples/impersonation` holds some to begin with. The decision is `{"allow": bool, "reason"?: string,
+#   "require"?: ["approval"], "scopes"?: [subset of input.scopes], "maxTtl"?: seconds, "readOnly"?: bool}`; a refusal with the reason
+#   `step_up_required` has `acr_values` and `max_age`.
 # scope: package
 # schemas:
 #   - input: schema.impersonation
@@ -25,6 +26,14 @@ decision := {"allow": false, "reason": objections[0]} if {
 
 # Reasons to refuse, told to the caller; of several the first in alphabetical order.
 deny contains "" if false
+
+# Nobody acts as whoever holds permissions of the Management API, unless a rule of yours makes this true.
+default administrators_permitted := false
+
+deny contains "subject_is_administrator" if {
+	count(input.subject.managementScopes) > 0
+	not administrators_permitted
+}
 
 # How whoever acts must have signed in: `{"acr_values": [...], "max_age": seconds}`, either or both. They are told to sign in so.
 step_up contains {} if false

@@ -19,6 +19,12 @@ export const impersonationInputSchema = z.strictObject({
     ...person,
     isSuspended: z.boolean(),
     customData: z.record(z.string(), z.unknown()),
+    managementScopes: z
+      .array(z.string())
+      .optional()
+      .describe(
+        'Permissions of the Management API that roles of the subject hold; absent when none. No token has them.',
+      ),
   }),
   actor: z
     .strictObject({

@@ -62,6 +62,18 @@ test_asks_for_an_approval_and_lets_only_read if {
 		with impersonation.read_only as true
 }
 
+administrator := object.union(asked("mint"), {"subject": {"id": "u1", "managementScopes": ["users"]}})
+
+test_nobody_acts_as_an_administrator if {
+	"subject_is_administrator" in impersonation.deny with input as administrator
+		with impersonation.administrators_permitted as false
+}
+
+test_unless_a_rule_permits_it if {
+	not "subject_is_administrator" in impersonation.deny with input as administrator
+		with impersonation.administrators_permitted as true
+}
+
 test_gives_no_decision_on_an_input_it_does_not_know if {
 	not impersonation.decision with input as {"version": 2, "stage": "mint"}
 		with impersonation.deny as set()

@@ -39,6 +39,10 @@ export const signInInputSchema = z.strictObject({
       .array(z.string())
       .describe('Kinds of proof that the person gave in this sign-in; none at the stage session.'),
   }),
+  federation: z
+    .strictObject({ connector: z.string(), kind: z.enum(['social', 'sso']), target: z.string() })
+    .optional()
+    .describe('The identity provider that vouches for the person in this sign-in: `sso` of an enterprise.'),
   amr: z.array(z.string()).describe('What the proofs so far say (RFC 8176), or those with which the session began.'),
   acr: z.string().optional().describe('What those reach. Absent while there is none.'),
   ip: z.string(),

@@ -46,3 +46,9 @@ export const findTokenAuthorization = async (
   transaction: Transaction,
   digest: Buffer,
 ): Promise<TokenAuthorization | undefined> => (await queryOf(transaction)<TokenAuthorization>(ofToken, [digest]))[0]
+
+const enterprise = statement('account-has-enterprise-identity', 'SELECT FROM user_sso_identities WHERE user_id = $1 LIMIT 1')
+
+/** Whether the person comes by an enterprise connector. */
+export const hasEnterpriseIdentity = async (transaction: Transaction, userId: string): Promise<boolean> =>
+  (await queryOf(transaction)(enterprise, [userId])).length > 0

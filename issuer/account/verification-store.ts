@@ -147,9 +147,18 @@ export const takeVerificationTry = async (
   return tries > most ? 'exceeded' : parsed(rest)
 }
 
+interface Completed {
+  id: string
+  data: ProofData
+  seconds: number
+  /** What the answer turned out to be good for. Default: what it was begun for. */
+  purpose?: VerificationPurpose
+}
+
 const complete = statement(
   'verification-complete',
-  `UPDATE proofs SET verified_at = now(), secret = NULL, data = data || $4::jsonb, expires_at = now() + $5 * interval '1 second'
+  `UPDATE proofs SET verified_at = now(), secret = NULL, data = data || $4::jsonb,
+     expires_at = now() + $5 * interval '1 second', purpose = coalesce($6, purpose)
    WHERE id = $1 AND holder = $2 AND user_id = $3 AND verified_at IS NULL AND consumed_at IS NULL
    RETURNING id, expires_at AS "expiresAt"`,
 )
@@ -158,9 +167,9 @@ const complete = statement(
 export const completeVerification = async (
   transaction: Transaction,
   person: Holder,
-  { id, data, seconds }: { id: string; data: ProofData; seconds: number },
+  { id, data, seconds, purpose }: Completed,
 ): Promise<VerificationId | undefined> => {
-  const values = [id, holderOf(person), person.userId, JSON.stringify(data), seconds]
+  const values = [id, holderOf(person), person.userId, JSON.stringify(data), seconds, purpose ?? null]
   return (await queryOf(transaction)<VerificationId>(complete, values))[0]
 }
 

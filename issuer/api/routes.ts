@@ -1,8 +1,10 @@
 import { accountCenterRoutes } from '../account/account-center-router.ts'
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import { connectorIdentitiesRoutes } from '../connectors/identities-router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
 import { connectorsRoutes } from '../connectors/router.ts'
+import { ssoConnectorsRoutes } from '../connectors/sso/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
 import type { ConsentDependencies } from '../directory/consents/operations.ts'
@@ -88,6 +90,8 @@ const routers = [
   signInExperienceRoutes,
   previewRoutes,
   connectorsRoutes,
+  ssoConnectorsRoutes,
+  connectorIdentitiesRoutes,
   accountCenterRoutes,
 ]
 

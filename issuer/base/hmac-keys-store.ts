@@ -11,6 +11,7 @@ const purposes = [
   'plausible-credentials',
   'message-limits',
   'verification-codes',
+  'user-codes',
   'captcha',
 ] as const
 export type HmacPurpose = (typeof purposes)[number]

@@ -99,7 +99,7 @@ export const createDecideSession =
 
 interface Known extends Omit<DecisionQuestion, 'stage' | 'visitor' | 'proofs'> {
   stage: SignInStage
-  proofs: readonly Pick<Proof, 'kind' | 'purpose'>[]
+  proofs: readonly (Pick<Proof, 'kind' | 'purpose'> & Partial<Pick<Proof, 'data'>>)[]
   facts: RuleFacts
   ip: string
   country: string | undefined
@@ -113,6 +113,7 @@ export const questionOf = (known: Known): SignInQuestion => {
   const counted = authenticating(proofs)
   const { amr, acr } = session ?? (counted.length > 0 ? authenticationBy(counted) : { amr: [], acr: undefined })
   const first = counted.find(identifies)
+  const provider = first?.data?.federated
   const areTwo = (one: ProofKindName, other: ProofKindName) => isAtLeast(reachableAcr([one, other]), multiFactor)
   const beginnings = firstFactors(settings).filter((kind) => canProve(kind, person))
   // A mailbox that told who it is does not tell it again, unless the person could have begun with something else.
@@ -131,6 +132,9 @@ export const questionOf = (known: Known): SignInQuestion => {
         .filter(isSecond),
       used: counted.map(({ kind }) => kind),
     },
+    ...(provider && {
+      federation: { connector: provider.connectorId, kind: provider.kind, target: provider.target },
+    }),
     amr: [...amr],
     ...(acr !== undefined && { acr }),
     ip,

@@ -6,24 +6,53 @@ import type { FederatedIdentity, ProofData, ProofPurpose } from './proofs.ts'
 /** A proof that waits for the answer of a provider, or did. */
 export interface AwaitedProof {
   id: string
-  interactionId: string
   purpose: ProofPurpose
-  /** Digest of the cookie of the one browser that the interaction belongs to. */
-  browser: Buffer
+  /** Of a sign-in; `browser` is the digest of the cookie of the one browser that it belongs to. */
+  interaction: { id: string; browser: Buffer } | undefined
+  /** Of an account: who looks after it, and in which session. */
+  account: { userId: string; holder: string; returnTo: string } | undefined
   /** What the request to the provider left, sealed; null when there was an answer. */
   sealed: Buffer | null
 }
 
 const find = statement(
   'federation-find',
-  `SELECT p.id, p.interaction_id AS "interactionId", p.purpose, i.browser,
+  `SELECT p.id, p.interaction_id AS "interactionId", p.purpose, i.browser, p.user_id AS "userId", p.holder,
+     p.data->>'returnTo' AS "returnTo",
      CASE WHEN p.verified_at IS NULL AND p.consumed_at IS NULL AND p.expires_at > now() AND p.tries = 0 THEN p.secret END
        AS sealed
-   FROM proofs p JOIN interactions i ON i.id = p.interaction_id WHERE p.id = $1 AND p.kind = 'federated'`,
+   FROM proofs p LEFT JOIN interactions i ON i.id = p.interaction_id WHERE p.id = $1 AND p.kind = 'federated'`,
 )
 
-export const findAwaited = async (query: Query, id: string): Promise<AwaitedProof | undefined> =>
-  (await query<AwaitedProof>(find, [id]))[0]
+interface AwaitedRow extends Pick<AwaitedProof, 'id' | 'purpose' | 'sealed'> {
+  interactionId: string | null
+  browser: Buffer | null
+  userId: string | null
+  holder: string | null
+  returnTo: string | null
+}
+
+export const findAwaited = async (query: Query, id: string): Promise<AwaitedProof | undefined> => {
+  const [row] = await query<AwaitedRow>(find, [id])
+  if (!row) return undefined
+  const { interactionId, browser, userId, holder, returnTo, ...rest } = row
+  const isAccount = userId !== null && holder !== null && returnTo !== null
+  return {
+    ...rest,
+    interaction: interactionId !== null && browser !== null ? { id: interactionId, browser } : undefined,
+    account: isAccount ? { userId, holder, returnTo } : undefined,
+  }
+}
+
+// Of answers that come at once one is looked at.
+const take = statement(
+  'federation-take',
+  `UPDATE proofs SET tries = 1 WHERE id = $1 AND kind = 'federated' AND tries = 0 AND verified_at IS NULL
+     AND consumed_at IS NULL AND expires_at > now() RETURNING id`,
+)
+
+/** False: another answer came before, or the time is over. */
+export const takeAwaited = async (query: Query, id: string): Promise<boolean> => (await query(take, [id])).length > 0
 
 // Only who signs in as this person, and nobody else at the browser, gets what it binds: until then it is not seen, and
 // the proof of somebody else ends it.
@@ -73,3 +102,33 @@ interface OfferedTo {
   email: string
   kind: FederatedIdentity['kind']
 }
+
+const beginAccount = statement(
+  'federation-begin-account',
+  `WITH person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
+   void AS (
+     UPDATE proofs SET consumed_at = now()
+     WHERE holder = $3 AND kind = 'federated' AND purpose = 'bind' AND verified_at IS NULL AND consumed_at IS NULL)
+   INSERT INTO proofs (id, holder, user_id, kind, purpose, data, secret, expires_at)
+   SELECT $1, $3, id, 'federated', 'bind', jsonb_build_object('returnTo', $4::text), $5, now() + interval '10 minutes'
+   FROM person RETURNING id`,
+)
+
+/** Begins one of whoever looks after their account; another one of the session that waits ends. */
+export const beginAccountProof = async (
+  query: Query,
+  proof: { id: string; userId: string; holder: string; returnTo: string; sealed: Buffer },
+): Promise<boolean> => {
+  const { id, userId, holder, returnTo, sealed } = proof
+  return (await query(beginAccount, [id, userId, holder, returnTo, sealed])).length > 0
+}
+
+const keepAccount = statement(
+  'federation-keep-account',
+  `UPDATE proofs SET verified_at = now(), secret = NULL, data = data || $2::jsonb, expires_at = now() + interval '10 minutes'
+   WHERE id = $1 AND verified_at IS NULL AND consumed_at IS NULL RETURNING id`,
+)
+
+/** False: something else was begun meanwhile. */
+export const keepAccountProof = async (query: Query, id: string, data: ProofData): Promise<boolean> =>
+  (await query(keepAccount, [id, JSON.stringify(data)])).length > 0

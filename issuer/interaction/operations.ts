@@ -13,6 +13,7 @@ import type { PasswordRules } from '../directory/users/password-policy/password-
 import { readUsernamePolicy } from '../directory/users/registration-rules/username-policy.ts'
 import type { Messages } from '../messages/messages.ts'
 import { createLocaleOf } from '../pages/index.ts'
+import { type AccountFederation, createAccountFederation } from './account-federation.ts'
 import { createAccountKey } from './account-key.ts'
 import { createAttempts } from './attempts.ts'
 import { createBecomePerson } from './become-person.ts'
@@ -22,6 +23,7 @@ import { type CodeProofs, createCodeProofs } from './code-proof.ts'
 import { createDecideSession, createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
 import { createFederatedProofs, type FederatedProofs } from './federated-proof.ts'
+import { createFederationRequests, type FederationRequests } from './federation-requests.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
 import { createNotices } from './notices.ts'
@@ -48,6 +50,8 @@ export interface InteractionOperations {
   passkeys: PasskeyProofs
   oneTimeTokens: OneTimeTokenProofs
   federated: FederatedProofs
+  accountFederation: AccountFederation
+  federationRequests: Pick<FederationRequests, 'awaitedBy'>
   enrolment: Enrolment
   staging: Staging
   captchas: CaptchaGate
@@ -101,7 +105,8 @@ export const createInteractionOperations = async ({
   const lockout = (): LockoutPolicy => lockoutPolicyOf(settings())
   const decide = createDecideSignIn({ policy, hmac, lockout, now })
   const decideSession = createDecideSession({ policy, decide })
-  const federated = createFederatedProofs({ database, federation, envelope, hmac, audit, settings, baseUrl })
+  const requests = createFederationRequests({ query, federation, envelope, hmac, settings, baseUrl })
+  const federated = createFederatedProofs({ database, federation, requests, audit, settings })
   const { enterpriseOf } = federated
   const standingOf = createStandingOf({ settings, decide, decideSession, enterpriseOf, now })
   const becomePerson = createBecomePerson({
@@ -119,6 +124,8 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     federated,
+    accountFederation: createAccountFederation({ query, requests }),
+    federationRequests: requests,
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,

@@ -38,6 +38,9 @@ section h2 { font-size: 18px; line-height: 1.3; }
 .entry .scopes { margin-bottom: 0; }
 .entry form { margin-top: 16px; }
 .entry .message { color: var(--bad); font-size: 15px; }
+.entry .number { margin: 4px 0 12px; color: var(--text); font-size: 40px; font-weight: 700; line-height: 1.2; letter-spacing: .08em; }
+.asks { border-color: var(--main); }
+.entry .choice { color: var(--text); }
 .badge { display: inline-block; margin-inline-start: 8px; padding: 1px 10px; border-radius: 20px; background: var(--tint); color: var(--main); font-size: 13px; font-weight: 600; }
 .first { margin-top: 24px; padding: 16px 20px; border-radius: 12px; background: var(--tint); }
 .first .actions { margin-top: 12px; }
@@ -49,6 +52,7 @@ section h2 { font-size: 18px; line-height: 1.3; }
 .facts dd { margin-bottom: 16px; }
 .frame .codes { max-width: 440px; }
 .frame .field input:not([type=checkbox]), .frame .field select { max-width: 440px; }
+.frame select { width: 100%; min-height: 48px; padding: 0 14px; border: 1px solid var(--edge); border-radius: 10px; background: var(--field); color: inherit; font: inherit; }
 .avatar { display: block; width: 88px; height: 88px; margin-top: 24px; border-radius: 50%; object-fit: cover; }
 @media (max-width: 760px) {
   .frame { display: block; max-width: 560px; }

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { logFault } from '../base/errors/log-fault.ts'
-import { callbackPath, type FederatedProofs, type FederationAnswered } from '../interaction/federated-proof.ts'
-import { interactionPath } from '../interaction/interactions.ts'
+import { callbackPath } from '../interaction/federation-requests.ts'
+import { interactionPath } from '../interaction/interaction-path.ts'
+import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser } from '../interaction/send-authorization-response.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../pages/index.ts'
@@ -13,7 +14,7 @@ import type { PageEndpoint } from './sign-in-endpoint.ts'
 import { signInsCounter } from './sign-ins-counter.ts'
 
 export interface CallbackDependencies {
-  federated: Pick<FederatedProofs, 'answer'>
+  operations: Pick<InteractionOperations, 'federated' | 'accountFederation' | 'federationRequests'>
   /** What a page of another site posted, for 60 s and once. Absent: posts are refused. */
   keptPosts: KeptPosts | undefined
   visitorOf: VisitorOf
@@ -38,7 +39,7 @@ const keptParameter = 'request_uri'
  * from another site, without our cookies (SameSite=Lax): what it posted waits, and the browser comes again by GET.
  */
 export const createCallbackEndpoint = (dependencies: CallbackDependencies): PageEndpoint => {
-  const { federated, keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const { operations, keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
   const counter = signInsCounter(metrics)
   const secure = baseUrl.startsWith('https:')
 
@@ -49,15 +50,27 @@ export const createCallbackEndpoint = (dependencies: CallbackDependencies): Page
     redirectBrowser(response, `${pathname}?${new URLSearchParams({ [keptParameter]: kept })}`)
   }
 
+  /** Whose request it was: that of a sign-in, or of somebody who looks after their account. */
+  const answered = async ({ connectorId, parameters, visitor }: Answer): Promise<Answered> => {
+    const { federated, accountFederation, federationRequests } = operations
+    const found = await federationRequests.awaitedBy(parameters)
+    if (!found) return { outcome: 'refused' }
+    const { awaited, state } = found
+    const answer = { connectorId, state, parameters }
+    if (awaited.account) return accountFederation.answer(awaited, visitor, answer)
+    const gone = await federated.answer(awaited, visitor, answer)
+    return gone.outcome === 'go_on' ? { ...gone, location: interactionPath(gone.interactionId) } : gone
+  }
+
   const get = async (request: IncomingMessage, response: ServerResponse) => {
     const { connectorId, parameters } = placeOf(request)
     const kept = parameters.get(keptParameter)
     const posted = kept === null || !keptPosts ? undefined : await keptPosts.take(kept)
     const answer = posted ? parametersOf(posted) : parameters
-    const answered = await federated.answer(connectorId, visitorOf(request), answer)
-    counter.inc({ proof: 'federated', outcome: answered.outcome })
-    if (answered.outcome !== 'go_on') throw new Refusal(refusals[answered.outcome], 400)
-    redirectBrowser(response, interactionPath(answered.interactionId))
+    const result = await answered({ connectorId, parameters: answer, visitor: visitorOf(request) })
+    counter.inc({ proof: 'federated', outcome: result.outcome })
+    if (result.outcome !== 'go_on') throw new Refusal(refusals[result.outcome], 400)
+    redirectBrowser(response, result.location)
   }
 
   const methods = new Map([
@@ -88,7 +101,15 @@ const parametersOf = (form: Form): URLSearchParams => {
   return parameters
 }
 
-const refusals: Readonly<Record<Exclude<FederationAnswered['outcome'], 'go_on'>, PageProblem>> = {
+interface Answer {
+  connectorId: string
+  parameters: URLSearchParams
+  visitor: Visitor
+}
+
+type Answered = { outcome: 'go_on'; location: string } | { outcome: 'refused' | 'other_browser' }
+
+const refusals: Readonly<Record<Exclude<Answered['outcome'], 'go_on'>, PageProblem>> = {
   refused: 'invalid_request',
   other_browser: 'other_browser',
 }

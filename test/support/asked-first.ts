@@ -52,10 +52,8 @@ export interface AskedFirst {
 const samples = ['approval_for_protected_customers']
 export const password = 'a good password'
 
-export const startAskedFirst = async (
-  options: TestIssuerOptions = {},
-  names: readonly string[] = samples,
-): Promise<AskedFirst> => {
+/** Shipped samples as an issuer has them. `remove()` them. */
+export const askingPolicies = async (names: readonly string[] = samples) => {
   const files = ['impersonation.rego', ...names.map((name) => `examples/impersonation/${name}.rego`)]
   const texts = await Promise.all(
     files.map(async (file) => [file.split('/').at(-1)!, await readFile(join(shippedPolicies, file), 'utf8')]),
@@ -70,6 +68,14 @@ export const startAskedFirst = async (
       return loaded.evaluate(entrypoint, input)
     },
   }
+  return { questions, set, remove }
+}
+
+export const startAskedFirst = async (
+  options: TestIssuerOptions = {},
+  names: readonly string[] = samples,
+): Promise<AskedFirst> => {
+  const { questions, set, remove } = await askingPolicies(names)
   const issuer = await startTestIssuer({ ...options, policies: { current: () => set } })
   const orders = await issuer.createResource({ scopes: ['read:orders', 'write:orders'] })
   const desk = await issuer.createApplication({ name: 'Support desk' })

@@ -17,7 +17,7 @@ export const verifiedVerification = z.object({ verificationRecordId: id })
 export const registrationVerification = begunVerification.extend({ registrationOptions: jsonObject })
 export const authenticationVerification = begunVerification.extend({ authenticationOptions: jsonObject })
 
-const toBegun = ({ id, expiresAt }: VerificationId) => ({
+export const toBegun = ({ id, expiresAt }: VerificationId) => ({
   verificationRecordId: id,
   expiresAt: expiresAt.toISOString(),
 })

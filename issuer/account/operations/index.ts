@@ -1,4 +1,3 @@
-import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import { createFactors } from '../../directory/users/factors/index.ts'
 import type { PasswordRules } from '../../directory/users/password-policy/password-rules.ts'
@@ -10,6 +9,7 @@ import { type ApplicationOperations, createApplicationOperations } from './appli
 import { createDeletionOperations, type DeletionOperations } from './deletion.ts'
 import { createExportOperations, type ExportOperations } from './export.ts'
 import { createFactorOperations, type FactorOperations } from './factors.ts'
+import { createIdentityOperations, type IdentityOperations } from './identities.ts'
 import { type AccountImpersonations, accountImpersonationOperations } from './impersonations.ts'
 import { createPasswordOperations, type PasswordOperations } from './password.ts'
 import { createProfileOperations, type ProfileOperations } from './profile.ts'
@@ -17,7 +17,6 @@ import { createSessionOperations, type SessionOperations } from './sessions.ts'
 
 export interface AccountDependencies extends Omit<VerificationDependencies, 'attempts' | 'factors'> {
   mutate: Mutate
-  audit: TokenAudit
   passwordRules: PasswordRules
 }
 
@@ -31,6 +30,7 @@ export interface AccountOperations {
   password: PasswordOperations
   addresses: AddressOperations
   factors: FactorOperations
+  identities: IdentityOperations
   sessions: SessionOperations
   applications: ApplicationOperations
   data: ExportOperations & DeletionOperations
@@ -49,6 +49,7 @@ export const createAccountOperations = (given: AccountDependencies): AccountOper
     password: createPasswordOperations(dependencies),
     addresses: createAddressOperations(dependencies),
     factors: createFactorOperations(dependencies),
+    identities: createIdentityOperations(dependencies),
     sessions: createSessionOperations(dependencies),
     applications: createApplicationOperations(dependencies),
     data: { ...createExportOperations(dependencies), ...createDeletionOperations(dependencies) },

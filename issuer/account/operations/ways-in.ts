@@ -3,6 +3,7 @@ import { problem } from '../../base/errors/problems.ts'
 import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import { availableFactors } from '../../directory/users/factors/index.ts'
 import type { UserRow } from '../../directory/users/user.ts'
+import { hasEnterpriseIdentity } from '../person-store.ts'
 
 const identifiers = { username: 'username', email: 'primary_email', phone: 'primary_phone' } as const
 
@@ -10,7 +11,7 @@ const identifiers = { username: 'username', email: 'primary_email', phone: 'prim
 const hasWayIn = async (trx: Transaction, row: UserRow, experience: SignInExperience): Promise<boolean> => {
   const { signIn, passkeySignIn } = experience
   const { passkeys, email, phone } = (await availableFactors(queryOf(trx), row.id))!
-  if (Object.keys(row.identities).length > 0) return true
+  if (Object.keys(row.identities).length > 0 || (await hasEnterpriseIdentity(trx, row.id))) return true
   if (passkeySignIn.enabled && passkeys > 0) return true
   const isVerified = { username: false, email: email !== null, phone: phone !== null }
   return signIn.methods.some(

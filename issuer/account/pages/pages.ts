@@ -4,6 +4,7 @@ import { applications } from './applications.ts'
 import { confirm } from './confirm.ts'
 import { data } from './data.ts'
 import { authenticator, backupCodes, passkeys } from './factors.ts'
+import { impersonations } from './impersonations.ts'
 import { overviewOf } from './overview.ts'
 import { password } from './password.ts'
 import { profile } from './profile.ts'
@@ -22,6 +23,7 @@ const beside = [
   backupCodes,
   sessions,
   applications,
+  impersonations,
   data,
   confirm,
 ] as unknown as readonly AccountPage[]

@@ -1,7 +1,9 @@
 import type { Database } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import type { Hmac } from '../../base/hmac-keys-store.ts'
+import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import type { NotifyOwner } from '../../base/owner-notices.ts'
+import type { Federation } from '../../connectors/federation.ts'
 import type { Settings } from '../../directory/sign-in-experience/settings.ts'
 import type { Factors } from '../../directory/users/factors/index.ts'
 import { lockoutKeys } from '../../directory/users/lockout/lockout-keys.ts'
@@ -14,6 +16,8 @@ import { type AccountPerson, holderOf } from '../person.ts'
 export interface VerificationDependencies {
   database: Pick<Database, 'query' | 'transaction' | 'knex'>
   attempts: VerificationAttempts
+  audit: TokenAudit
+  federation: Pick<Federation, 'begin' | 'complete' | 'get'>
   envelope: Envelope
   hmac: Hmac
   factors: Factors

@@ -3,6 +3,7 @@ import type { AccountPerson } from '../person.ts'
 import { availableVerifications } from './available.ts'
 import { type CodeVerifications, createCodeVerifications } from './codes.ts'
 import type { VerificationDependencies } from './dependencies.ts'
+import { createFederatedVerifications, type FederatedVerifications } from './federated.ts'
 import { createPasskeyVerifications, type PasskeyVerifications } from './passkeys.ts'
 import { createTypedVerifications, type TypedVerifications } from './typed.ts'
 
@@ -14,6 +15,7 @@ export interface Verifications extends TypedVerifications {
   available(person: AccountPerson): Promise<ProofKindName[]>
   codes: CodeVerifications
   passkeys: PasskeyVerifications
+  federated: FederatedVerifications
 }
 
 export const createVerifications = (dependencies: VerificationDependencies): Verifications => {
@@ -26,5 +28,6 @@ export const createVerifications = (dependencies: VerificationDependencies): Ver
       ),
     codes: createCodeVerifications(dependencies),
     passkeys: createPasskeyVerifications(dependencies),
+    federated: createFederatedVerifications(dependencies),
   }
 }

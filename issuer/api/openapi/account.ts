@@ -1,3 +1,4 @@
+import { federatedVerification } from '../../account/api/federated-verifications.ts'
 import {
   authenticationVerification,
   begunVerification,
@@ -85,6 +86,7 @@ const answers = outputSchemas({
   VerifiedVerification: verifiedVerification,
   RegistrationVerification: registrationVerification,
   AuthenticationVerification: authenticationVerification,
+  FederatedVerification: federatedVerification,
 })
 
 const parameters: Record<string, SchemaObject> = {

@@ -2,12 +2,15 @@ import type { Query } from '../../../platform/database/database.ts'
 import { lookUp } from '../../../platform/database/shared-statement.ts'
 import type { AuthorizationClient } from '../../interaction/authorization-client.ts'
 import { mayAskFor, mayAskForScope } from '../../tokens/consents/consent-limit-store.ts'
+import { isDeviceFlowSql } from '../clients/token-request-store.ts'
 
 /** The application that asks, with what its requests must look like. */
 export interface AskingClient extends AuthorizationClient {
   /** What is not a public client may be registered without PKCE. */
   requirePkce: boolean
   requirePar: boolean
+  /** People sign in to it on another device (RFC 8628), and in no other way. */
+  isDeviceFlow: boolean
 }
 
 /** What is registered of an authorization request. */
@@ -45,6 +48,7 @@ const select = lookUp(
      coalesce((a.custom_client_metadata->>'refreshTokenTtlInDays')::integer, 14) AS "refreshTokenTtlInDays",
      coalesce(a.custom_client_metadata->'requirePkce' <> 'false', true) AS "requirePkce",
      coalesce(a.custom_client_metadata->'requirePar' = 'true', false) AS "requirePar",
+     ${isDeviceFlowSql} AS "isDeviceFlow",
      coalesce(found.resources, '[]') AS resources,
      (SELECT coalesce(jsonb_agg(o.name), '[]') FROM organization_scopes o WHERE o.name = ANY (asked.scopes))
        AS "organizationScopes",

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type ProblemCode, problem } from '../../base/errors/problems.ts'
-import type { FederationError } from '../../connectors/federation.ts'
-import { callbackPath, type FederationPurpose } from '../../interaction/federated-proof.ts'
+import { problem } from '../../base/errors/problems.ts'
+import { federationProblem } from '../../connectors/federation-problems.ts'
+import type { FederationPurpose } from '../../interaction/federated-proof.ts'
+import { callbackPath } from '../../interaction/federation-requests.ts'
 import { findPendingProof } from '../../interaction/proof-store.ts'
 import { authorizationUriAnswer, connectorIdsAnswer, verification } from './answers.ts'
 import { guardProblems, isIdentified, requireEvent, requireProven } from './guards.ts'
@@ -27,18 +28,6 @@ const requireOwnPage = async ({ baseUrl, pageOrigin }: Call, connectorId: string
   if (hash !== '' || username !== '' || !(isOurs || origin === new URL(baseUrl).origin || origin === pageOrigin)) {
     throw problem('guard.invalid_input', { detail: 'redirectUri: must be an address of the page that asks' })
   }
-}
-
-const problems: Readonly<Record<FederationError['reason'], ProblemCode>> = {
-  connector_not_found: 'entity.not_found',
-  denied: 'session.connector_refused',
-  provider_error: 'session.connector_refused',
-  invalid_response: 'session.connector_answer_invalid',
-  invalid_id_token: 'session.connector_answer_invalid',
-  subject_mismatch: 'session.connector_answer_invalid',
-  unavailable: 'session.connector_unavailable',
-  target_not_allowed: 'session.connector_unavailable',
-  misconfigured: 'session.connector_unavailable',
 }
 
 const uriBody = z.object({
@@ -102,7 +91,7 @@ const verify = async (call: Call<z.output<typeof answerBody>>) => {
     case 'not_found':
       throw problem('session.connector_session_not_found')
     case 'failed':
-      throw problem(problems[verified.reason])
+      throw federationProblem(verified.reason)
     case 'over':
       throw problem('session.not_found')
   }

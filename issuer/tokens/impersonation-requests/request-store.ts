@@ -1,3 +1,4 @@
+import type { impersonationRequestStatuses } from '../../../events/records.ts'
 import { oneRow, type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import type { Approval } from './approval.ts'
 
@@ -22,13 +23,10 @@ export interface AskedFor {
   ticket?: string | undefined
 }
 
-export const requestStatuses = ['pending', 'approved', 'refused', 'expired', 'used'] as const
-export type RequestStatus = (typeof requestStatuses)[number]
-
 /** A row of `impersonation_requests`. */
 export interface RequestRow {
   id: string
-  status: RequestStatus
+  status: (typeof impersonationRequestStatuses)[number]
   userId: string
   actorId: string | null
   creatorId: string

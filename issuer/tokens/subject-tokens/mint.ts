@@ -159,7 +159,13 @@ const refusedEntry = (
  */
 const requirePermission = (
   policy: ImpersonationPolicy,
-  { subject, actor, client }: MintFacts & { subject: NonNullable<MintFacts['subject']> },
+  {
+    subject: { managementScopes, ...subject },
+    actor,
+    client,
+  }: MintFacts & {
+    subject: NonNullable<MintFacts['subject']>
+  },
   { scopes = [], resource, reason, ticket, context, actor: shown, approval }: Asked,
   creatorId: string,
   now: number,
@@ -167,7 +173,7 @@ const requirePermission = (
   if (!policy.enabled) return false
   const decision = policy.decide({
     stage: 'mint',
-    subject,
+    subject: { ...subject, ...(managementScopes.length > 0 && { managementScopes }) },
     ...(actor && { actor: { ...actor, chain: [actor.id], ...shown } }),
     ...(client && { client }),
     creator: { clientId: creatorId },

@@ -1,6 +1,7 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Approval } from '../impersonation-requests/approval.ts'
+import { managementScopesOf } from './management-scopes-store.ts'
 
 export interface NewSubjectToken {
   digest: Buffer
@@ -52,6 +53,7 @@ export interface MintFacts {
     /** Ids. */
     organizations: string[]
     customData: Record<string, unknown>
+    managementScopes: string[]
   } | null
   actor: { id: string; roles: string[]; organizations: string[] } | null
   client: { id: string; type: string; name: string } | null
@@ -67,7 +69,8 @@ const select = statement(
   'subject-token-facts',
   `SELECT
      (SELECT json_build_object('id', u.id, 'isSuspended', u.is_suspended, 'roles', ${roles('u.id')},
-       'organizations', ${organizations('u.id')}, 'customData', u.custom_data)
+       'organizations', ${organizations('u.id')}, 'customData', u.custom_data,
+       'managementScopes', ${managementScopesOf('u.id')})
       FROM users u WHERE u.id = $1) AS subject,
      (SELECT json_build_object('id', a.id, 'roles', ${roles('a.id')}, 'organizations', ${organizations('a.id')})
       FROM users a WHERE a.id = $2) AS actor,

@@ -5,6 +5,7 @@ import { nextStep } from '../../../issuer/interaction/next-step.ts'
 import type { PersonFacts } from '../../../issuer/interaction/person-facts.ts'
 import {
   authenticationBy,
+  type FederatedIdentity,
   type Proof,
   type ProofKindName,
   purposesOf,
@@ -475,9 +476,10 @@ describe('registering', () => {
   const staged = { username: 'ada', password: { digest: 'x', algorithm: 'Argon2id' as const } }
   const email = proof('email_code', 'register', { userId: null, ...mailed })
   const phone = proof('phone_code', 'register', { userId: null, identifier: { type: 'phone', value: '61412345678' } })
-  const identity = {
-    ...{ connectorId: 'acme', kind: 'social' as const, target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
-  } as const
+  const identity: FederatedIdentity = {
+    ...{ connectorId: 'acme', target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
+    kind: 'social',
+  }
   const elsewhere: Proof = {
     ...{ id: 'elsewhere', kind: 'federated', purpose: 'register', userId: null, data: { federated: identity } },
   }

@@ -1,4 +1,5 @@
 import { qrPicture, totpUri } from '../../../issuer/directory/users/factors/index.ts'
+import { federationOutcomes } from '../../../issuer/interaction/interaction-state.ts'
 import {
   type AddressError,
   type AskedFactor,
@@ -11,6 +12,8 @@ import {
   codePage,
   consentPage,
   detailsPage,
+  deviceDonePage,
+  devicePage,
   type EnrolError,
   enrolPage,
   errorPage,
@@ -44,6 +47,7 @@ export const signInErrors: readonly SignInError[] = [
   'code_unavailable',
   'code_over',
   'passkey_failed',
+  'enterprise_unknown',
   'captcha_failed',
   'captcha_unavailable',
 ]
@@ -124,8 +128,31 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
     text,
   ].map((name) => ({ name }))
   const signIn = { ...form, identifier: text, canCancel: true }
+  const providers = [
+    { id: 'p1', name: text },
+    { id: 'p2', name: text, logo: 'https://logos.example/light.svg', darkLogo: 'https://logos.example/dark.svg' },
+  ]
   return {
     signIn: signInPage(signIn),
+    'signIn providers': signInPage({ ...signIn, providers, hasEnterprises: true, byCode: ['email'] }),
+    'signIn providers alone': signInPage({ ...signIn, providers, byPassword: false }),
+    'address providers': addressPage({
+      ...{ ...form, purpose: 'register', types: ['email'], canSignIn: true, providers },
+      providerNotice: { outcome: 'failed', provider: text },
+    }),
+    'details providers': detailsPage({
+      ...{ ...form, purpose: 'register', asksUsername: true, passwordLength: 8, canSignIn: true, providers },
+      providerNotice: { outcome: 'denied', provider: text, text },
+    }),
+    'details providers alone': detailsPage({
+      ...{ ...form, purpose: 'register', asksUsername: false, passwordLength: undefined, canSignIn: true, providers },
+    }),
+    ...Object.fromEntries(
+      federationOutcomes.map((outcome) => [
+        `signIn ${outcome}`,
+        signInPage({ ...signIn, providers, providerNotice: { outcome, provider: text, email: text, text } }),
+      ]),
+    ),
     ...Object.fromEntries(
       signInErrors.flatMap((error) => [
         [`signIn ${error}`, signInPage({ ...signIn, error })],
@@ -149,6 +176,7 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
       organizations: [{ id: text, name: text }],
       redirectHost: text,
     }),
+    ...devicePages(form, text),
     logout: logoutPage({ ...form, account }),
     logoutOfNobody: logoutPage({ locale, action: '/oidc/session/end/confirm', csrf: 'csrf-value' }),
     signedOut: signedOutPage({ locale, client, wayOn: 'https://app.example/' }),
@@ -258,6 +286,35 @@ const enrolErrors: readonly (EnrolError | undefined)[] = [
   'captcha_unavailable',
 ]
 const captchaErrors: readonly (CaptchaError | undefined)[] = [...factorErrors, 'failed', 'unavailable']
+
+/** Those of devices that somebody signs in. */
+const devicePages = (form: FormParts, text: string): Record<string, Page> => {
+  const entry = { ...form, action: '/device', userCode: text, isFromLink: false }
+  const confirmation = {
+    ...form,
+    ...{ account: { name: text, identifier: `${text}!` }, resources: [], organizations: [], redirectHost: '' },
+    scopes: ['openid', 'offline_access'].map((name) => ({ name })),
+  }
+  return {
+    device: devicePage({ ...entry, userCode: '' }),
+    'device from link': devicePage({ ...entry, isFromLink: true }),
+    ...Object.fromEntries(
+      (['missing', 'wrong', 'too_many_requests'] as const).map((error) => [
+        `device ${error}`,
+        devicePage({ ...entry, error }),
+      ]),
+    ),
+    ...Object.fromEntries(
+      [true, false].flatMap((is) => [
+        [
+          `device consent${is ? '' : ' third'}`,
+          consentPage({ ...confirmation, device: { isOurs: is, address: text, minutesAgo: 2 } }),
+        ],
+        [`device ${is ? 'allowed' : 'refused'}`, deviceDonePage({ ...form, isAllowed: is })],
+      ]),
+    ),
+  }
+}
 
 /** Those of second factors, of terms and of the test for machines. */
 const factorPages = (form: FormParts, text: string): Record<string, Page> => {

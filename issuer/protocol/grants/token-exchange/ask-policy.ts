@@ -67,6 +67,7 @@ const questionOf = (
     roles: facts.subjectRoles ?? [],
     organizations: facts.subjectOrganizations ?? [],
     customData: facts.subjectCustomData ?? {},
+    ...(facts.subjectManagementScopes?.length && { managementScopes: facts.subjectManagementScopes }),
   },
   ...(actor && { actor: actorOf(actor, facts) }),
   client: { id: request.client.id, type: request.client.type, name: request.client.name },

@@ -5,6 +5,7 @@ import type { Act } from '../../../tokens/access-token.ts'
 import type { Approval } from '../../../tokens/impersonation-requests/approval.ts'
 import type { FoundRevocation } from '../../../tokens/revocations/is-revoked.ts'
 import { revocationsOf } from '../../../tokens/revocations/revocation-store.ts'
+import { managementScopesOf } from '../../../tokens/subject-tokens/management-scopes-store.ts'
 import { oneHolds, resourceAsked } from '../../clients/token-request-store.ts'
 import type { PresentedActor } from './actor.ts'
 import { revocableValues } from './revoked.ts'
@@ -46,6 +47,7 @@ export interface ExchangeFacts {
   /** Ids of those the subject is a member of. */
   subjectOrganizations: string[] | null
   subjectCustomData: Record<string, unknown> | null
+  subjectManagementScopes: string[] | null
 
   opaqueActor: (OpaqueTokenFacts & { scope: string; signIn: SignInFacts | null }) | null
   actorSessionEnded: boolean | null
@@ -183,7 +185,7 @@ const factsSql = (kinds: Kinds): string => {
     `u.id AS "subjectId", COALESCE(u.is_suspended, false) AS "subjectSuspended"`,
     kinds.forPolicy &&
       `${roleNames('u.id')} AS "subjectRoles", u.custom_data AS "subjectCustomData",
-       ${organizationIds('u.id')} AS "subjectOrganizations"`,
+       ${organizationIds('u.id')} AS "subjectOrganizations", ${managementScopesOf('u.id')} AS "subjectManagementScopes"`,
     actor?.columns,
     actor && `a.id AS "actorId", COALESCE(a.is_suspended, false) AS "actorSuspended"`,
     actor &&
@@ -250,6 +252,7 @@ const nothing: ExchangeFacts = {
   subjectRoles: null,
   subjectOrganizations: null,
   subjectCustomData: null,
+  subjectManagementScopes: null,
   opaqueActor: null,
   actorSessionEnded: null,
   actorId: null,

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  endActing,
   endAllOfUser,
   endAuthorizations,
   endReused,
   endSessionHere,
   endSessionWhole,
 } from '../../../../issuer/tokens/authorizations/end.ts'
+import { expireSessions } from '../../../../issuer/tokens/authorizations/end-store.ts'
+import { revoke } from '../../../../issuer/tokens/revocations/revocation-store.ts'
 import type { Query } from '../../../../platform/database/database.ts'
 import { authorize, signIn } from '../../../support/authorizations.ts'
 import { accessTokenType, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
@@ -102,6 +105,22 @@ test('with offline access too it ends when the actor signs out of the session', 
     endSessionHere(recordingIn(trx), { sessionId: agent.sessionId, clientId: desk.id, ...ending }),
   )
   expect(await shown(opened)).toMatchObject({ endedAt: expect.any(Number), endedBy: 'somebody' })
+})
+
+test('a session that nobody was seen in ends what its actor opened, by nobody', async () => {
+  const [idle, over, other] = [await staff(), await staff(), await staff()]
+  const [opened, unconcerned] = [await Promise.all([act(idle), act(over)]), await act(other)]
+  await issuer.sql(`UPDATE sessions SET last_seen_at = now() - interval '4 days' WHERE id = $1`, [idle.sessionId])
+  await issuer.sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE id = $1`, [over.sessionId])
+  await inTransaction(async (trx) => {
+    const expired = await expireSessions(trx, 100)
+    await revoke(trx, await endActing(recordingIn(trx), expired, undefined))
+  })
+  for (const id of opened) {
+    expect(await shown(id)).toMatchObject({ endedAt: expect.any(Number), endedBy: null })
+    expect([await revoked(id), (await endedEvents(id)).length]).toEqual([1, 1])
+  }
+  expect(await shown(unconcerned)).toMatchObject({ endedAt: null })
 })
 
 test('suspending, deleting and ending through the Management API do so as well', async () => {

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -115,6 +115,23 @@ test('an actor that only a subject token proves is not enough', async () => {
   expect(await act(subjectToken, { actor_token })).toMatchObject(deniedAtExchange('actor_must_sign_in'))
   await issuer.sql('UPDATE opaque_tokens SET session_id = null WHERE user_id = $1', [support])
   expect((await act(subjectToken, { actor_token })).status).toBe(200)
+})
+
+test('nobody acts as a holder of the Management API, at either stage, until a rule permits it; no token has its scopes', async () => {
+  const { managementResource } = issuer
+  const owner = await person('customer')
+  const before = await issuer.subjectToken(owner)
+  await issuer.grantUser(owner, managementResource, ['users', 'impersonation'])
+  await use()
+  expect(await mint(owner)).toMatchObject(deniedAtMinting('subject_is_administrator'))
+  expect(await act(before)).toMatchObject(deniedAtExchange('subject_is_administrator'))
+  await use('protected_users')
+  const permitted = 'package surrogate.impersonation\n\nadministrators_permitted := true\n'
+  await writeFile(join(folders.at(-1)!, 'ours.rego'), permitted)
+  current = await loadPolicies({ path: folders.at(-1)!, logger: silentLogger })
+  expect((await mint(owner)).status).toBe(201)
+  const answer = await act(before, { resource: managementResource, scope: 'users impersonation' })
+  expect(answer).toMatchObject({ status: 200, body: { scope: '' } })
 })
 
 test('nobody acts for themselves', async () => {

@@ -1,0 +1,135 @@
+import type { Query } from '../../platform/database/database.ts'
+import type { Envelope } from '../../platform/envelope.ts'
+import { newId } from '../../platform/ids.ts'
+import type { Hmac } from '../base/hmac-keys-store.ts'
+import { addressKey } from '../base/rate-limits/address-key.ts'
+import { type Federation, FederationError, type OfferedConnector } from '../connectors/federation.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
+import { countMessage } from '../messages/limit-store.ts'
+import { type FederationRequest, newState, openRequest, proofIdOf, sealRequest } from './federation-request.ts'
+import { type AwaitedProof, findAwaited, takeAwaited } from './federation-store.ts'
+import { vouchedEmail } from './linking.ts'
+import type { FederatedIdentity } from './proofs.ts'
+
+/** How long a person may stay at the provider, in seconds. */
+export const awaitedSeconds = 600
+/** Of one address, in so many seconds. */
+const limit = { most: 100, seconds: 600 } as const
+
+export const callbackPath = (connectorId: string): string => `/callback/${connectorId}`
+
+export type FederationSent =
+  | { outcome: 'begun'; url: string; proofId: string }
+  /** `refused`: there is no such connector, or the settings do not let people come by it. */
+  | { outcome: 'refused' | 'too_many_requests' | 'over' }
+  | { outcome: 'unavailable'; connector: OfferedConnector; error: FederationError }
+
+export type FederationCompleted =
+  | { identity: FederatedIdentity; connector: OfferedConnector }
+  /** `used`: another answer came before. */
+  | { reason: FederationError['reason'] | 'used'; description?: string; connector?: OfferedConnector | undefined }
+
+export interface FederationDependencies {
+  query: Query
+  federation: Federation
+  envelope: Envelope
+  hmac: Hmac
+  settings: () => SignInExperience
+  /** Where browsers reach the issuer. */
+  baseUrl: string
+}
+
+/** Requests to providers and their answers, whatever they are for. */
+export const createFederationRequests = (dependencies: FederationDependencies) => {
+  const { query, federation, envelope, hmac, settings, baseUrl } = dependencies
+
+  /** Undefined for one that the settings do not let people come by. */
+  const enabled = async (connectorId: string): Promise<OfferedConnector | undefined> => {
+    const connector = await federation.get(connectorId)
+    const { singleSignOnEnabled, socialSignInConnectorTargets } = settings()
+    const isEnabled =
+      connector?.kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(connector?.target ?? '')
+    return isEnabled ? connector : undefined
+  }
+
+  return {
+    enabled,
+
+    /** `keep` stores the proof that waits; false: there is nothing any more that it could be for. */
+    async send(
+      asked: {
+        connectorId: string
+        /** Of the browser. */
+        ip: string
+        loginHint?: string | undefined
+        /** Of a page of one's own, which gets the answer itself. */
+        page?: { state: string; redirectUri: string } | undefined
+      },
+      keep: (proof: { id: string; sealed: Buffer }) => Promise<boolean>,
+    ): Promise<FederationSent> {
+      const { connectorId, ip, loginHint, page } = asked
+      const connector = await enabled(connectorId)
+      if (!connector) return { outcome: 'refused' }
+      const key = hmac('message-limits', 'federation', addressKey(ip))
+      if ((await countMessage(query, key, limit.most, limit.seconds)) > limit.most) {
+        return { outcome: 'too_many_requests' }
+      }
+      const id = newId()
+      const redirectUri = page?.redirectUri ?? `${baseUrl}${callbackPath(connectorId)}`
+      const state = page?.state ?? newState(id)
+      try {
+        const { url, kept } = await federation.begin(connectorId, { redirectUri, state, loginHint })
+        const sealed = sealRequest(envelope, id, { connectorId, redirectUri, state, kept })
+        return (await keep({ id, sealed })) ? { outcome: 'begun', url, proofId: id } : { outcome: 'over' }
+      } catch (error) {
+        if (!(error instanceof FederationError)) throw error
+        return { outcome: 'unavailable', connector, error }
+      }
+    },
+
+    awaited: (proofId: string): Promise<AwaitedProof | undefined> => findAwaited(query, proofId),
+
+    /** The proof that the `state` of an answer names. */
+    async awaitedBy(parameters: URLSearchParams): Promise<{ state: string; awaited: AwaitedProof } | undefined> {
+      const [state, ...more] = parameters.getAll('state')
+      const id = more.length === 0 ? proofIdOf(state) : undefined
+      const awaited = id === undefined ? undefined : await findAwaited(query, id)
+      return awaited && state !== undefined ? { state, awaited } : undefined
+    },
+
+    /** What was asked; undefined when it was answered, or its time is over. */
+    requestOf: ({ id, sealed }: AwaitedProof): FederationRequest | undefined =>
+      sealed === null ? undefined : openRequest(envelope, id, sealed),
+
+    /** The one answer that counts. No transaction is open meanwhile. */
+    async complete(
+      proofId: string,
+      { connectorId, kept, redirectUri }: FederationRequest,
+      parameters: URLSearchParams,
+    ): Promise<FederationCompleted> {
+      if (!(await takeAwaited(query, proofId))) return { reason: 'used' }
+      const connector = await enabled(connectorId)
+      if (!connector) return { reason: 'connector_not_found' }
+      try {
+        const assertion = await federation.complete(connectorId, { kept, parameters, redirectUri })
+        const { kind, target, subject, issuer, name, avatar, phone, phoneVerified, raw } = assertion
+        const identity = {
+          ...{ connectorId, kind, target, subject, issuer, name, avatar, raw },
+          syncProfile: connector.syncProfile,
+          email: vouchedEmail(assertion, connector.domains),
+          phone: phoneVerified ? phone : undefined,
+        }
+        return { identity, connector }
+      } catch (error) {
+        if (!(error instanceof FederationError)) throw error
+        return { reason: error.reason, description: error.message, connector }
+      }
+    },
+  }
+}
+
+export type FederationRequests = ReturnType<typeof createFederationRequests>
+
+/** What a provider says of an error. Pages escape and cut it. */
+export const providerText = (parameters: URLSearchParams): string | undefined =>
+  (parameters.get('error_description') ?? parameters.get('error'))?.slice(0, 500)
