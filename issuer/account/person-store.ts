@@ -47,7 +47,10 @@ export const findTokenAuthorization = async (
   digest: Buffer,
 ): Promise<TokenAuthorization | undefined> => (await queryOf(transaction)<TokenAuthorization>(ofToken, [digest]))[0]
 
-const enterprise = statement('account-has-enterprise-identity', 'SELECT FROM user_sso_identities WHERE user_id = $1 LIMIT 1')
+const enterprise = statement(
+  'account-has-enterprise-identity',
+  'SELECT FROM user_sso_identities WHERE user_id = $1 LIMIT 1',
+)
 
 /** Whether the person comes by an enterprise connector. */
 export const hasEnterpriseIdentity = async (transaction: Transaction, userId: string): Promise<boolean> =>

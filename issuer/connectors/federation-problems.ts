@@ -14,4 +14,5 @@ const codes: Readonly<Record<FederationError['reason'], ProblemCode>> = {
 }
 
 /** What callers of an API are told of a provider that proves nothing. Particulars stand in the audit trail. */
-export const federationProblem = (reason: FederationError['reason'], cause?: unknown) => problem(codes[reason], { cause })
+export const federationProblem = (reason: FederationError['reason'], cause?: unknown) =>
+  problem(codes[reason], { cause })

@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import type { Route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
-import {
-  grantQuery,
-  toUserSession,
-  userGrants,
-  userSession,
-  userSessions,
-} from '../../directory/sessions/records.ts'
+import { grantQuery, toUserSession, userGrants, userSession, userSessions } from '../../directory/sessions/records.ts'
 import type { AccountOperations } from '../operations/index.ts'
 import { accountRoute, reauthenticatedProblems } from './route.ts'
 
@@ -41,7 +35,9 @@ export const myAccessRoutes = ({ sessions, applications, data }: AccountOperatio
     status: 200,
     response: userSession,
     problems: [...readProblems, 'oidc.session_not_found'],
-    handle: async ({ person, params: { sessionId } }) => ({ body: toUserSession(await sessions.get(person, sessionId)) }),
+    handle: async ({ person, params: { sessionId } }) => ({
+      body: toUserSession(await sessions.get(person, sessionId)),
+    }),
   }),
   accountRoute({
     method: 'DELETE',
@@ -80,7 +76,8 @@ export const myAccessRoutes = ({ sessions, applications, data }: AccountOperatio
     method: 'DELETE',
     path: '/my-account/grants/:grantId',
     operationId: 'endMyGrant',
-    summary: 'Ends a grant; of a third-party application the consent, and with it all its grants. Needs a verification.',
+    summary:
+      'Ends a grant; of a third-party application the consent, and with it all its grants. Needs a verification.',
     params: ofGrant,
     status: 204,
     problems: [...reauthenticatedProblems, 'oidc.invalid_grant'],

@@ -3,9 +3,9 @@ import type { Settings } from '../../directory/sign-in-experience/settings.ts'
 import { identityAt } from '../../directory/users/identity.ts'
 import { unknownIdentity } from '../../directory/users/identity-operations.ts'
 import { toUser } from '../../directory/users/user.ts'
-import { takeTurnsAtIdentities, updateUser } from '../../directory/users/user-store.ts'
+import { updateUser } from '../../directory/users/user-store.ts'
 import { findHolder, linkIdentity } from '../../interaction/identity-store.ts'
-import { type ChangeAccount, recordUser, type Requirements } from '../change.ts'
+import { type ChangeAccount, type Requirements, recordUser } from '../change.ts'
 import type { AccountContext } from '../person.ts'
 import { useVerification } from '../verification-store.ts'
 import { keepingAWayIn } from './ways-in.ts'
@@ -37,7 +37,6 @@ export const createIdentityOperations = ({
       const identity = used?.data.federated
       // People of an enterprise come by signing in.
       if (identity?.kind !== 'social') throw problem('verification_record.not_found')
-      await takeTurnsAtIdentities(trx)
       const holder = await findHolder(trx, identity)
       const isElsewhere = identityAt(toUser(row), identity.target) !== undefined
       if ((holder !== undefined && holder !== row.id) || (isElsewhere && !replaces)) {

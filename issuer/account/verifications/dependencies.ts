@@ -1,7 +1,7 @@
 import type { Database } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
-import type { Hmac } from '../../base/hmac-keys-store.ts'
 import type { TokenAudit } from '../../base/audit/token-audit.ts'
+import type { Hmac } from '../../base/hmac-keys-store.ts'
 import type { NotifyOwner } from '../../base/owner-notices.ts'
 import type { Federation } from '../../connectors/federation.ts'
 import type { Settings } from '../../directory/sign-in-experience/settings.ts'

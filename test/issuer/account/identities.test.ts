@@ -44,7 +44,11 @@ beforeEach(async () => {
 
 /** The person goes to the provider and comes back. Answers the verification, and what came back. */
 const comeBack = async (application: SignedInApplication, connector = connectorId) => {
-  const begun = await application.post('/verifications/social', { connectorId: connector, state: 'kept by the page', redirectUri })
+  const begun = await application.post('/verifications/social', {
+    connectorId: connector,
+    state: 'kept by the page',
+    redirectUri,
+  })
   expect(begun).toMatchObject({ status: 201 })
   const back = await provider.signIn(begun.body.authorizationUri)
   const connectorData = Object.fromEntries(back.searchParams)
@@ -111,7 +115,9 @@ test('an answer that is not of this request, or of a hostile provider, proves no
   const invalid = { status: 400, body: { code: 'session.connector_answer_invalid' } }
   const verify = (answer: object, application = shop) => application.post('/verifications/social/verify', answer)
   const state = await comeBack(shop)
-  expect(await verify({ ...state, connectorData: { ...state.connectorData, state: 'of another' } })).toMatchObject(invalid)
+  expect(await verify({ ...state, connectorData: { ...state.connectorData, state: 'of another' } })).toMatchObject(
+    invalid,
+  )
   expect(await verify(state)).toMatchObject({ status: 404 })
   provider.be('wrong_nonce')
   expect(await verify(await comeBack(shop))).toMatchObject(invalid)
@@ -129,7 +135,9 @@ test('the last way in is not unlinked', async () => {
   const verification = await shop.verify()
   await link(shop, await confirm(shop), verification)
   const { sql } = account.experience.issuer
-  await sql('UPDATE users SET password_digest = NULL, primary_email = NULL, primary_phone = NULL WHERE id = $1', [ada.id])
+  await sql('UPDATE users SET password_digest = NULL, primary_email = NULL, primary_phone = NULL WHERE id = $1', [
+    ada.id,
+  ])
   expect(await shop.delete('/my-account/identities/acme', { verification })).toMatchObject({
     status: 422,
     body: { code: 'user.last_sign_in_method_required' },
