@@ -101,6 +101,7 @@ const words: ReadonlyMap<string, MessageKey & `scope${string}`> = new Map([
   ['urn:logto:scope:organization_roles', 'scopeOrganizationRoles'],
   ['custom_data', 'scopeCustomData'],
   ['identities', 'scopeIdentities'],
+  ['urn:logto:scope:sessions', 'scopeSessions'],
 ] as const)
 
 export const inWords = (say: Say, scope: PageScope): Html => {

@@ -78,12 +78,12 @@ export const backChannelRelay: RelayConfig = {
 /** Where relays run that are to be killed. */
 const script = fileURLToPath(new URL('./relay-process.ts', import.meta.url))
 
-/** An issuer, and relays that may send to this machine; a person who signs in and out through HTTP. */
+/** An issuer of two instances, and relays that may send to this machine; a person who signs in and out through HTTP. */
 export const startBackChannel = async () => {
   const key = randomBytes(32)
   const test = await createTestDatabase()
   const issuer = await startTestIssuer({
-    test,
+    ...{ test, instances: 2 },
     config: { keyEncryptionKey: key, webhookTargets: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true } },
   })
   const flow = createCodeFlow(issuer)

@@ -188,6 +188,7 @@ export const de = translation({
   scopeOrganizationRoles: 'Ihre Rollen in Ihren Organisationen sehen',
   scopeCustomData: 'Weitere Daten sehen, die zu Ihrem Konto gespeichert sind',
   scopeIdentities: 'Sehen, welche Konten bei anderen Diensten mit Ihrem verknüpft sind',
+  scopeSessions: 'Sehen und beenden, wo Sie angemeldet sind',
 
   terms: 'Nutzungsbedingungen',
   privacy: 'Datenschutz',

@@ -178,6 +178,7 @@ export const en = {
   scopeOrganizationRoles: 'See your roles in your organizations',
   scopeCustomData: 'See additional data stored with your account',
   scopeIdentities: 'See accounts elsewhere that are linked to yours',
+  scopeSessions: 'See and end the places where you are signed in',
 
   terms: 'Terms of use',
   privacy: 'Privacy',

@@ -180,6 +180,7 @@ export const es = translation({
   scopeOrganizationRoles: 'Ver sus roles en sus organizaciones',
   scopeCustomData: 'Ver datos adicionales guardados con su cuenta',
   scopeIdentities: 'Ver las cuentas externas vinculadas a la suya',
+  scopeSessions: 'Ver y cerrar sus sesiones abiertas',
 
   terms: 'Condiciones de uso',
   privacy: 'Privacidad',

@@ -181,6 +181,7 @@ export const fr = translation({
   scopeOrganizationRoles: 'Voir vos rôles dans vos organisations',
   scopeCustomData: 'Voir des données supplémentaires liées à votre compte',
   scopeIdentities: 'Voir les comptes externes associés au vôtre',
+  scopeSessions: 'Voir et fermer vos sessions ouvertes',
 
   terms: 'Conditions d’utilisation',
   privacy: 'Confidentialité',

@@ -177,6 +177,7 @@ export const ja = translation({
   scopeOrganizationRoles: '組織でのあなたのロールを見る',
   scopeCustomData: 'アカウントに保存されている追加のデータを見る',
   scopeIdentities: '連携している外部のアカウントを見る',
+  scopeSessions: 'ログイン中の場所を確認し、ログアウトさせる',
 
   terms: '利用規約',
   privacy: 'プライバシー',

@@ -1,7 +1,7 @@
 import type { Query } from '../../../platform/database/database.ts'
 import { lookUp } from '../../../platform/database/shared-statement.ts'
 import type { AuthorizationClient } from '../../interaction/authorization-client.ts'
-import { mayAskFor, mayAskForScope } from '../../tokens/consents/consent-limits.ts'
+import { mayAskFor, mayAskForScope } from '../../tokens/consents/consent-limit-store.ts'
 import { isDeviceFlowSql } from '../clients/token-request-store.ts'
 
 /** The application that asks, with what its requests must look like. */

@@ -105,6 +105,21 @@ test('nobody is led elsewhere, and who does not answer for long is given up', as
   expect(await lost()).toMatchObject([{ payload: { error: 'The receiver answered 307.' } }])
 })
 
+test('an address that the relay may not reach is not reached, whatever was registered (T 128)', async () => {
+  const { url, received } = await channel.receiver()
+  await channel.relay({ allowedNetworks: [] })
+  const [literal, named] = [await channel.client(url), await channel.client(url.replace('127.0.0.1', 'localhost'))]
+  const { browser, idToken } = await channel.signIn([literal, named])
+  await channel.signOut(browser, idToken)
+  await until(async () => {
+    const rows = await channel.deliveries()
+    expect(rows.map(({ error }) => error)).toEqual(
+      [1, 2].map(() => expect.stringMatching(/allowed: it is a loopback address/)),
+    )
+  })
+  expect(received).toEqual([])
+})
+
 test('a hundred applications that hang do not hold the person up, and those that answer are reached', async () => {
   const held: (() => void)[] = []
   const { url, received } = await channel.receiver(({ path }, response) => {

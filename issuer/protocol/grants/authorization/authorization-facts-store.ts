@@ -1,6 +1,6 @@
 import { type UserinfoFacts, userinfoColumns } from '../../../directory/users/userinfo-store.ts'
 import type { Consent } from '../../../tokens/consents/consent.ts'
-import { consentInForce } from '../../../tokens/consents/consent-limits.ts'
+import { consentInForce } from '../../../tokens/consents/consent-limit-store.ts'
 import { idTokenSettingsSql } from '../../../tokens/id-tokens/id-token-settings-store.ts'
 import { revokedUntil } from '../../../tokens/revocations/revocation-store.ts'
 import type { EndReason, SignInRecord } from '../../../tokens/sessions/session.ts'

@@ -1,7 +1,8 @@
+import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '../../../../platform/ids.ts'
 import { type CodeFlow, createCodeFlow, type Person } from '../../../support/code-flow.ts'
-import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
+import { formOf, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
 
 /** What third-party applications may ask people for, and the organizations that people let them act in. */
@@ -139,6 +140,49 @@ test('scopes within organizations are apart from those for itself, and tokens on
   expect((await api('DELETE', `${organizationsOf(client)}/${other}`)).status).toBe(404)
   expect((await api('PUT', organizationsOf(client), { organizationIds: [] })).status).toBe(204)
   expect(await made('GET', organizationsOf(client))).toEqual({ organizations: [] })
+})
+
+test('a consent that another site sends, or without the token of the page, allows nothing (T 118)', async () => {
+  const browser = flow.browser()
+  const page = await browser.submit(await flow.ask(browser, client, { scope: 'openid' }), flow.credentials(person))
+  const { action, fields } = page.forms.at(-1)!
+  const { origin } = new URL(issuer.baseUrl)
+  const ours = { origin, 'sec-fetch-site': 'same-origin' }
+  const attempts: [Record<string, string>, Record<string, string>][] = [
+    [fields, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+    [fields, { origin: 'null', 'sec-fetch-site': 'cross-site' }],
+    [{}, ours],
+    [{ csrf: 'A'.repeat(43) }, ours],
+  ]
+  const send = (values: Record<string, string>, headers: Record<string, string>) =>
+    browser.send(action, { method: 'POST', body: formOf({ ...values, choice: 'allow' }), headers })
+  for (const [values, headers] of attempts) expect((await send(values, headers)).status).toBe(403)
+  expect(await issuer.sql('SELECT id FROM consents WHERE user_id = $1', [person.id])).toEqual([])
+  expect((await send(fields, ours)).location).toContain('code=')
+})
+
+test('what is taken back ends at once, is told, and is asked for again (T 123)', async () => {
+  const { answer } = await allow('openid offline_access')
+  const { sid } = decodeJwt(answer.body.id_token)
+  expect((await api('DELETE', `/users/${person.id}/grants/${sid}`)).status).toBe(204)
+  expect(await flow.refresh(client, answer.body.refresh_token)).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_grant', reason: 'consent_revoked' },
+  })
+  expect(await flow.userinfo(answer.body.access_token)).toBe(401)
+  expect(await issuer.sql(`SELECT value FROM revocations WHERE kind = 'sid' AND value = $1`, [sid])).toHaveLength(1)
+  const told = await issuer.sql<{ payload: Buffer }>(
+    `SELECT payload FROM outbox WHERE entity_id = $1 AND type = 'Consent.Revoked'`,
+    [person.id],
+  )
+  expect(told.map(({ payload }) => JSON.parse(payload.toString()))).toMatchObject([
+    { userId: person.id, applicationId: client.id },
+  ])
+  const browser = flow.browser()
+  const asked = await flow.ask(browser, client, { scope: 'openid', prompt: 'login' })
+  const page = await browser.submit(asked, flow.credentials(person))
+  expect(page.forms.at(-1)!.names).toContain('choice')
+  expect(page.location).toBeUndefined()
 })
 
 test('what does not fit is refused, and nothing of it stays', async () => {
