@@ -46,7 +46,10 @@ export const discover = async ({ issuer, browser }: Pick<SignInOptions, 'issuer'
 const random = () => randomBytes(32).toString('base64url')
 
 /** OpenID Connect Core §3.1.2.1, RFC 7636 §4.3, RFC 8707 §2. */
-export const authorizationRequest = (options: SignInOptions, metadata: Metadata) => {
+export const authorizationRequest = (
+  options: SignInOptions,
+  metadata: Metadata,
+): { url: URL; state: string; nonce: string; verifier: string } => {
   const { clientId, redirectUri, scope, resources, parameters } = options
   const [state, nonce, verifier] = [random(), random(), random()]
   const url = new URL(metadata.authorization_endpoint)

@@ -15,7 +15,8 @@ const otherWay = ({ buttons }: HtmlForm, { totpSecret, nextCode, authenticator }
     ({ name, value }) =>
       name === 'factor' &&
       ((authenticator && value === 'passkey') ||
-        (totpSecret && value === 'totp') || (nextCode && ['email_code', 'phone_code'].includes(value))),
+        (totpSecret && value === 'totp') ||
+        (nextCode && ['email_code', 'phone_code'].includes(value))),
   )
 
 const codeOfApp = ({ totpSecret }: SignInOptions): string => {

@@ -23,7 +23,11 @@ const steps: readonly Step[] = [
       const secret = form.fields.find(({ type }) => type === 'password')!
       const identifier = form.fields.find(isIdentifier)
       return submissionOf(form, {
-        values: { ...(identifier && { [identifier.name]: user }), [secret.name]: password.reveal(), ...(authenticator && { makesPasskeys: 'yes' }) },
+        values: {
+          ...(identifier && { [identifier.name]: user }),
+          [secret.name]: password.reveal(),
+          ...(authenticator && { makesPasskeys: 'yes' }),
+        },
         pressed: choice(form, 'sign_in') ?? form.buttons[0],
       })
     },
@@ -109,7 +113,8 @@ const submitPage = async (options: SignInOptions, answer: Answer, done: Set<stri
     const form = page.forms.find((one) => one.method === 'post' && step.knows(one, options))
     if (!form) continue
     // The page again: what was entered is wrong, or not enough.
-    if (step.once && done.has(step.name)) throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`, { page: shownPage(answer) })
+    if (step.once && done.has(step.name))
+      throw new SignInFailed(`The issuer shows ${step.name} again: ${said(page)}`, { page: shownPage(answer) })
     done.add(step.name)
     const target = form.action === '' ? url : URL.parse(form.action, url.href)
     if (target?.origin !== url.origin)
