@@ -49,6 +49,7 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createProofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
@@ -117,6 +118,7 @@ export const openEndpoints = async (
     refreshTokenLeeway: config.refreshTokenLeeway,
   })
   const hmac = await createHmacs(database, envelope)
+  const proofs = createProofs({ query: database.query, hmac, baseUrl, now })
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
   onStop('breached passwords', () => breached.close())
   const passwordRules = createPasswordRules({ experience: settings.experience, breached })
@@ -188,6 +190,7 @@ export const openEndpoints = async (
     }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
+    proofs,
     baseUrl,
     clientAddress,
     limitClient: limits.managementRequestBy,
@@ -196,7 +199,7 @@ export const openEndpoints = async (
   })
   const authenticateClient = createAuthenticateClient({
     query: database.query,
-    audiences: [issuer, `${issuer}/token`],
+    issuer,
     limits,
     addressOf: clientAddress,
     now,
@@ -206,6 +209,7 @@ export const openEndpoints = async (
     grants,
     authenticateClient,
     limits,
+    proofs,
     mint,
     mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
@@ -239,7 +243,7 @@ export const openEndpoints = async (
   onStop('expiry', () => expiry.close())
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
-  const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const userinfo = createUserinfoEndpoint({ query: database.query, proofs, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
     envelope,
@@ -256,6 +260,7 @@ export const openEndpoints = async (
     settings,
     authenticateClient,
     limits,
+    proofs,
     clientAddress,
     originOf,
     isFromProxy: createIsFromProxy(config.trustedProxies),

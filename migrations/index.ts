@@ -33,6 +33,7 @@ import { captcha } from './0033-captcha.ts'
 import { notices } from './0034-notices.ts'
 import { passkeyOffers } from './0035-passkey-offers.ts'
 import { senders } from './0036-senders.ts'
+import { dpop } from './0042-dpop.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -70,4 +71,5 @@ export const migrations: readonly Migration[] = [
   notices,
   passkeyOffers,
   senders,
+  dpop,
 ]

@@ -77,7 +77,7 @@ const createServe = (options: ManagementApiOptions) => {
   const authenticate = createAuthenticate(options)
   return (definition: ManagementRoute): RequestHandler =>
     async (request, response) => {
-      const caller = await authenticate(request.headers.authorization)
+      const caller = await authenticate(request, response)
       response.locals['clientId'] = caller.clientId
       await options.limitClient?.(caller.clientId)
       authorize(definition, caller)

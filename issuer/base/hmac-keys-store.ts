@@ -12,6 +12,7 @@ const purposes = [
   'message-limits',
   'verification-codes',
   'captcha',
+  'dpop-nonces',
 ] as const
 export type HmacPurpose = (typeof purposes)[number]
 

@@ -9,6 +9,7 @@ import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Client } from '../../clients/client.ts'
 import { type Attempt, audited } from '../authorization/audit.ts'
 import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
+import { refreshKey } from '../authorization/refresh-key.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
 import { signsPeopleIn } from '../authorization/signs-people-in.ts'
 import { targetOf } from '../authorization/target.ts'
@@ -49,13 +50,15 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
   const factsOf = ({ digest, organizationId }: CodeRequest, resource: string | undefined) =>
     findCodeFacts(database.query, { digest, resource, organizationId })
 
-  // The order of the checks: client, redirect URI, PKCE, then whether the code can be used. Whoever gets one of the
-  // first three wrong may not be the client, and neither uses the code up nor ends what came of it.
+  // The order of the checks: client, redirect URI, PKCE, key, then whether the code can be used. Whoever gets one of
+  // the first four wrong may not be the client, and neither uses the code up nor ends what came of it.
   const checkCode = async (input: CodeRequest, attempt: Attempt, facts: CodeFacts): Promise<void> => {
     if (facts.redirectUri !== input.redirectUri) throw unusable()
     const verifier = checkVerifier(input.codeVerifier, facts.codeChallenge)
     if (verifier === 'wrong') await countWrongVerifier(database.query, input.digest)
     if (verifier !== 'right') throw unusable()
+    // RFC 9449 §10: "MUST reject the request".
+    if (facts.jkt !== null && facts.jkt !== attempt.request.jkt) throw unusable()
     if (facts.redeemedAgo !== null) throw await replayed(input, attempt, facts.authorizationId, facts.redeemedAgo)
     if (facts.codeOver) throw unusable()
   }
@@ -99,9 +102,11 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
     }
   }
 
-  const redeem = async (redeemer: Redeemer, { issue, code, refreshToken, refreshTtl }: PreparedCode) => {
-    const refresh = refreshToken && { digest: tokenDigest('refresh-token', refreshToken), ttl: refreshTtl }
-    if (!(await redeemCode(redeemer, issue, code, refresh || undefined))) throw unusable()
+  const redeem = async (redeemer: Redeemer, { issue, attempt, code, refreshToken, refreshTtl }: PreparedCode) => {
+    const refresh = refreshToken
+      ? { digest: tokenDigest('refresh-token', refreshToken), ttl: refreshTtl, jkt: refreshKey(attempt.request) }
+      : undefined
+    if (!(await redeemCode(redeemer, issue, code, refresh))) throw unusable()
     return { refreshToken }
   }
 

@@ -19,7 +19,13 @@ const issueColumns = {
   log_payload: 'jsonb',
 } as const
 
-const opaqueColumns = { token_digest: 'bytea', scope: 'text', act: 'jsonb', token_expires_at: 'timestamptz' } as const
+const opaqueColumns = {
+  token_digest: 'bytea',
+  scope: 'text',
+  act: 'jsonb',
+  token_expires_at: 'timestamptz',
+  jkt: 'text',
+} as const
 
 // Suspending a user updates its row. The shared lock decides the order: either the suspension ends this session, or it
 // is not opened.
@@ -34,8 +40,8 @@ const writeLog = `log AS (
      SELECT log_id, log_key, 'Success', client_id, user_id, log_payload FROM allowed)`
 
 const writeToken = (personalAccessToken: string) => `opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, personal_access_token)
-     SELECT token_digest, user_id, client_id, scope, session_id, act, token_expires_at, ${personalAccessToken} FROM allowed),`
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, jkt, personal_access_token)
+     SELECT token_digest, user_id, client_id, scope, session_id, act, token_expires_at, jkt, ${personalAccessToken} FROM allowed),`
 
 const sessionColumns = {
   subject_token: 'bytea',
@@ -128,7 +134,15 @@ export interface Issue {
   actorId: string | undefined
   /** A token to store, by its digest. */
   opaque:
-    | { digest: Buffer; scope: string; sessionId: string | undefined; act: Act | undefined; expiresAt: Date }
+    | {
+        digest: Buffer
+        scope: string
+        sessionId: string | undefined
+        act: Act | undefined
+        expiresAt: Date
+        /** Of the key that it is bound to. */
+        jkt: string | undefined
+      }
     | undefined
   audit: AuditEntry
 }
@@ -152,6 +166,7 @@ const issueRow = ({ userId, clientId, actorId, opaque, audit }: Issue) => ({
     scope: opaque.scope,
     act: opaque.act,
     token_expires_at: opaque.expiresAt,
+    jkt: opaque.jkt,
   }),
 })
 

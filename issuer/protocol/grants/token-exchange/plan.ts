@@ -87,7 +87,14 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       actorId: actor?.id,
       opaque:
         'opaque' in token
-          ? { digest: tokenDigest('opaque-token', token.opaque), scope, sessionId: sid, act, expiresAt }
+          ? {
+              digest: tokenDigest('opaque-token', token.opaque),
+              scope,
+              sessionId: sid,
+              act,
+              expiresAt,
+              jkt: request.jkt,
+            }
           : undefined,
       audit: issuedEntry(checked, { scope, tokenId: jti, sessionId: sid }),
     },
